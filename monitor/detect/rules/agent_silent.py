@@ -1,4 +1,4 @@
-"""agent-silent: a node of which we know nothing, or not all that we should."""
+"""agent-silent: a node has no responding agent, or collectors of its agent fail."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from monitor.facts.node import CollectorFact
 from monitor.facts.text import Text
 
 CAUSES = ("node-down", "agent-down", "collector-hung", "collector-failing")
-ALL_AGENTS = "agents"  # stands for the agents when there is not one
+ALL_AGENTS = "agents"  # the label if there is no agent at all
 
 
 @dataclass(frozen=True)
@@ -27,25 +27,29 @@ class Limits:
 
 @dataclass(frozen=True)
 class _AgentEvaluation:
-    """One evaluation at all agents: what was remembered (since when something is amiss), what is to be remembered."""
+    """One evaluation of all agents; `before` and `after` map problems to their start."""
 
     context: RuleContext
     before: dict[str, float]
     after: dict[str, float]
 
     def since(self, subject: str) -> float:
-        """Return since when this is amiss: since it was first noticed, and never later than now if a clock was set."""
+        """Start of a problem: when it was first seen, never in the future after the clock was set back."""
         now = self.context.now
         return self.after.setdefault(subject, min(now, self.before.get(subject, now)))
 
 
 def detect(context: RuleContext, memory: Any) -> RuleResult:
-    """Find the agents that do not answer, the nodes that have none, and the collectors that do not read."""
+    """Agents that do not respond, nodes without an agent, and failing collectors."""
     evaluation = _AgentEvaluation(context, memory if isinstance(memory, dict) else {}, {})
     if not kubernetes_unavailable(context) and resources_unavailable(context, "pods", "nodes"):
-        return RuleResult(memory=evaluation.before, blind=(Scope(labels={}),))  # agents are found by their pods
+        return RuleResult(
+            memory=evaluation.before, blind=(Scope(labels={}),)
+        )  # agents are discovered through their pods
     if prometheus_unavailable(context):
-        return RuleResult(memory=evaluation.before, blind=(Scope(labels={}),))  # that is one trouble, and told as such
+        return RuleResult(
+            memory=evaluation.before, blind=(Scope(labels={}),)
+        )  # reported as one problem by monitor-blind
     agents = context.facts.agent_of_node
     findings = [
         *_silent(evaluation, agents.items()),
@@ -59,7 +63,7 @@ def detect(context: RuleContext, memory: Any) -> RuleResult:
 
 
 def _silent(evaluation: _AgentEvaluation, agents: Iterable[tuple[str, AgentFact]]) -> Iterator[Finding]:
-    """Yield the agents that there are and that have not answered for too long."""
+    """Known agents that have not responded for too long."""
     now = evaluation.context.now
     for node, agent in agents:
         last = agent.received_at if agent.received_at is not None else agent.silent_since
@@ -69,14 +73,14 @@ def _silent(evaluation: _AgentEvaluation, agents: Iterable[tuple[str, AgentFact]
 
 
 def _nodes_without_agent(context: RuleContext, agents: dict[str, AgentFact]) -> set[str]:
-    """Return the nodes with cards that Kubernetes knows and no agent speaks for."""
+    """Kubernetes nodes with GPUs but without an agent."""
     resource = context.facts.resource
     nodes = (node for node in context.facts.nodes if node.deletion_at is None and node.name not in agents)
     return {node.name for node in nodes if node.capacity.get(resource) or node.allocatable.get(resource)}
 
 
 def _missing(evaluation: _AgentEvaluation, agents: dict[str, AgentFact]) -> Iterator[Finding]:
-    """Yield the nodes that have no agent; if there is none anywhere, that is one finding."""
+    """Nodes without an agent; one finding if there is none at all."""
     uncovered = _nodes_without_agent(evaluation.context, agents)
     if not agents and uncovered:
         since = evaluation.since(ALL_AGENTS)
@@ -94,19 +98,19 @@ def _silent_finding(context: RuleContext, node: str, since: float, agent: AgentF
     known = context.facts.node_by_name.get(node)
     cause = "node-down" if known is not None and known.ready is not True else "agent-down"
     key = "agent-silent.none" if agent is None and cause == "agent-down" else f"agent-silent.{cause}"
-    said = (agent.error or "")[:MAX_RAW_CHARS] if agent else ""
+    message = (agent.error or "")[:MAX_RAW_CHARS] if agent else ""
     return Finding(
         rule="agent-silent",
         severity=Severity.WARNING,
         cause=cause,
         labels={"node": label_value(node)},
         headline=Text(key=key, values={"node": node, "seconds": max(0.0, context.now - since)}),
-        evidence=(Text(key="agent-silent.error", values={"target": agent.target, "error": said}),)
-        if agent and said
+        evidence=(Text(key="agent-silent.error", values={"target": agent.target, "error": message}),)
+        if agent and message
         else (),
         advice=(Text(key=f"agent-silent.{cause}.advice", values={"node": node}),),
         since=since,
-        raw=said or None,
+        raw=message or None,
     )
 
 
@@ -123,7 +127,7 @@ def _no_agents(nodes: int, since: float, now: float) -> Finding:
 
 
 def _collectors(evaluation: _AgentEvaluation, agents: Iterable[tuple[str, AgentFact]]) -> Iterator[Finding]:
-    """Yield the collectors of agents that answer which have hung or failed for too long."""
+    """Collectors of responding agents that have hung or failed for too long."""
     for node, agent in agents:
         if agent.snapshot is None or agent.silent_since is not None or agent.received_at is None:
             continue
@@ -139,10 +143,10 @@ def _collectors(evaluation: _AgentEvaluation, agents: Iterable[tuple[str, AgentF
 def _collector_problem(
     evaluation: _AgentEvaluation, node: str, fact: CollectorFact, at: float
 ) -> tuple[str | None, float]:
-    """Return what is wrong with a collector, and for how long it was at `at`: both by the node's own clock.
+    """Problem of a collector and its duration at `at`, both in the node's clock.
 
-    One that runs every ten minutes and has failed once last worked ten minutes ago; it fails since then only from the
-    run that failed.
+    A collector that runs every ten minutes and failed once last succeeded ten minutes ago; the failure counts only from
+    the run that failed.
     """
     if fact.hung_since is not None:
         return "collector-hung", at - fact.hung_since
@@ -154,18 +158,18 @@ def _collector_problem(
 
 
 def _collector_finding(labels: dict[str, str], fact: CollectorFact, cause: str, seconds: float, now: float) -> Finding:
-    where = {"node": labels["node"], "collector": labels["service"]}
-    said = (fact.message or "")[:MAX_RAW_CHARS]
+    values = {"node": labels["node"], "collector": labels["service"]}
+    message = (fact.message or "")[:MAX_RAW_CHARS]
     return Finding(
         rule="agent-silent",
         severity=Severity.WARNING,
         cause=cause,
         labels=labels,
-        headline=Text(key=f"agent-silent.{cause}", values={**where, "seconds": seconds}),
-        evidence=(Text(key="agent-silent.collector-says", values={"error": said}),) if said else (),
-        advice=(Text(key=f"agent-silent.{cause}.advice", values=dict(where)),),
+        headline=Text(key=f"agent-silent.{cause}", values={**values, "seconds": seconds}),
+        evidence=(Text(key="agent-silent.collector-says", values={"error": message}),) if message else (),
+        advice=(Text(key=f"agent-silent.{cause}.advice", values=dict(values)),),
         since=now - seconds,
-        raw=said or None,
+        raw=message or None,
     )
 
 

@@ -1,4 +1,4 @@
-"""capacity-mismatch: the driver, the device plugin and the kubelet count a node's cards differently."""
+"""capacity-mismatch: driver, device plugin and kubelet disagree on the number of GPUs of a node."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ PLUGIN, UNHEALTHY = CAUSES
 
 @dataclass(frozen=True)
 class Limits:
-    """How long it has to last: while a kubelet or a device plugin restarts, a node has no cards at all."""
+    """How long it has to persist: while a kubelet or device plugin restarts, a node has no GPUs."""
 
     after: Seconds = 300.0
 
 
 def detect(context: RuleContext, memory: Any) -> RuleResult:
-    """Find the nodes whose cards are counted differently."""
+    """Nodes whose GPU counts differ."""
     reports = gpus.reporting_agents(context)
     blind = gpus.find_blind_spots(context, reports, "gpu", kube=("nodes",))
-    found = {} if blind.everything else dict(_mismatches(context))
+    mismatches = {} if blind.everything else dict(_mismatches(context))
     since = gpus.track_since(
-        memory, {f"{node}/{cause}": None for node, (cause, _) in found.items()}, blind, context.now
+        memory, {f"{node}/{cause}": None for node, (cause, _) in mismatches.items()}, blind, context.now
     )
     findings = []
-    for node, (cause, counts) in found.items():
+    for node, (cause, counts) in mismatches.items():
         limits: Limits = context.limits.of({"node": node})
         began = since[f"{node}/{cause}"]
         if context.now - began >= limits.after:
@@ -42,7 +42,7 @@ def detect(context: RuleContext, memory: Any) -> RuleResult:
 
 
 def _mismatches(context: RuleContext) -> Iterator[tuple[str, tuple[str, GpuCounts]]]:
-    """Yield the nodes that differ: a card that was taken out of use, else a device plugin that counts wrongly."""
+    """Nodes whose counts differ: an unhealthy GPU, or else a device plugin that counts wrongly."""
     for node, counts in gpu_counts_by_node(context).items():
         if counts.allocatable < counts.capacity:
             yield node, (UNHEALTHY, counts)

@@ -1,4 +1,4 @@
-"""disk-filling: at the pace of the last hours a disk will be full soon; with what fills it."""
+"""disk-filling: at its current growth a disk will be full soon; with what fills it."""
 
 from __future__ import annotations
 
@@ -18,39 +18,41 @@ _KEEP_UNSEEN_SECONDS = 2 * _HOUR_SECONDS
 
 @dataclass(frozen=True)
 class Limits:
-    """How long before it is full. What was seen for an hour only counts when there is not more time than `critical`."""
+    """Time until the disk is full. A trend of only one hour counts below `critical`."""
 
     warning: Seconds = 24 * _HOUR_SECONDS
     critical: Seconds = 4 * _HOUR_SECONDS
 
 
 def detect(context: RuleContext, memory: Any) -> RuleResult:
-    """Find the disks that fill up. Remember how full each was over the last hours."""
-    before, found = memory_sections(memory, "used", "found")
+    """Disks that fill up. The memory holds the usage of each over the last hours."""
+    before, previous = memory_sections(memory, "used", "found")
     reports = node_reports(context)
     seen = known_disks(context)
     used: dict[str, Any] = {}
-    findings, now_found = [], {}
+    findings, current = [], {}
     for disk in seen.disks:
         points = append_point(before.get(disk.key, []), context.now, disk.fact.used_bytes or 0)
         used[disk.key] = points
-        finding = _evaluate(context, disk, points, found.get(disk.key))
+        finding = _evaluate(context, disk, points, previous.get(disk.key))
         if finding is not None:
             findings.append(finding)
             nodes = list(disk.nodes[:MAX_REMEMBERED_NODES])
-            now_found[disk.key] = {"since": finding.since, "labels": finding.labels, "nodes": nodes}
-    lost = {key: kept for key, kept in found.items() if key not in used and reports.any_hidden(kept["nodes"], "disk")}
+            current[disk.key] = {"since": finding.since, "labels": finding.labels, "nodes": nodes}
+    hidden = {
+        key: entry for key, entry in previous.items() if key not in used and reports.any_hidden(entry["nodes"], "disk")
+    }
     blind = (
         *reports.blind_scopes("disk"),
         *seen.blind,
-        *(Scope(labels=dict(kept["labels"])) for kept in lost.values()),
+        *(Scope(labels=dict(entry["labels"])) for entry in hidden.values()),
     )
-    remembered = {"used": used | _unseen(before, used, context.now), "found": lost | now_found}
+    remembered = {"used": used | _unseen(before, used, context.now), "found": hidden | current}
     return RuleResult(findings=tuple(findings), memory=remembered, blind=blind)
 
 
 def _unseen(before: dict[str, Any], used: dict[str, Any], now: float) -> dict[str, Any]:
-    """Return the histories to keep of disks that are not seen now: they, or their nodes, may speak again."""
+    """Histories of disks that are not visible now but may return."""
     return {
         key: points
         for key, points in before.items()
@@ -58,8 +60,8 @@ def _unseen(before: dict[str, Any], used: dict[str, Any], now: float) -> dict[st
     }
 
 
-def _evaluate(context: RuleContext, disk: ClusterDisk, points: list[int], before: Any) -> Finding | None:
-    """Return that a disk will be full soon, or None. One that is full already is another rule's."""
+def _evaluate(context: RuleContext, disk: ClusterDisk, points: list[int], previous: Any) -> Finding | None:
+    """The finding if a disk will be full soon, or None. A full disk is reported by disk-full."""
     fact, limits = disk.fact, context.limits.of(disk.labels)
     available, size = fact.available_bytes, fact.size_bytes
     if not available or size is None or not may_fill(points, available, limits.warning):
@@ -73,7 +75,7 @@ def _evaluate(context: RuleContext, disk: ClusterDisk, points: list[int], before
         return None
     seconds = available / trend.rate
     severity = Severity.CRITICAL if seconds < limits.critical else Severity.WARNING
-    return _finding(context, disk, trend, seconds, severity, before["since"] if before else context.now)
+    return _finding(context, disk, trend, seconds, severity, previous["since"] if previous else context.now)
 
 
 def _finding(

@@ -1,4 +1,4 @@
-"""disk-full: a disk, or its inodes, are nearly used up, or the kernel has made it read-only; with what fills it."""
+"""disk-full: a disk or its inodes are nearly used up, or the kernel remounted it read-only; with what fills it."""
 
 from __future__ import annotations
 
@@ -27,40 +27,42 @@ from monitor.facts.text import Text, Value
 
 NEEDED_BY_NODE = frozenset({"system", "runtime", "kubelet"})
 START_RULES = ("image-pull", "pod-start-failed", "pod-stuck-creating")
-_BOOT = "/boot"  # holds what updates put there: often 80 % full, and nothing grows
-_HYSTERESIS_RATIO = 0.01  # one file more or less must not end and begin an alert
+_BOOT = "/boot"  # often 80 % full after updates, and does not grow
+_HYSTERESIS_RATIO = 0.01  # keeps an alert from flapping at the limit
 _MAX_EXPLAINED_PODS = 100  # pods
 
 
 @dataclass(frozen=True)
 class Limits:
-    """From which share on a disk counts as full, as df counts; the same for inodes."""
+    """Used share, as df counts, at which a disk counts as full; the same for inodes."""
 
     warning: Ratio = 0.80
     critical: Ratio = 0.90
 
 
 def detect(context: RuleContext, memory: Any) -> RuleResult:
-    """Find the disks that are full. Remember which were, on which nodes, and which could be written to."""
-    found, writable = memory_sections(memory, "found", "writable")
+    """Full disks. The memory holds which were full on which nodes, and which were writable."""
+    previous, writable = memory_sections(memory, "found", "writable")
     reports = node_reports(context)
     seen = known_disks(context)
-    findings, now_found = [], {}
+    findings, current = [], {}
     for disk in seen.disks:
         if disk.fact.mount.startswith(_BOOT):
             continue
-        finding = _evaluate(context, disk, disk.key in writable, found.get(disk.key))
+        finding = _evaluate(context, disk, disk.key in writable, previous.get(disk.key))
         if finding is not None:
             findings.append(finding)
-            now_found[disk.key] = _remembered(disk, finding)
+            current[disk.key] = _remembered(disk, finding)
     known = {disk.key for disk in seen.disks}
-    lost = {key: kept for key, kept in found.items() if key not in known and _is_hidden(kept, reports, seen.blind)}
+    hidden = {
+        key: entry for key, entry in previous.items() if key not in known and _is_hidden(entry, reports, seen.blind)
+    }
     blind = (
         *reports.blind_scopes("disk"),
         *seen.blind,
-        *(Scope(labels=dict(kept["labels"])) for kept in lost.values()),
+        *(Scope(labels=dict(entry["labels"])) for entry in hidden.values()),
     )
-    remembered = {"found": lost | now_found, "writable": _writable(seen.disks, writable, reports)}
+    remembered = {"found": hidden | current, "writable": _writable(seen.disks, writable, reports)}
     return RuleResult(findings=tuple(findings), memory=remembered, blind=blind)
 
 
@@ -68,26 +70,26 @@ def _remembered(disk: ClusterDisk, finding: Finding) -> dict[str, Any]:
     return {"since": finding.since, "labels": finding.labels, "nodes": list(disk.nodes[:MAX_REMEMBERED_NODES])}
 
 
-def _is_hidden(kept: Any, reports: NodeReports, blind: tuple[Scope, ...]) -> bool:
-    """Return whether a disk that was full may still be so: nobody who had it can tell."""
-    hidden = any(scope.labels == kept["labels"] for scope in blind)
-    return hidden or reports.any_hidden(kept["nodes"], "disk")
+def _is_hidden(entry: Any, reports: NodeReports, blind: tuple[Scope, ...]) -> bool:
+    """Whether a full disk may still be full because no node that mounts it reports."""
+    hidden = any(scope.labels == entry["labels"] for scope in blind)
+    return hidden or reports.any_hidden(entry["nodes"], "disk")
 
 
 def _writable(known: Iterable[ClusterDisk], before: dict[str, Any], reports: NodeReports) -> dict[str, int]:
-    """Return the disks that have been seen writable: only those can have been made read-only."""
+    """Disks seen writable: only these can have become read-only."""
     kept = {disk.key: 1 for disk in known if not disk.shared and (disk.fact.read_only is False or disk.key in before)}
     return kept | {key: 1 for key in before if reports.any_hidden((key.partition(" ")[0],), "disk")}
 
 
-def _evaluate(context: RuleContext, disk: ClusterDisk, was_writable: bool, before: Any) -> Finding | None:
-    """Return what is wrong with a disk: read-only is worse than full, and bytes are said before inodes."""
+def _evaluate(context: RuleContext, disk: ClusterDisk, was_writable: bool, previous: Any) -> Finding | None:
+    """The worst problem of a disk: read-only before full, bytes before inodes."""
     limits: Limits = context.limits.of(disk.labels)
-    since = before["since"] if before else context.now
+    since = previous["since"] if previous else context.now
     needed = bool({"runtime", "kubelet"} & set(disk.fact.roles))
     if disk.fact.read_only and not disk.shared and (was_writable or needed):
         return _finding(context, disk, "read-only", Severity.CRITICAL, since)
-    slack = _HYSTERESIS_RATIO if before else 0.0
+    slack = _HYSTERESIS_RATIO if previous else 0.0
     shares = {"bytes": used_ratio(disk.fact), "inodes": inode_ratio(disk.fact)}
     fullest = max(shares, key=lambda name: shares[name] or 0.0)
     share = shares[fullest] or 0.0
@@ -99,7 +101,7 @@ def _evaluate(context: RuleContext, disk: ClusterDisk, was_writable: bool, befor
 
 
 def inode_ratio(fact: DiskFact) -> float | None:
-    """Given a disk, return what share of its inodes is used; None where it does not count them."""
+    """Used share of the inodes; None if the filesystem does not count them."""
     return fact.inodes_used / fact.inodes if fact.inodes and fact.inodes_used is not None else None
 
 
@@ -145,7 +147,7 @@ def _evidence(disk: ClusterDisk, held: DiskContents) -> tuple[Text, ...]:
 
 
 def _explains(disk: ClusterDisk, cause: str, severity: Severity, facts: World) -> tuple[Scope, ...]:
-    """Return what a full disk brings about: not all that goes wrong on its node, but what says so itself."""
+    """Scopes of the symptoms of a full disk: only what names the disk or a lack of space, not all of its node."""
     scopes = []
     if cause == "images":
         scopes.append(Scope(labels=disk.labels, rules=("image-cache-large",)))
@@ -169,10 +171,10 @@ def _explains(disk: ClusterDisk, cause: str, severity: Severity, facts: World) -
 
 
 def _no_space(pod: PodFact, facts: World) -> bool:
-    """Return whether a pod cannot start for want of space: the newest of what is said about it counts."""
-    said = [(status.reason, status.message) for status in pod.statuses if status.message]
-    said += [(None, event.message) for event in facts.events_of(pod)[-5:] if event.message]
-    return any(classify(reason, message).cause is Pull.DISK_FULL for reason, message in said)
+    """Whether a pod cannot start because the disk is full, according to its latest messages."""
+    messages = [(status.reason, status.message) for status in pod.statuses if status.message]
+    messages += [(None, event.message) for event in facts.events_of(pod)[-5:] if event.message]
+    return any(classify(reason, message).cause is Pull.DISK_FULL for reason, message in messages)
 
 
 RULE = Rule("disk-full", Limits, CAUSES, detect, latency={ANY_CAUSE: Latency(collector="disk")})

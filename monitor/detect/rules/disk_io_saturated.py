@@ -1,7 +1,6 @@
-"""disk-io-saturated: a disk is busy all the time and requests pile up; with the pods of its node.
+"""disk-io-saturated: a disk is permanently busy and requests queue up; with the pods of its node.
 
-No fact says how much each pod reads and writes: those that wait for a disk (state D) are named first, then those that
-run there.
+I/O per pod is unknown: pods with processes waiting for a disk (state D) are listed first, then the others.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from monitor.facts.storage import DiskIoFact
 from monitor.facts.text import Text, Value
 
 CAUSES: tuple[str, ...] = ()
-_MAX_PAUSE_SECONDS = 60.0  # a pause shorter than this, between two checkpoints, is none
+_MAX_PAUSE_SECONDS = 60.0  # a shorter pause, as between checkpoints, does not end the busy period
 _KEEP_UNSEEN_SECONDS = 3600.0
 _MAX_NAMED_PODS = 5  # pods
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How busy, with how many requests waiting, for how long. An SSD can be busy all the time without a queue."""
+    """Busy share, queue length and duration. An SSD can be permanently busy without a queue."""
 
     busy: Ratio = 0.90
     queue: float = 4.0
@@ -34,7 +33,7 @@ class Limits:
 
 
 def detect(context: RuleContext, memory: Any) -> RuleResult:
-    """Find the disks that cannot keep up. Remember since when each is busy, and how long its queue was then."""
+    """Saturated disks. The memory holds since when each is busy, and its queue length."""
     (before,) = memory_sections(memory, "busy")
     reports = node_reports(context)
     busy: dict[str, Any] = {}
@@ -48,46 +47,48 @@ def detect(context: RuleContext, memory: Any) -> RuleResult:
                 busy |= {key: before[key]} if key in before else {}
                 continue
             limits: Limits = context.limits.of(labels)
-            kept = _remember(before.get(key), fact, limits, context.now)
-            if kept is None:
+            entry = _remember(before.get(key), fact, limits, context.now)
+            if entry is None:
                 continue
-            busy[key] = kept
-            if context.now - kept["since"] >= limits.after and _is_not_draining(kept, limits):
-                findings.append(_finding(context, report, fact, kept, labels))
-    unseen = {k: kept for k, kept in before.items() if k not in busy and _may_return(k, kept, reports.silent, context)}
+            busy[key] = entry
+            if context.now - entry["since"] >= limits.after and _is_not_draining(entry, limits):
+                findings.append(_finding(context, report, fact, entry, labels))
+    unseen = {
+        k: entry for k, entry in before.items() if k not in busy and _may_return(k, entry, reports.silent, context)
+    }
     return RuleResult(findings=tuple(findings), memory={"busy": busy | unseen}, blind=tuple(blind))
 
 
-def _may_return(key: str, kept: Any, silent: frozenset[str], context: RuleContext) -> bool:
-    return key.partition(" ")[0] in silent and context.now - kept["last"] < _KEEP_UNSEEN_SECONDS
+def _may_return(key: str, entry: Any, silent: frozenset[str], context: RuleContext) -> bool:
+    return key.partition(" ")[0] in silent and context.now - entry["last"] < _KEEP_UNSEEN_SECONDS
 
 
 def _labels(report: NodeReport, fact: DiskIoFact) -> dict[str, str]:
-    """A device is not a label: the first mount that it carries stands for it, else its own name."""
+    """The first mount stands for the device, which is not a label."""
     return {"node": label_value(report.node), "mount": label_value(fact.mounts[0] if fact.mounts else fact.device)}
 
 
-def _remember(kept: Any, fact: DiskIoFact, limits: Limits, now: float) -> dict[str, Any] | None:
-    """Return since when a disk is busy: with the queue at first and now, evened out; None if it is not."""
+def _remember(entry: Any, fact: DiskIoFact, limits: Limits, now: float) -> dict[str, Any] | None:
+    """Start of the busy period with its first and smoothed current queue; None if the disk is not busy."""
     ratio, queue = fact.busy_ratio or 0.0, fact.queue_length or 0.0
-    if kept:  # by a clock that may have been set back since
-        kept = {**kept, "since": min(kept["since"], now), "last": min(kept["last"], now)}
+    if entry:  # the clock may have been set back
+        entry = {**entry, "since": min(entry["since"], now), "last": min(entry["last"], now)}
     if ratio > limits.busy and queue >= limits.queue:
-        if not kept:
+        if not entry:
             return {"since": now, "last": now, "first": queue, "queue": queue}
-        return {**kept, "last": now, "queue": 0.8 * kept["queue"] + 0.2 * queue}
-    return kept if kept and now - kept["last"] <= _MAX_PAUSE_SECONDS else None
+        return {**entry, "last": now, "queue": 0.8 * entry["queue"] + 0.2 * queue}
+    return entry if entry and now - entry["last"] <= _MAX_PAUSE_SECONDS else None
 
 
-def _is_not_draining(kept: dict[str, Any], limits: Limits) -> bool:
-    """Return whether the queue has not begun to shrink: one that falls to half of what it was is being worked off."""
-    return bool(kept["queue"] >= max(limits.queue, kept["first"] / 2))
+def _is_not_draining(entry: dict[str, Any], limits: Limits) -> bool:
+    """Whether the queue is not shrinking: half of its first length means it is being worked off."""
+    return bool(entry["queue"] >= max(limits.queue, entry["first"] / 2))
 
 
 def _finding(
-    context: RuleContext, report: NodeReport, fact: DiskIoFact, kept: dict[str, Any], labels: dict[str, str]
+    context: RuleContext, report: NodeReport, fact: DiskIoFact, entry: dict[str, Any], labels: dict[str, str]
 ) -> Finding:
-    queue = round(kept["queue"])
+    queue = round(entry["queue"])
     values: dict[str, Value] = {"node": report.node, "device": fact.device, "share": fact.busy_ratio or 0.0}
     mounts = Text(key="disk-io-saturated.mounts", values={"mounts": ", ".join(fact.mounts[:3])})
     return Finding(
@@ -96,30 +97,30 @@ def _finding(
         cause="disk-io-saturated",
         labels=labels,
         headline=Text(
-            key="disk-io-saturated", values={**values, "queue": queue, "seconds": context.now - kept["since"]}
+            key="disk-io-saturated", values={**values, "queue": queue, "seconds": context.now - entry["since"]}
         ),
         evidence=(
-            Text(key="disk-io-saturated.queue", values={"before": round(kept["first"]), "queue": queue}),
+            Text(key="disk-io-saturated.queue", values={"before": round(entry["first"]), "queue": queue}),
             *((mounts,) if fact.mounts else ()),
             *_pods(report, context.facts),
         ),
         advice=(Text(key="disk-io-saturated.advice", values={"node": report.node}),),
-        since=kept["since"],
+        since=entry["since"],
     )
 
 
 def _pods(report: NodeReport, facts: World) -> list[Text]:
-    """Return the pods that may be the reason: those that wait for a disk, then the others that run."""
+    """Pods that may be the cause: those waiting for a disk, then the other running ones."""
     waiting: Counter[str] = Counter(
         process.container_id
         for process in report.snapshot.gpu_processes or ()
         if process.state == "D" and process.container_id is not None
     )
-    found: Counter[tuple[str, str]] = Counter()
+    owners: Counter[tuple[str, str]] = Counter()
     for container in report.containers.values():
         if container.state == "running" and not container.sandbox:
-            found[container_owner(container, facts)] += waiting[container.id]
-    ordered = sorted(found.items(), key=lambda item: (-item[1], item[0]))[:_MAX_NAMED_PODS]
+            owners[container_owner(container, facts)] += waiting[container.id]
+    ordered = sorted(owners.items(), key=lambda item: (-item[1], item[0]))[:_MAX_NAMED_PODS]
     return [
         Text(key="disk-io-saturated.waiting", values={"pod": pod, "user": user, "count": count})
         if count

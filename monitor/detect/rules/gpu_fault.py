@@ -1,4 +1,4 @@
-"""gpu-fault: a card, or the driver of a node, is broken: by XID, ECC, remapped rows, or because it does not answer."""
+"""gpu-fault: a GPU or the driver of a node is broken, by XID, ECC, remapped rows, or because it does not respond."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from monitor.facts.cluster import GpuView
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text, Value
 
-# The gravest first: a card that has several is called by the first of them.
+# Most severe first: the first one is the cause of a GPU that has several.
 SEVERITIES = {
     "driver-hung": Severity.CRITICAL,
     "card-lost": Severity.CRITICAL,
@@ -38,7 +38,7 @@ CAUSES = tuple(SEVERITIES)
 
 @dataclass(frozen=True)
 class Limits:
-    """What an XID means, and how long after it is spoken of: what it leaves behind is seen on the card itself."""
+    """Classes of XIDs, and how long one is reported; lasting damage shows on the GPU itself."""
 
     hung_after: Seconds = 60.0
     missing_after: Seconds = 300.0
@@ -53,7 +53,7 @@ class Limits:
     xid_ignored: tuple[int, ...] = xids.IGNORED
 
     def meaning(self, code: int) -> str | None:
-        """Return the class of an XID, or None for one that means nothing."""
+        """Class of an XID, or None if it is ignored."""
         if code in self.xid_ignored:
             return None
         classes = {
@@ -67,16 +67,16 @@ class Limits:
         return next((name for name, codes in classes.items() if code in codes), "xid-unknown")
 
     def waits(self, sign: FaultSign) -> float:
-        """Return how long a sign has to last before it counts."""
+        """How long a sign has to persist before it counts."""
         return {"driver-hung": self.hung_after, "cards-missing": self.missing_after}.get(sign.cause, 0.0)
 
     def holds(self, cause: str) -> float:
-        """Return for how long an XID counts."""
+        """How long an XID counts."""
         return self.xid_application_hold if cause == "xid-application" else self.xid_hold
 
 
 def detect(context: RuleContext, memory: Any) -> RuleResult:
-    """Find what is broken: one finding a card, and one a node for what concerns no single card."""
+    """Faults: one finding per GPU, and one per node for what concerns no single GPU."""
     reports = gpu_lib.reporting_agents(context)
     blind = _blind(context, reports, memory)
     signs = [*gpu_signs(reports), *node_signs(context, reports)]
@@ -87,14 +87,14 @@ def detect(context: RuleContext, memory: Any) -> RuleResult:
             signs.append(sign.with_cause(cause))
     since = gpu_lib.track_since(memory, {sign.key: sign.since for sign in signs}, blind, context.now)
     due = [sign for sign in signs if context.now - since[sign.key] >= _limits(context, sign).waits(sign)]
-    findings = [_finding(each, since, context.now) for each in _by_subject(due, context)]
+    findings = [_finding(subject, since, context.now) for subject in _by_subject(due, context)]
     return RuleResult(findings=tuple(findings), memory=since, blind=blind.scopes)
 
 
 def _blind(context: RuleContext, reports: Mapping[str, AgentFact], memory: Any) -> gpu_lib.BlindSpots:
-    """Return of what nothing is known, also where only the kernel log or Kubernetes cannot be asked.
+    """Blind spots, including nodes where only the kernel log or Kubernetes is unavailable.
 
-    A node whose XIDs, or whose number of cards, was amiss is not called well then; of others the rest is known.
+    A node with an earlier XID or missing GPU is not healthy while these are unknown; other nodes remain visible.
     """
     blind = gpu_lib.find_blind_spots(context, reports, "gpu")
     if blind.everything:
@@ -116,7 +116,7 @@ def _limits(context: RuleContext, sign: FaultSign) -> Limits:
 
 @dataclass(frozen=True)
 class _Subject:
-    """A card, or a node, with its signs, the gravest first."""
+    """A GPU or node with its signs, most severe first."""
 
     signs: tuple[FaultSign, ...]
     gpu: GpuView | None
@@ -124,20 +124,20 @@ class _Subject:
 
 def _by_subject(signs: Iterable[FaultSign], context: RuleContext) -> list[_Subject]:
     grouped: dict[tuple[str, int | None], list[FaultSign]] = {}
-    for sign in sorted(signs, key=lambda each: (each.node, CAUSES.index(each.cause), each.key)):
+    for sign in sorted(signs, key=lambda item: (item.node, CAUSES.index(item.cause), item.key)):
         grouped.setdefault((sign.node, sign.gpu), []).append(sign)
     view = context.facts.view
     gpus = view.gpus if view and grouped else ()
-    views = {place: gpu for gpu in gpus if (place := (gpu.node, gpu.index)) in grouped}
+    views = {key: gpu for gpu in gpus if (key := (gpu.node, gpu.index)) in grouped}
     return [
-        _Subject(tuple(found), views.get((node, gpu)) if gpu is not None else None)
-        for (node, gpu), found in grouped.items()
+        _Subject(tuple(group), views.get((node, gpu)) if gpu is not None else None)
+        for (node, gpu), group in grouped.items()
     ]
 
 
 def _finding(subject: _Subject, since: dict[str, float], now: float) -> Finding:
     worst = subject.signs[0]
-    # Whoever is on a card changes; the card stays broken. So the pod is told, and is no part of what it is known by.
+    # The pod is evidence and not a label: it changes while the GPU stays broken.
     labels = {"node": label_value(worst.node)} | ({"gpu": str(worst.gpu)} if worst.gpu is not None else {})
     values: dict[str, Value] = {"node": worst.node, "gpu": worst.gpu if worst.gpu is not None else "?"}
     values |= worst.values | {"seconds": max(0.0, now - since[worst.key])}
@@ -150,7 +150,7 @@ def _finding(subject: _Subject, since: dict[str, float], now: float) -> Finding:
         cause=worst.cause,
         labels=labels,
         headline=Text(key=f"gpu-fault.{worst.cause}", values=values),
-        evidence=(*(note for sign in subject.signs for note in sign.evidence), *hit, *gpu_lib.owner_evidence(holder)),
+        evidence=(*(item for sign in subject.signs for item in sign.evidence), *hit, *gpu_lib.owner_evidence(holder)),
         advice=(Text(key=f"gpu-fault.{worst.cause}.advice", values=values),),
         since=since[worst.key],
         raw=raw[:MAX_RAW_CHARS] or None,

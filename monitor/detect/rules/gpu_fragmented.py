@@ -1,4 +1,4 @@
-"""gpu-fragmented: a job waits although enough GPUs are free, only not on one node; and what could be moved."""
+"""gpu-fragmented: a job is pending although enough GPUs are free, but not on one node; with pods to move."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from monitor.facts.text import Text, Value
 
 CAUSES: tuple[str, ...] = ()
 NAME = "gpu-fragmented"
-MAX_SHAPES = 6  # so many kinds of wishes (selector, affinity, tolerations) are looked at in one go, oldest first
+MAX_SHAPES = 6  # of selector, affinity and tolerations, per evaluation; oldest pods first
 MAX_PLANS = 3
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How long a job has to wait before its waiting is said to be due to fragments."""
+    """How long a job has to wait."""
 
     after: Seconds = 600.0
 
 
 @dataclass(frozen=True)
 class _FreeGpus:
-    """The nodes as pods of one shape see them, and what is free on those that they may use."""
+    """Nodes as pods of one shape see them, and the GPUs free on usable ones."""
 
     fits: tuple[NodeFit, ...]
     most: NodeFit | None  # the node with the most free GPUs
@@ -40,31 +40,31 @@ class _FreeGpus:
     largest: int
 
     def too_scattered(self, asked: int) -> bool:
-        """Return whether there is enough, only not on one node. What no node could ever take is not meant."""
+        """Whether enough GPUs are free but not on one node; requests beyond any node are not meant."""
         return self.most is not None and self.most.free < asked <= min(self.free, self.largest)
 
 
 def _free_gpus(fits: tuple[NodeFit, ...]) -> _FreeGpus:
-    usable = [each for each in fits if each.usable and each.total]
+    usable = [fit for fit in fits if fit.usable and fit.total]
     return _FreeGpus(
         fits=fits,
-        most=max(usable, key=lambda each: (each.free, each.node.name), default=None),
-        free=sum(each.free for each in usable),
-        nodes=sum(each.free > 0 for each in usable),
-        largest=max((each.total for each in usable), default=0),
+        most=max(usable, key=lambda fit: (fit.free, fit.node.name), default=None),
+        free=sum(fit.free for fit in usable),
+        nodes=sum(fit.free > 0 for fit in usable),
+        largest=max((fit.total for fit in usable), default=0),
     )
 
 
 @dataclass
 class _FitCache:
-    """The nodes as pods of one shape see them, asked once a shape; and plans, made once for pods that are alike."""
+    """Free GPUs per pod shape, and plans per shape and request; both computed once."""
 
     facts: World
     free_by_shape: dict[tuple[object, ...], _FreeGpus] = field(default_factory=dict)
     plans: dict[tuple[object, ...], tuple[Move, ...] | None] = field(default_factory=dict)
 
     def seen_by(self, pod: PodFact) -> _FreeGpus | None:
-        """Return the nodes as a pod sees them; None when there are too many kinds of pods."""
+        """Nodes as a pod sees them; None if there are too many shapes."""
         shape = _shape(pod, self.facts)
         if shape not in self.free_by_shape:
             if len(self.free_by_shape) >= MAX_SHAPES:
@@ -73,7 +73,7 @@ class _FitCache:
         return self.free_by_shape[shape]
 
     def plan(self, pod: PodFact, fits: Sequence[NodeFit]) -> tuple[Move, ...] | None:
-        """Return the fewest moves that help; None if none do, or enough has been planned."""
+        """The fewest moves that help; None if none do or the plan limit is reached."""
         alike = _shape(pod, self.facts), *sorted(pod.requests.items())
         if alike not in self.plans and len(self.plans) < MAX_PLANS:
             self.plans[alike] = fewest_moves(pod, fits, self.facts)
@@ -81,18 +81,18 @@ class _FitCache:
 
 
 def detect(context: RuleContext, _memory: Any) -> RuleResult:
-    """Find the jobs that would fit into what is free, if it were on one node."""
+    """Jobs that would fit if the free GPUs were on one node."""
     if resources_unavailable(context, "pods", "nodes"):
         return RuleResult(blind=(Scope(labels={}),))
     findings, blind = [], []
-    cluster = _FitCache(context.facts)
+    cache = _FitCache(context.facts)
     for pods in _jobs(context):
-        pod = max(pods, key=lambda each: gpus_asked(each, context.facts))
-        free_gpus = cluster.seen_by(pod)
+        pod = max(pods, key=lambda pod: gpus_asked(pod, context.facts))
+        free_gpus = cache.seen_by(pod)
         if free_gpus is None:
             blind.append(Scope(labels=_labels(pods, context.facts)))
         elif free_gpus.too_scattered(gpus_asked(pod, context.facts)):
-            findings.append(_finding(pods, pod, free_gpus, cluster.plan(pod, free_gpus.fits), context))
+            findings.append(_finding(pods, pod, free_gpus, cache.plan(pod, free_gpus.fits), context))
     return RuleResult(findings=tuple(findings), blind=tuple(blind))
 
 
@@ -102,7 +102,7 @@ def _shape(pod: PodFact, facts: World) -> tuple[object, ...]:
 
 
 def _jobs(context: RuleContext) -> list[list[PodFact]]:
-    """Return the pods that wait for GPUs and for a node, by job; who has waited longest comes first."""
+    """Unscheduled pods requesting GPUs, by job, longest waiting first."""
     facts, jobs = context.facts, defaultdict(list)
     for pod in facts.pods:
         if pod.node is not None or pod.phase not in ("Pending", None) or pod.deletion_at is not None:
@@ -115,11 +115,11 @@ def _jobs(context: RuleContext) -> list[list[PodFact]]:
 
 
 def _labels(pods: Sequence[PodFact], facts: World) -> dict[str, str]:
-    who = facts.identity(pods[0])
-    named = {"namespace": pods[0].namespace, "job": who.job, "user": who.user, "queue": who.queue}
+    identity = facts.identity(pods[0])
+    labels = {"namespace": pods[0].namespace, "job": identity.job, "user": identity.user, "queue": identity.queue}
     if len(pods) == 1:
-        named["pod"] = pods[0].name
-    return {name: label_value(value) for name, value in named.items() if value}
+        labels["pod"] = pods[0].name
+    return {name: label_value(value) for name, value in labels.items() if value}
 
 
 def _finding(
@@ -130,7 +130,7 @@ def _finding(
     context: RuleContext,
 ) -> Finding:
     facts = context.facts
-    since = min(each.created_at or context.now for each in pods)
+    since = min(pod.created_at or context.now for pod in pods)
     values: dict[str, Value] = {
         "job": facts.identity(pod).job or pod.name,
         "namespace": pod.namespace,
@@ -156,7 +156,7 @@ def _finding(
 
 def _move_values(plan: Sequence[Move]) -> dict[str, Value]:
     moves = "; ".join(
-        f"{each.pod.namespace}/{each.pod.name} ({each.gpus}) {each.source} -> {each.target}" for each in plan
+        f"{move.pod.namespace}/{move.pod.name} ({move.gpus}) {move.source} -> {move.target}" for move in plan
     )
     return {"count": len(plan), "moves": moves}
 
@@ -164,7 +164,7 @@ def _move_values(plan: Sequence[Move]) -> dict[str, Value]:
 def _advice(plan: Sequence[Move] | None, values: dict[str, Value]) -> Text:
     if not plan:
         return Text(key=f"{NAME}.advice", values=values)
-    pods = ", ".join(f"{each.pod.namespace}/{each.pod.name}" for each in plan)
+    pods = ", ".join(f"{move.pod.namespace}/{move.pod.name}" for move in plan)
     return Text(key=f"{NAME}.moves.advice", values={"node": plan[0].source, "pods": pods})
 
 

@@ -1,4 +1,4 @@
-"""gpu-ghost: a card's memory is full, or it claims to work, and there is no process on it."""
+"""gpu-ghost: a GPU has used memory or reports utilization, but no process runs on it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ LEAK, LATCHED = CAUSES
 
 @dataclass(frozen=True)
 class Limits:
-    """How long it has to last: the driver takes a moment to clean up after a process."""
+    """How long it has to persist: the driver takes a moment to clean up after a process."""
 
     after: Seconds = 300.0
 
 
 def detect(context: RuleContext, memory: Any) -> RuleResult:
-    """Find the cards that are in use by nobody."""
+    """GPUs in use without a process."""
     reports = gpus.reporting_agents(context)
     blind = gpus.find_blind_spots(context, reports, "gpu", "gpu_processes")
     ghosts = {gpus.gpu_key(gpu): gpu for gpu in gpus.gpus_in_state(context, GpuState.GHOST)}
@@ -37,7 +37,7 @@ def detect(context: RuleContext, memory: Any) -> RuleResult:
 
 
 def _finding(gpu: GpuView, since: float, now: float) -> Finding:
-    cause = LEAK if any(each.key == "memory-without-process" for each in gpu.evidence) else LATCHED
+    cause = LEAK if any(item.key == "memory-without-process" for item in gpu.evidence) else LATCHED
     holder = gpus.sole_holder(gpu)
     values = gpus.gpu_values(gpu) | {
         "bytes": gpu.memory_used_bytes or 0,

@@ -1,4 +1,4 @@
-"""gpu-idle: a live pod has cards and does nothing with them; or a job uses only some of its cards."""
+"""gpu-idle: a live pod holds GPUs without using them, or a job uses only some of its GPUs."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ MAX_NAMED_GPUS = 16
 
 @dataclass(frozen=True)
 class Limits:
-    """From when on a held counts as idle, and what proves that it is not although its utilisation says so.
+    """When a GPU counts as idle, and when its power proves otherwise.
 
-    A held works if it draws `power_times` as much as the least that was ever seen of it, and `power_share` of what is
-    between that and its power limit: an open context alone doubles what a small held draws.
+    A GPU works if it draws more than `power_times` its lowest power, and more than `power_share` of the range from
+    there to its limit: an open context alone doubles the power of a small GPU.
     """
 
     warning_after: Seconds = 1800.0
@@ -45,7 +45,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class _HeldGpu:
-    """A held of a live pod. `since` is since when it does nothing; None while it works."""
+    """A GPU of a live pod. `since` is the start of its idleness, None while it works."""
 
     gpu: GpuView
     holder: Holder
@@ -57,19 +57,19 @@ class _HeldGpu:
 
 
 def detect(context: RuleContext, memory: Any) -> RuleResult:
-    """Find the cards that a live pod has and does not use."""
+    """GPUs that a live pod holds without using them."""
     before = memory if isinstance(memory, dict) else {}
     reports = gpu_lib.reporting_agents(context)
     blind = gpu_lib.find_blind_spots(context, reports, "gpu", "pod_devices", kube=("pods",))
-    marks, waiting = io_wait.update_samples(before.get("io"), reports)
+    samples, waiting = io_wait.update_samples(before.get("io"), reports)
     limits: Limits = context.limits.default
-    draws = track_power(before.get("power"), context, blind, (limits.power_times, limits.power_share))
-    remembered = {"io": marks, "power": draws}
+    power = track_power(before.get("power"), context, blind, (limits.power_times, limits.power_share))
+    remembered = {"io": samples, "power": power}
     if blind.everything:
         return RuleResult(memory=remembered, blind=blind.scopes)
     findings: list[Finding] = []
     half_seen = _partly_hidden_jobs(context, blind)
-    for job, group in _jobs(_held_gpus(context, draws), context).items():
+    for job, group in _jobs(_held_gpus(context, power), context).items():
         if job not in half_seen:
             findings += _job_findings(group, context, reports, waiting)
     jobs = (
@@ -80,26 +80,28 @@ def detect(context: RuleContext, memory: Any) -> RuleResult:
 
 
 def _held_gpus(context: RuleContext, draws: PowerHistory) -> list[_HeldGpu]:
-    """Return the cards of jobs with an idle one. What a held did before its pod came is not the pod's."""
+    """GPUs of jobs that have an idle one. Idleness counts from the start of the pod."""
     view, suspects = context.facts.view, _candidate_jobs(context)
     gpus = view.gpus if view and suspects else ()
-    held = [gpu for gpu in gpus if _counts(gpu) and any(h.live and _holder_job(h) in suspects for h in gpu.holders)]
-    pods = gpu_lib.pods_by_uid(context, (h.pod_uid for gpu in held for h in gpu_lib.live_holders(gpu)))
-    found = []
-    for gpu in held:
+    gpus_of_jobs = [
+        gpu for gpu in gpus if _counts(gpu) and any(h.live and _holder_job(h) in suspects for h in gpu.holders)
+    ]
+    pods = gpu_lib.pods_by_uid(context, (h.pod_uid for gpu in gpus_of_jobs for h in gpu_lib.live_holders(gpu)))
+    held_gpus = []
+    for gpu in gpus_of_jobs:
         owners = [(h, pods[h.pod_uid]) for h in gpu_lib.live_holders(gpu) if h.pod_uid in pods]
         starts = [started for _, pod in owners if (started := started_at(pod)) is not None]
         if not owners or len(starts) < len(owners):
             continue
         began = (gpu.idle_since, max(starts), draws.get(gpu_lib.gpu_key(gpu), (0.0, 0.0))[1])
         since = max(began[0], began[1], began[2]) if began[0] is not None else None
-        found.append(_HeldGpu(gpu, *owners[-1], since))
-    return found
+        held_gpus.append(_HeldGpu(gpu, *owners[-1], since))
+    return held_gpus
 
 
 def _candidate_jobs(context: RuleContext) -> set[tuple[str | None, str | None]]:
-    """Return the jobs that have a held which has long been idle: only these are worth a closer look."""
-    every: list[Limits] = [context.limits.default, *(each.limits for each in context.limits.overrides)]
+    """Jobs with a GPU that has been idle for long; only these are examined."""
+    every: list[Limits] = [context.limits.default, *(override.limits for override in context.limits.overrides)]
     shortest = min(min(limits.warning_after, limits.notebook_warning_after) for limits in every)
     view, latest = context.facts.view, context.now - shortest
     idle = (gpu for gpu in (view.gpus if view else ()) if gpu.idle_since is not None and gpu.idle_since <= latest)
@@ -111,30 +113,32 @@ def _holder_job(holder: Holder) -> tuple[str | None, str | None]:
 
 
 def _counts(gpu: GpuView) -> bool:
-    """Whether a held is one that its job could work with: one that is ill or in other hands has a rule of its own."""
+    """Whether the job could use the GPU; faulty or otherwise held ones have rules of their own."""
     return gpu.state in HELD_STATES or (gpu.state is GpuState.GHOST and gpu.idle_since is None)
 
 
 def started_at(pod: PodFact) -> float | None:
-    """Return when the pod's newest container was started: one that was restarted has to load everything again."""
-    starts = [each.started_at for each in pod.statuses if each.state == "running" and each.started_at is not None]
+    """Start of the newest container: a restarted one has to load everything again."""
+    starts = [
+        status.started_at for status in pod.statuses if status.state == "running" and status.started_at is not None
+    ]
     return max(starts, default=pod.started_at if pod.started_at is not None else pod.created_at)
 
 
-def _jobs(found: Iterable[_HeldGpu], context: RuleContext) -> dict[tuple[str, str], list[_HeldGpu]]:
+def _jobs(gpus: Iterable[_HeldGpu], context: RuleContext) -> dict[tuple[str, str], list[_HeldGpu]]:
     jobs: defaultdict[tuple[str, str], list[_HeldGpu]] = defaultdict(list)
-    for held in found:
+    for held in gpus:
         jobs[job_of(held.pod, context)].append(held)
     return jobs
 
 
 def job_of(pod: PodFact, context: RuleContext) -> tuple[str, str]:
-    """Return the job that a pod is of; one that belongs to none is its own."""
+    """Job of a pod; a pod without one is its own."""
     return pod.namespace, context.facts.identity(pod).job or pod.uid
 
 
 def _partly_hidden_jobs(context: RuleContext, blind: gpu_lib.BlindSpots) -> set[tuple[str, str]]:
-    """Return the jobs with pods where nothing can be seen: whether all of their cards are idle is not known."""
+    """Jobs with pods on blind nodes: whether all of their GPUs are idle is unknown."""
     facts = context.facts
     pods = [pod for node in blind.nodes for pod in facts.bound.get(node, ()) if pod.requests.get(facts.resource)]
     return {job_of(pod, context) for pod in pods if facts.identity(pod).job}
@@ -143,24 +147,24 @@ def _partly_hidden_jobs(context: RuleContext, blind: gpu_lib.BlindSpots) -> set[
 def _job_findings(
     job: list[_HeldGpu], context: RuleContext, reports: Mapping[str, AgentFact], waiting: Mapping[str, float]
 ) -> list[Finding]:
-    """Return one finding for a job of which some cards work, else one for each held that is idle."""
+    """One finding for a partially idle job, else one for each idle GPU."""
     now = context.now
     idle = [(held, level) for held in job if (level := _severity(held, context)) is not None]
     if not idle:
         return []
     limits: Limits = gpu_lib.gpu_limits(context, job[0].gpu, job[0].holder)
-    # Cards of a job that ended do not stop in the same second: one that has just stopped does not work.
+    # GPUs of a finished job do not stop in the same second: one that has just stopped does not count as working.
     if any(held.seconds(now) < limits.warning_after / 2 for held in job):
         return [_partial_finding(job, idle, now)]
-    found = []
+    findings = []
     for held, level in idle:
         why = diagnose_idle(held.pod, held.gpu, context, reports.get(held.gpu.node), waiting, limits.io_wait_cores)
-        found.append(_finding(held, level, why, now))
-    return found
+        findings.append(_finding(held, level, why, now))
+    return findings
 
 
 def _severity(held: _HeldGpu, context: RuleContext) -> Severity | None:
-    """Return how bad it is that a held does nothing, if it is bad."""
+    """Severity of the idleness, or None if it is within the limits."""
     if held.since is None:
         return None
     limits: Limits = gpu_lib.gpu_limits(context, held.gpu, held.holder)
@@ -190,7 +194,7 @@ def _finding(held: _HeldGpu, severity: Severity, why: IdleCause, now: float) -> 
 
 
 def _partial_finding(job: list[_HeldGpu], idle: list[tuple[_HeldGpu, Severity]], now: float) -> Finding:
-    """Return the one finding about a job of which some cards do nothing."""
+    """The finding about a partially idle job."""
     first, shortest = job[0], min(held.seconds(now) for held, _ in idle)
     names = ", ".join(f"{held.gpu.node}:{held.gpu.index}" for held, _ in idle[:MAX_NAMED_GPUS])
     values: dict[str, Value] = _pod_values(first) | {"job": first.holder.job or gpu_lib.holder_pod_name(first.holder)}

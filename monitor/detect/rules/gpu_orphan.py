@@ -1,4 +1,4 @@
-"""gpu-orphan: a process is on a card and belongs to no pod, so nobody has accounted for it."""
+"""gpu-orphan: a process that belongs to no pod uses a GPU, outside of all accounting."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ MAX_NAMED = 5
 
 @dataclass(frozen=True)
 class Limits:
-    """How long such a process may be there, and which belong there. The kernel cuts names after 15 letters."""
+    """How long such a process is tolerated, and which ones are expected. The kernel cuts names after 15 characters."""
 
     after: Seconds = 60.0
     allowed: tuple[str, ...] = ("nvidia-cuda-mps*", "nvidia-persist*", "nvidia-smi", "nv-hostengine", "Xorg")
 
 
 def detect(context: RuleContext, memory: Any) -> RuleResult:
-    """Find the cards with processes outside any pod. Where there are no pods at all, that is how work is done."""
+    """GPUs with processes outside any pod. Nodes outside Kubernetes are exempt."""
     reports = gpus.reporting_agents(context)
     blind = gpus.find_blind_spots(context, reports, "gpu", "gpu_processes", kube=("pods", "nodes"))
-    found = {} if blind.everything else _orphans(context)
-    since = gpus.track_since(memory, {key: gpu.since for key, (gpu, _) in found.items()}, blind, context.now)
+    orphaned = {} if blind.everything else _orphans(context)
+    since = gpus.track_since(memory, {key: gpu.since for key, (gpu, _) in orphaned.items()}, blind, context.now)
     findings = []
-    for key, (gpu, orphans) in found.items():
+    for key, (gpu, orphans) in orphaned.items():
         limits: Limits = context.limits.of(gpus.gpu_labels(gpu))
         if context.now - since[key] >= limits.after:
             findings.append(_finding(gpu, orphans, since[key], context.now, reports))
@@ -42,13 +42,13 @@ def detect(context: RuleContext, memory: Any) -> RuleResult:
 
 
 def _orphans(context: RuleContext) -> dict[str, tuple[GpuView, list[Evidence]]]:
-    nodes, found = context.facts.view_of_node, {}
+    nodes, orphaned = context.facts.view_of_node, {}
     for gpu in gpus.gpus_in_state(context, GpuState.ORPHAN):
         limits: Limits = context.limits.of(gpus.gpu_labels(gpu))
-        orphans = [each for each in gpu.evidence if not _is_allowed(each, limits)]
+        orphans = [process for process in gpu.evidence if not _is_allowed(process, limits)]
         if orphans and nodes[gpu.node].in_kubernetes:
-            found[gpus.gpu_key(gpu)] = gpu, orphans
-    return found
+            orphaned[gpus.gpu_key(gpu)] = gpu, orphans
+    return orphaned
 
 
 def _is_allowed(process: Evidence, limits: Limits) -> bool:
@@ -57,7 +57,7 @@ def _is_allowed(process: Evidence, limits: Limits) -> bool:
 
 
 def _cause(process: Evidence) -> str:
-    """Return where a process comes from. One of which /proc says neither name nor user could be anybody's."""
+    """Origin of a process; unknown if /proc gives neither name nor user."""
     if process.key == CONTAINER:
         return CONTAINER
     return HOST if process.values.get("process") or "uid" in process.values else UNKNOWN
@@ -78,7 +78,7 @@ def _finding(
     if "uid" in first.values:
         evidence.insert(0, Text(key="gpu-orphan.uid", values={"uid": first.values["uid"]}))
     if others := orphans[1 : MAX_NAMED + 1]:
-        pids = ", ".join(str(each.values.get("pid", "?")) for each in others)
+        pids = ", ".join(str(process.values.get("pid", "?")) for process in others)
         evidence.append(Text(key="gpu-orphan.others", values={"count": len(orphans) - 1, "pids": pids}))
     return Finding(
         rule="gpu-orphan",
@@ -93,10 +93,14 @@ def _finding(
 
 
 def _container_name(container_id: str, agent: AgentFact | None) -> str:
-    """Return what a container is called, else the beginning of its id, as every tool takes it."""
+    """Name of a container, or else its short ID."""
     snapshot = agent.snapshot if agent else None
-    found = (each for each in (snapshot.containers or ()) if each.id == container_id) if snapshot else iter(())
-    known = next(found, None)
+    matching = (
+        (container for container in (snapshot.containers or ()) if container.id == container_id)
+        if snapshot
+        else iter(())
+    )
+    known = next(matching, None)
     return (known.name if known else None) or container_id[:12]
 
 

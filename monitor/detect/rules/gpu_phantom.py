@@ -1,4 +1,4 @@
-"""gpu-phantom: the kubelet counts a card as used, and nobody is there."""
+"""gpu-phantom: the kubelet counts a GPU as allocated although no pod uses it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ REFUSAL_REASONS = ("UnexpectedAdmissionError", "OutOfnvidia.com/gpu")
 
 @dataclass(frozen=True)
 class Limits:
-    """How long it has to last, and how long a pod that the node refused is proof.
+    """How long it has to persist, and how long a refused pod counts as evidence.
 
-    A kubelet gives back the cards of finished pods when it needs them, not before: that alone is no fault. It is one
-    when the node refuses new pods for want of cards at the same time.
+    A kubelet releases GPUs of finished pods only when it needs them, which alone is not a fault. It is one if the node
+    refuses new pods for lack of GPUs at the same time.
     """
 
     after: Seconds = 600.0
@@ -31,7 +31,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class _Phantom:
-    """A card that is on the kubelet's books for a pod that is not there; and the pod that was refused because of it."""
+    """A GPU allocated to a pod that is gone, and the pod refused because of it."""
 
     gpu: GpuView
     holder: Holder
@@ -44,45 +44,45 @@ class _Phantom:
 
 
 def detect(context: RuleContext, memory: Any) -> RuleResult:
-    """Find the cards that Kubernetes counts as used and that nobody holds."""
+    """GPUs that Kubernetes counts as used but no live pod holds."""
     reports = gpus.reporting_agents(context)
     blind = gpus.find_blind_spots(context, reports, "gpu", "gpu_processes", "pod_devices", kube=("pods",))
-    found = [] if blind.everything else [*_stale(context), *_terminal(context)]
-    known = {each.key: each.gpu.since if each.cause == STALE else None for each in found}
+    phantoms = [] if blind.everything else [*_stale(context), *_terminal(context)]
+    known = {phantom.key: phantom.gpu.since if phantom.cause == STALE else None for phantom in phantoms}
     since = gpus.track_since(memory, known, blind, context.now)
     findings = []
-    for each in found:
-        limits: Limits = context.limits.of(gpus.gpu_labels(each.gpu))
-        if context.now - since[each.key] >= limits.after:
-            findings.append(_finding(each, since[each.key], context.now))
+    for phantom in phantoms:
+        limits: Limits = context.limits.of(gpus.gpu_labels(phantom.gpu))
+        if context.now - since[phantom.key] >= limits.after:
+            findings.append(_finding(phantom, since[phantom.key], context.now))
     return RuleResult(findings=tuple(findings), memory=since, blind=blind.scopes)
 
 
 def _stale(context: RuleContext) -> Iterator[_Phantom]:
     for gpu in gpus.gpus_in_state(context, GpuState.PHANTOM):
-        holder = next((each for each in gpu.holders if each.live is False), None)
+        holder = next((holder for holder in gpu.holders if holder.live is False), None)
         if holder is not None:
             yield _Phantom(gpu, holder, STALE)
 
 
 def _terminal(context: RuleContext) -> Iterator[_Phantom]:
-    """Yield the cards kept for finished pods, on nodes that refuse pods for want of cards."""
+    """GPUs allocated to finished pods on nodes that refuse pods for lack of GPUs."""
     refused = _refused_pods(context)
     for gpu in gpus.gpus_in_state(context, GpuState.FREE) if refused else ():
-        holder = next((each for each in gpu.holders if each.live is False), None)
+        holder = next((holder for holder in gpu.holders if holder.live is False), None)
         if holder is not None and gpu.node in refused:
             yield _Phantom(gpu, holder, TERMINAL, refused[gpu.node])
 
 
 def _refused_pods(context: RuleContext) -> dict[str, str]:
-    """Return the nodes that refused a pod for want of devices, and the pod."""
-    found = {}
+    """The pod refused for lack of devices, by node."""
+    pods = {}
     for pod in context.facts.pods:
         if pod.reason in REFUSAL_REASONS and pod.node is not None:
             limits: Limits = context.limits.of({"node": pod.node})
             if pod.created_at is not None and context.now - pod.created_at <= limits.refused_within:
-                found[pod.node] = f"{pod.namespace}/{pod.name}"
-    return found
+                pods[pod.node] = f"{pod.namespace}/{pod.name}"
+    return pods
 
 
 def _finding(phantom: _Phantom, since: float, now: float) -> Finding:

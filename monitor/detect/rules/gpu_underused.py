@@ -1,4 +1,4 @@
-"""gpu-underused: a job works with its GPUs, but hardly; and what it seems to wait for."""
+"""gpu-underused: a job hardly uses its GPUs; with what it seems to wait for."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from monitor.facts.gpu import GpuFact
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
 
-BUCKET_COUNT = 4  # the window moves on by a quarter of itself
-MAX_GAP_SECONDS = 120.0  # what was not looked at for longer is not known
+BUCKET_COUNT = 4  # per window
+MAX_GAP_SECONDS = 120.0  # longer gaps between evaluations do not count
 BUCKET_FIELD_COUNT = 3
-# When it was last looked at; then its parts, flat: when each began, its sum of share x seconds, its seconds.
+# Time of the last sample, then the buckets, flattened: start, sum of ratio x seconds, seconds.
 Record = list[float]
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What is too little, over how long; and from when on the node's disks are to blame."""
+    """Mean utilization that is too low, over which window; and the I/O wait that explains it."""
 
     below: Ratio = 0.2
     window: Seconds = 7200.0
@@ -35,26 +35,28 @@ class Limits:
 
 
 def detect(context: RuleContext, memory: Any) -> RuleResult:
-    """Find the pods that have used their cards too little for a long time. Cards that do nothing are gpu-idle's."""
+    """Pods that have underused their GPUs for long. Idle GPUs are reported by gpu-idle."""
     before = memory if isinstance(memory, dict) else {}
     reports = gpu_lib.reporting_agents(context)
     blind = gpu_lib.find_blind_spots(context, reports, "gpu", "pod_devices", kube=("pods",))
-    marks, waiting = io_wait.update_samples(before.get("io"), reports)
+    samples, waiting = io_wait.update_samples(before.get("io"), reports)
     known = before.get("pods")
     records: dict[str, Record] = known if isinstance(known, dict) else {}
     if blind.everything:
-        return RuleResult(memory={"io": marks, "pods": records}, blind=blind.scopes)
-    kept = _records_to_keep(records, context, blind)
+        return RuleResult(memory={"io": samples, "pods": records}, blind=blind.scopes)
+    updated = _records_to_keep(records, context, blind)
     low = []
     for pod, gpus in _pods(context, _busy_gpus(context)):
         limits: Limits = gpu_lib.gpu_limits(context, gpus[0], gpu_lib.sole_holder(gpus[0]))
-        kept[pod.uid] = record = _add_sample(records.get(pod.uid), _mean_utilization(gpus), context.now, limits.window)
+        updated[pod.uid] = record = _add_sample(
+            records.get(pod.uid), _mean_utilization(gpus), context.now, limits.window
+        )
         mean = _mean(record, limits.window)
         if mean is not None and mean < limits.below:
             low.append(UnderusedPod(pod, gpus, mean, limits.window, limits.io_wait_cores))
     facts = gpu_lib.gpu_facts(context) if low else {}
     findings = tuple(_finding(job, facts, reports.get(job.gpus[0].node), waiting) for job in low)
-    return RuleResult(findings=findings, memory={"io": marks, "pods": kept}, blind=blind.scopes)
+    return RuleResult(findings=findings, memory={"io": samples, "pods": updated}, blind=blind.scopes)
 
 
 def _mean_utilization(gpus: list[GpuView]) -> float:
@@ -62,17 +64,17 @@ def _mean_utilization(gpus: list[GpuView]) -> float:
 
 
 def _busy_gpus(context: RuleContext) -> dict[str, list[GpuView]]:
-    """Return the cards that pods have for themselves and do something with, by pod."""
-    found: dict[str, list[GpuView]] = {}
+    """GPUs that pods hold exclusively and use, by pod."""
+    busy: dict[str, list[GpuView]] = {}
     for gpu in gpu_lib.gpus_in_state(context, GpuState.BUSY):
         holder = gpu_lib.sole_holder(gpu)
         if holder is not None and holder.pod_uid is not None and gpu.utilization_ratio is not None:
-            found.setdefault(holder.pod_uid, []).append(gpu)
-    return found
+            busy.setdefault(holder.pod_uid, []).append(gpu)
+    return busy
 
 
 def _pods(context: RuleContext, working: Mapping[str, list[GpuView]]) -> Iterator[tuple[PodFact, list[GpuView]]]:
-    """Yield the pods that are jobs, with their cards. Behind a notebook sits a person, who thinks."""
+    """Running job pods with their GPUs; notebooks are exempt, as people pause."""
     for pod in context.facts.pods:
         if pod.uid in working and pod.phase == "Running" and not is_notebook(pod, context):
             yield pod, working[pod.uid]
@@ -81,13 +83,13 @@ def _pods(context: RuleContext, working: Mapping[str, list[GpuView]]) -> Iterato
 def _records_to_keep(
     records: Mapping[str, Record], context: RuleContext, blind: gpu_lib.BlindSpots
 ) -> dict[str, Record]:
-    """Return what is kept of pods that do not work now: nothing is known of their node, or they pause."""
+    """Records of pods that are not busy now: their node is hidden, or they pause."""
     nodes = {pod.uid: pod.node for pod in context.facts.pods if pod.uid in records and pod.phase == "Running"}
     return {uid: records[uid] for uid, node in nodes.items() if blind.covers(node or "") or uid in context.facts.cards}
 
 
 def _add_sample(record: Any, ratio: float, now: float, window: float) -> Record:
-    """Return the record with one more look at it; a new one if it is none, as an older version may have left."""
+    """The record with one more sample; a new one if it is malformed, as an older version may have left."""
     try:
         return _extended(record, ratio, now, window)
     except (TypeError, ValueError, IndexError, KeyError):
@@ -108,7 +110,7 @@ def _extended(record: Any, ratio: float, now: float, window: float) -> Record:
 
 
 def _mean(record: Record, window: float) -> float | None:
-    """Return the mean share, once it has been watched for long enough."""
+    """Mean utilization, once the window is covered."""
     seconds = sum(record[3::BUCKET_FIELD_COUNT])
     return sum(record[2::BUCKET_FIELD_COUNT]) / seconds if seconds >= window else None
 

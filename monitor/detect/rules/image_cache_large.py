@@ -1,4 +1,4 @@
-"""image-cache-large: images take more of a disk than they should; with what of them could go."""
+"""image-cache-large: images use more of a disk than allowed; with what can be removed."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from monitor.facts.storage import DiskFact, ImageCacheFact, ImageFact
 from monitor.facts.text import Text, Value
 
 CAUSES = ("growth", "unused-images", "build-cache")
-_MAIN_PART_RATIO = 1 / 3  # of the cache: a part of this share is worth going for
+_MAIN_PART_RATIO = 1 / 3  # of the cache: a part this large is the cause
 _MAX_NAMED_IMAGES = 3  # images
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Which share of its disk the cache may take, and how much at all (0: as much as that share)."""
+    """Share of its disk that the cache may use, and its largest size (0: unlimited)."""
 
     share: Ratio = 0.5
     size: Bytes = 0
@@ -28,7 +28,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class _ImageCache:
-    """All that runtimes keep on one disk to start containers from."""
+    """Images and build cache on one disk."""
 
     images: tuple[ImageFact, ...]
     image_bytes: int
@@ -44,13 +44,13 @@ class _ImageCache:
 
     @property
     def unused_bytes(self) -> int:
-        """What removing the unused ones would free. Shared layers are counted often: not more than there is."""
+        """Bytes freed by removing unused images. Shared layers count repeatedly, hence the upper bound."""
         sizes = (image.size_bytes if image.unique_bytes is None else image.unique_bytes for image in self.unused)
         return min(self.image_bytes, sum(size or 0 for size in sizes))
 
 
 def detect(context: RuleContext, _memory: Any) -> RuleResult:
-    """Find the image caches that are too large."""
+    """Image caches that are too large."""
     reports = node_reports(context)
     findings = []
     blind = list(reports.blind_scopes("images", "disk"))
@@ -59,14 +59,14 @@ def detect(context: RuleContext, _memory: Any) -> RuleResult:
         for fact in (report.section("disk") or ()) if caches else ():
             if "runtime" not in fact.roles and len(caches) == 1:
                 continue
-            here = [cache for cache in caches if is_on_disk(report, cache.root, fact)]
-            if not here:
+            caches_on_disk = [cache for cache in caches if is_on_disk(report, cache.root, fact)]
+            if not caches_on_disk:
                 continue
             labels = {"node": label_value(report.node), "mount": label_value(fact.mount)}
-            if fact.size_bytes is None or any(cache.total_bytes is None for cache in here):
+            if fact.size_bytes is None or any(cache.total_bytes is None for cache in caches_on_disk):
                 blind.append(Scope(labels=labels))
                 continue
-            cache = _cache(report, here)
+            cache = _cache(report, caches_on_disk)
             if _is_large(cache, fact.size_bytes, context.limits.of(labels)):
                 findings.append(_finding(context, report, fact, cache, labels))
     return RuleResult(findings=tuple(findings), blind=tuple(blind))
@@ -86,7 +86,7 @@ def _is_large(cache: _ImageCache, disk_bytes: int, limits: Limits) -> bool:
 
 
 def _cause(cache: _ImageCache) -> str:
-    """Return what is the easiest to get rid of: build cache, then what nobody uses."""
+    """What is easiest to remove: build cache, then unused images."""
     if cache.build_bytes >= _MAIN_PART_RATIO * cache.total:
         return "build-cache"
     return "unused-images" if cache.unused_bytes >= _MAIN_PART_RATIO * cache.total else "growth"
@@ -96,8 +96,8 @@ def _finding(
     context: RuleContext, report: NodeReport, fact: DiskFact, cache: _ImageCache, labels: dict[str, str]
 ) -> Finding:
     cause = _cause(cache)
-    shown = cache.unused if cause == "unused-images" else cache.images
-    largest = sorted(shown, key=lambda image: (-(image.size_bytes or 0), image.id))[:_MAX_NAMED_IMAGES]
+    images = cache.unused if cause == "unused-images" else cache.images
+    largest = sorted(images, key=lambda image: (-(image.size_bytes or 0), image.id))[:_MAX_NAMED_IMAGES]
     values: dict[str, Value] = {
         "node": report.node,
         "mount": fact.mount,

@@ -1,4 +1,4 @@
-"""image-pull: a pod's image could not be pulled, and why. Said after the first failure."""
+"""image-pull: the image of a pod cannot be pulled; reported after the first failure, with the cause."""
 
 from __future__ import annotations
 
@@ -20,47 +20,47 @@ CAUSES = tuple(cause.value for cause in Pull)
 
 @dataclass(frozen=True)
 class Limits:
-    """How often a pull has to fail before it is said."""
+    """Failures before a pull is reported."""
 
     failures: int = 1
 
 
 def detect(context: RuleContext, memory: Any) -> RuleResult:
-    """Find the pods that wait for an image which could not be pulled.
+    """Pods waiting for an image that failed to pull.
 
-    What a pull was once said to fail of is remembered: between two attempts the kubelet says only that it waits.
+    Causes are remembered: between two attempts the kubelet only reports the back-off.
     """
     facts, before = context.facts, memory if isinstance(memory, dict) else {}
-    findings, said = [], {}
+    findings, messages = [], {}
     for failed in failed_pulls(facts):
         pull = with_known_cause(failed, before.get(failed.key))
         if pull.has_cause:
-            said[pull.key] = pull.diagnosis.message[:MAX_RAW_CHARS]
+            messages[pull.key] = pull.diagnosis.message[:MAX_RAW_CHARS]
         finding = _finding(pull, facts)
         limits: Limits = context.limits.of(finding.labels)
         if (pull.event.count if pull.event else 1) >= limits.failures:
             findings.append(finding)
-    return RuleResult(findings=tuple(findings), memory=said, blind=blind_scopes(context))
+    return RuleResult(findings=tuple(findings), memory=messages, blind=blind_scopes(context))
 
 
 def _finding(pull: FailedPull, facts: World) -> Finding:
-    found, pod = pull.diagnosis, pull.pod
+    diagnosis, pod = pull.diagnosis, pull.pod
     values: dict[str, Value] = {
         **pod_values(pod, facts, image=pull.image, container=pull.container),
         "registry": pull.registry,
-        "host": found.host or pull.registry,
+        "host": diagnosis.host or pull.registry,
     }
-    advice = Key.PULL_RUNTIME_DOWN_ADVICE if found.runtime_down else Key[f"PULL_{found.cause.name}_ADVICE"]
+    advice = Key.PULL_RUNTIME_DOWN_ADVICE if diagnosis.runtime_down else Key[f"PULL_{diagnosis.cause.name}_ADVICE"]
     return Finding(
         rule="image-pull",
         severity=Severity.WARNING,
-        cause=found.cause.value,
+        cause=diagnosis.cause.value,
         labels=pod_labels(pod, facts, image=pull.image, service=pull.registry),
-        headline=Text(key=f"image-pull.{found.cause.value}", values=values),
+        headline=Text(key=f"image-pull.{diagnosis.cause.value}", values=values),
         evidence=tuple(_evidence(pull, values)),
         advice=(Text(advice, values),),
         since=pull.event.first_at if pull.event else None,
-        raw=raw_text(found.message) or pull.reason,
+        raw=raw_text(diagnosis.message) or pull.reason,
     )
 
 

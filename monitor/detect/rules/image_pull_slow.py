@@ -1,4 +1,4 @@
-"""image-pull-slow: an image takes long to come, for its size, for the registry, or for the disk it goes to."""
+"""image-pull-slow: an image pull takes long because of its size, the registry, or the disk."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DISK_BUSY_RATIO = 0.9
 
 @dataclass(frozen=True)
 class Limits:
-    """How long a pull may take; how fast one of at least `large` has to be; how long one that is done is spoken of."""
+    """Duration of a pull; minimum rate of images of at least `large`; how long a finished pull is reported."""
 
     pulling: Seconds = 300.0
     rate: Bytes = 10_000_000
@@ -32,20 +32,20 @@ class Limits:
 
 
 def detect(context: RuleContext, _memory: Any) -> RuleResult:
-    """Find the pulls that take long now, and those that were slow. One finding for a node and an image."""
+    """Slow pulls in progress or finished, one finding per node and image."""
     facts, now = context.facts, context.now
     default: Limits = context.limits.of({})
-    pulls = sorted(pull_times(facts, now, now - default.spoken_of), key=lambda each: each.began_at)
+    pulls = sorted(pull_times(facts, now, now - default.spoken_of), key=lambda pull: pull.began_at)
     sizes = _sizes({pull.image for pull in pulls}, facts) if pulls else {}
-    found: dict[tuple[str, str], Finding] = {}
+    findings: dict[tuple[str, str], Finding] = {}
     for pull in pulls:
         node = pull.pod.node or "?"
         size = pull.size_bytes or sizes.get((node, pull.image)) or sizes.get(("", pull.image))
         limits: Limits = context.limits.of({"node": node, "image": pull.image})
         if _is_slow(pull, size, limits):
-            found.setdefault((node, pull.image), _finding(pull, size, limits, facts))
+            findings.setdefault((node, pull.image), _finding(pull, size, limits, facts))
     blind = (EVERYTHING,) if resources_unavailable(context, "pods", "events") else ()
-    return RuleResult(tuple(found.values()), None, blind)
+    return RuleResult(tuple(findings.values()), None, blind)
 
 
 def _is_slow(pull: PullTime, size: int | None, limits: Limits) -> bool:
@@ -55,15 +55,15 @@ def _is_slow(pull: PullTime, size: int | None, limits: Limits) -> bool:
 
 
 def _sizes(images: set[str], facts: World) -> dict[tuple[str, str], int]:
-    """Return how large images are, by node and name, and for any node: one that has it knows."""
-    found: dict[tuple[str, str], int] = {}
+    """Image sizes by node and name, and under "" for any node."""
+    sizes: dict[tuple[str, str], int] = {}
     for node, snapshot in facts.snapshots.items():
         for cache in snapshot.images or ():
             for image in cache.images:
                 for name in image.names if image.size_bytes else ():
                     if name in images:
-                        found[node, name] = found["", name] = image.size_bytes or 0
-    return found
+                        sizes[node, name] = sizes["", name] = image.size_bytes or 0
+    return sizes
 
 
 def _finding(pull: PullTime, size: int | None, limits: Limits, facts: World) -> Finding:
@@ -83,14 +83,14 @@ def _finding(pull: PullTime, size: int | None, limits: Limits, facts: World) -> 
 
 
 def _cause(pull: PullTime, size: int | None, limits: Limits, facts: World) -> str:
-    """Return what makes it slow. An image that would take as long at the least rate is just large."""
+    """Why it is slow. An image that would take as long at the minimum rate is just large."""
     if pull.ended_at is None and size is not None and pull.seconds <= size / limits.rate:
         return "large-image"
     return "slow-disk" if _disk_is_busy(pull.pod.node or "", facts) else "slow-registry"
 
 
 def _disk_is_busy(node: str, facts: World) -> bool:
-    """Return whether the disk that the runtime keeps its images on has all it can do."""
+    """Whether the disk with the runtime's images is saturated."""
     snapshot = facts.snapshots.get(node)
     if snapshot is None:
         return False

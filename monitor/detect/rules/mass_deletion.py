@@ -1,7 +1,6 @@
-"""mass-deletion: a large part of the data on a mount is gone within minutes.
+"""mass-deletion: a large part of the data on a mount disappeared within minutes.
 
-What this product deletes by itself is told to the rule and does not count. A cleanup that somebody runs on purpose
-looks like a loss from here: silence the alert for as long as a large one runs.
+Deletions by cleanup do not count. A deliberate deletion looks like a loss: silence the alert while a large one runs.
 """
 
 from __future__ import annotations
@@ -33,15 +32,15 @@ from monitor.facts.text import Text, Value
 
 CAUSES: tuple[str, ...] = ()
 GIB = 1024**3
-_STEP_SECONDS = 60.0  # seconds between two points that are remembered
-_MAX_GAP_SECONDS = 3600.0  # a silence of this length, and no longer, may hide a deletion
-_REPORT_DELAY_SECONDS = 300.0  # seconds after a deletion in which a disk may still be reported as it was before
-_OTHER_DISK_RATIO = 0.2  # a filesystem whose size changes by this share is another one
+_STEP_SECONDS = 60.0  # between two remembered points
+_MAX_GAP_SECONDS = 3600.0  # a longer gap in the reports cannot be judged
+_REPORT_DELAY_SECONDS = 300.0  # a disk may still be reported as before its deletion
+_OTHER_DISK_RATIO = 0.2  # a filesystem whose size changes more is another one
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How much has to be gone, of what there was, within which time; and for how long that is said."""
+    """How much has to disappear, absolutely and relatively, within which time; how long it is reported."""
 
     share: Ratio = 0.20
     size: Bytes = 50 * GIB
@@ -50,7 +49,7 @@ class Limits:
 
 
 def detect(context: RuleContext, memory: Any) -> RuleResult:
-    """Find the data mounts that were emptied. Remember the last minutes of each, and what was lost."""
+    """Data mounts that lost data. The memory holds the last minutes of each disk, and the losses."""
     before, lost = memory_sections(memory, "seen", "lost")
     reports = node_reports(context)
     known = known_disks(context)
@@ -61,14 +60,14 @@ def detect(context: RuleContext, memory: Any) -> RuleResult:
         if not {"data", "nas"} & set(disk.fact.roles):
             continue
         limits: Limits = context.limits.of(disk.labels)
-        kept = _same_disk(before.get(disk.key), disk)
-        own = [each for each in context.own_deletions if _is_on(each, disk)]
-        drop = _drop(_without_cleanup(kept, own), disk, limits, context.now, lost.get(disk.key))
-        seen[disk.key] = _remember(kept, disk, limits, context.now)
+        points = _same_disk(before.get(disk.key), disk)
+        deletions = [deletion for deletion in context.own_deletions if _is_on(deletion, disk)]
+        drop = _drop(_without_cleanup(points, deletions), disk, limits, context.now, lost.get(disk.key))
+        seen[disk.key] = _remember(points, disk, limits, context.now)
         if drop is not None:
             drops[disk.key] = drop
             findings.append(_finding(disk, drop))
-    unseen = {key: kept for key, kept in before.items() if key not in seen and _fresh(kept, context.now)}
+    unseen = {key: points for key, points in before.items() if key not in seen and _fresh(points, context.now)}
     held = {key: drop for key, drop in lost.items() if key not in seen and reports.any_hidden(drop["nodes"], "disk")}
     blind = (
         *reports.blind_scopes("disk"),
@@ -78,53 +77,53 @@ def detect(context: RuleContext, memory: Any) -> RuleResult:
     return RuleResult(findings=tuple(findings), memory={"seen": seen | unseen, "lost": drops | held}, blind=blind)
 
 
-def _fresh(kept: Any, now: float) -> bool:
-    return bool(kept["points"]) and now - kept["points"][-1][0] <= _MAX_GAP_SECONDS
+def _fresh(entry: Any, now: float) -> bool:
+    return bool(entry["points"]) and now - entry["points"][-1][0] <= _MAX_GAP_SECONDS
 
 
-def _same_disk(kept: Any, disk: ClusterDisk) -> list[list[float]]:
-    """Return what is remembered of a disk; nothing if another one has taken its place."""
+def _same_disk(entry: Any, disk: ClusterDisk) -> list[list[float]]:
+    """Remembered points of a disk; none if another filesystem has replaced it."""
     size = disk.fact.size_bytes
-    if not kept or size is None or abs(size - kept["size"]) > _OTHER_DISK_RATIO * kept["size"]:
+    if not entry or size is None or abs(size - entry["size"]) > _OTHER_DISK_RATIO * entry["size"]:
         return []
-    return [list(point) for point in kept["points"]]
+    return [list(point) for point in entry["points"]]
 
 
-def _is_on(own: CleanupDeletion, disk: ClusterDisk) -> bool:
-    """Return whether something was deleted from this disk. A NAS has it whichever of its nodes deleted."""
-    if own.node not in disk.nodes:
+def _is_on(deletion: CleanupDeletion, disk: ClusterDisk) -> bool:
+    """Whether data was deleted from this disk; for a NAS, by any of its nodes."""
+    if deletion.node not in disk.nodes:
         return False
-    if own.path is None:
+    if deletion.path is None:
         return "runtime" in disk.fact.roles
-    if disk.report.node != own.node:
-        return disk.shared  # where that node has it mounted is not known here; one disk too many is the lesser mistake
-    holding = disk_containing(own.path, disk.report.section("disk") or ())
+    if disk.report.node != deletion.node:
+        return disk.shared  # its mount point on that node is unknown; matching too many disks is the safer error
+    holding = disk_containing(deletion.path, disk.report.section("disk") or ())
     return holding is not None and holding.mount == disk.fact.mount
 
 
-def _without_cleanup(points: list[list[float]], own: list[CleanupDeletion]) -> list[list[float]]:
-    """Return the points less what this product has deleted after each: what is still missing then is lost."""
-    return [[at, used - sum(each.bytes for each in own if _after(each, at))] for at, used in points]
+def _without_cleanup(points: list[list[float]], deletions: list[CleanupDeletion]) -> list[list[float]]:
+    """The points, less what cleanup deleted after each: what is still missing is lost."""
+    return [[at, used - sum(deletion.bytes for deletion in deletions if _after(deletion, at))] for at, used in points]
 
 
-def _after(own: CleanupDeletion, at: float) -> bool:
-    return own.ended_at is None or own.ended_at + _REPORT_DELAY_SECONDS > at
+def _after(deletion: CleanupDeletion, at: float) -> bool:
+    return deletion.ended_at is None or deletion.ended_at + _REPORT_DELAY_SECONDS > at
 
 
 def _remember(points: list[list[float]], disk: ClusterDisk, limits: Limits, now: float) -> dict[str, Any]:
-    """Return the points to keep: those after which it was never so full again. A disk that grows has one."""
+    """Points to keep: those never exceeded since. A growing disk has one."""
     used = disk.fact.used_bytes or 0
-    # A clock that was set back leaves no point that is yet to come.
-    kept = [[min(at, now), most] for at, most in points if at >= now - limits.within and most > used]
-    if len(kept) > 1 and kept[-1][0] - kept[-2][0] < _STEP_SECONDS:
-        kept.pop()  # one point a minute is enough: the one before it, which is higher, stays
-    return {"size": disk.fact.size_bytes or 0, "points": [*kept, [now, used]]}
+    # After the clock was set back, no point may be in the future.
+    peaks = [[min(at, now), most] for at, most in points if at >= now - limits.within and most > used]
+    if len(peaks) > 1 and peaks[-1][0] - peaks[-2][0] < _STEP_SECONDS:
+        peaks.pop()  # one point per minute is enough; the earlier, higher one stays
+    return {"size": disk.fact.size_bytes or 0, "points": [*peaks, [now, used]]}
 
 
 def _drop(
     points: list[list[float]], disk: ClusterDisk, limits: Limits, now: float, known: Any
 ) -> dict[str, Any] | None:
-    """Return what is lost: within minutes, or since the disk was last seen, or what was lost before and still is."""
+    """The loss: within the window, since the disk was last seen, or an earlier one that persists."""
     used = disk.fact.used_bytes or 0
     inside = [point for point in points if point[0] >= now - limits.within]
     inside = inside or [point for point in points[-1:] if now - point[0] <= _MAX_GAP_SECONDS]

@@ -1,4 +1,4 @@
-"""mount-lost: a mount that the configuration expects is missing, hangs, is read-only or no longer works."""
+"""mount-lost: an expected mount is missing, hung, read-only or failing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from monitor.facts.storage import MountFact
 from monitor.facts.text import Text, Value
 
 CAUSES = ("missing", "hung", "read-only", "stale")
-# Any other error (a dead FUSE process, I/O errors) is to the pods what a stale handle is, and is cured alike.
+# Any other error (dead FUSE process, I/O errors) affects pods like a stale handle and has the same remedy.
 CAUSE_OF_STATE = {cause: cause for cause in CAUSES} | {"failing": "stale"}
 STUCK_RULES = ("pod-stuck-creating", "pod-stuck-terminating")
 _PATH_VOLUMES = frozenset({"hostPath", "local"})
@@ -26,15 +26,15 @@ _MAX_EXPLAINED_PODS = 100  # pods
 
 @dataclass(frozen=True)
 class Limits:
-    """How long it has to last, and on how many nodes at once it is the server's fault, not theirs."""
+    """How long it has to persist, and on how many nodes at once the server is at fault."""
 
     after: Seconds = 30.0
     everywhere: int = 3
 
 
 def detect(context: RuleContext, memory: Any) -> RuleResult:
-    """Find the mounts that are lost, node by node, and those that are lost on most nodes."""
-    (found,) = memory_sections(memory, "everywhere")
+    """Lost mounts by node, and those lost on most nodes."""
+    (previous,) = memory_sections(memory, "everywhere")
     reports = node_reports(context)
     findings = []
     lost: defaultdict[str, list[tuple[NodeReport, MountFact]]] = defaultdict(list)
@@ -52,14 +52,14 @@ def detect(context: RuleContext, memory: Any) -> RuleResult:
     }
     findings += [_everywhere_finding(context, path, lost[path], expected[path]) for path in everywhere]
     unsure = {
-        path: nodes for path, nodes in found.items() if path not in everywhere and _recovery_unknown(nodes, reports)
+        path: nodes for path, nodes in previous.items() if path not in everywhere and _recovery_unknown(nodes, reports)
     }
     blind = (*reports.blind_scopes("mounts"), *(Scope(labels={"mount": label_value(path)}) for path in unsure))
     return RuleResult(findings=tuple(findings), memory={"everywhere": unsure | everywhere}, blind=blind)
 
 
 def _recovery_unknown(nodes: list[str], reports: NodeReports) -> bool:
-    """Return whether too few of the nodes that had lost a mount speak to tell that it is back."""
+    """Whether too few of the affected nodes report to tell that a mount is back."""
     return 2 * sum(reports.any_hidden((node,), "mounts") for node in nodes) > len(nodes)
 
 
@@ -100,7 +100,7 @@ def _finding(context: RuleContext, report: NodeReport, mount: MountFact) -> Find
 
 
 def may_use(pod: PodFact, path: str) -> bool:
-    """Return whether a pod may use a mount of its node. Through which one a claim is served is not known."""
+    """Whether a pod may use a mount of its node. Which mount serves a claim is unknown."""
     return any(
         (volume.kind in _PATH_VOLUMES and _within(volume.path or "", path)) or volume.kind in _NETWORK_VOLUMES
         for volume in pod.volumes
@@ -112,7 +112,7 @@ def _within(path: str, mount: str) -> bool:
 
 
 def _explains(pods: list[PodFact]) -> tuple[Scope, ...]:
-    """Return the pods that are stuck on it: those that have not started, or do not end."""
+    """Scopes of the pods stuck on the mount: not started, or not terminating."""
     stuck = [pod for pod in pods if pod.phase == "Pending" or pod.deletion_at is not None]
     return tuple(
         Scope(labels={"namespace": label_value(pod.namespace), "pod": label_value(pod.name)}, rules=STUCK_RULES)
@@ -123,9 +123,9 @@ def _explains(pods: list[PodFact]) -> tuple[Scope, ...]:
 def _everywhere_finding(
     context: RuleContext, path: str, lost: list[tuple[NodeReport, MountFact]], expected: int
 ) -> Finding:
-    """One finding that stands for those of all nodes."""
+    """One finding in place of those of all nodes."""
     state = Counter(CAUSE_OF_STATE[mount.state] for _, mount in lost).most_common(1)[0][0]
-    report, first = min(lost, key=lambda each: (each[1].since + each[0].skew, each[0].node))
+    report, first = min(lost, key=lambda item: (item[1].since + item[0].skew, item[0].node))
     values: dict[str, Value] = {"mount": path, "count": len(lost), "total": expected, "state": state}
     return Finding(
         rule="mount-lost",
@@ -142,7 +142,7 @@ def _everywhere_finding(
 
 
 def _pods_of(facts: World, lost: list[tuple[NodeReport, MountFact]]) -> tuple[Scope, ...]:
-    """The pods that the nodes' own findings explain: those findings are symptoms themselves."""
+    """Scopes of the pods that the findings of the nodes explain, which are symptoms themselves."""
     pods = [pod for report, mount in lost for pod in facts.bound.get(report.node, ()) if may_use(pod, mount.path)]
     return _explains(pods)
 

@@ -1,4 +1,4 @@
-"""node-down: a node is not ready, is short of disk or memory, or goes up and down."""
+"""node-down: a node is not ready, under disk or memory pressure, or flapping."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from monitor.facts.text import Text
 CAUSES = ("kubelet-silent", "disk-pressure", "memory-pressure", "network", "flapping")
 PRESSURES = {"DiskPressure": "disk-pressure", "MemoryPressure": "memory-pressure", "PIDPressure": "unknown"}
 NETWORK_PHRASES = ("network plugin", "networkplugin", "cni ", "network is not ready", "network not ready")
-MAX_CHANGES = 20  # remembered of a node
+MAX_CHANGES = 20  # remembered per node
 
 
 @dataclass(frozen=True)
 class Limits:
-    """A node that has just joined takes `joining` to get ready. `flaps` changes within `window` are flapping."""
+    """A node may take `joining` to become ready. `flaps` changes within `window` are flapping."""
 
     after: Seconds = 0.0
     joining: Seconds = 300.0
@@ -29,7 +29,7 @@ class Limits:
 
 
 def detect(context: RuleContext, memory: Any) -> RuleResult:
-    """Find the nodes on which nothing can be relied on. Remember when each changed."""
+    """Unreliable nodes. The memory holds their recent changes of readiness."""
     remembered: dict[str, Any] = memory if isinstance(memory, dict) else {}
     if resources_unavailable(context, "nodes"):
         return RuleResult(memory=remembered, blind=(Scope(labels={}),))
@@ -37,10 +37,10 @@ def detect(context: RuleContext, memory: Any) -> RuleResult:
     agents = {} if prometheus_unavailable(context) else context.facts.agent_of_node
     for node in context.facts.nodes:
         limits: Limits = context.limits.of({"node": node.name})
-        kept = _changes(node, remembered.get(node.name), limits, context.now)
-        if kept is not None:
-            changes[node.name] = kept
-        problem = _problem(node, kept, limits, context.now)
+        entry = _changes(node, remembered.get(node.name), limits, context.now)
+        if entry is not None:
+            changes[node.name] = entry
+        problem = _problem(node, entry, limits, context.now)
         if problem is not None:
             findings.append(_finding(context, node, problem, agents.get(node.name)))
     return RuleResult(findings=tuple(findings), memory=changes)
@@ -48,7 +48,7 @@ def detect(context: RuleContext, memory: Any) -> RuleResult:
 
 @dataclass(frozen=True)
 class _NodeProblem:
-    """What is wrong with a node. `down`: nothing runs there now."""
+    """What is wrong with a node. `down`: no pod can run there now."""
 
     cause: str
     since: float | None
@@ -58,15 +58,15 @@ class _NodeProblem:
 
 
 def _changes(node: NodeFact, before: Any, limits: Limits, now: float) -> dict[str, Any] | None:
-    """Return when a node became ready or ceased to be, within the window; None if it did neither.
+    """Changes of readiness within the window; None if there are none.
 
-    A change from unknown to not ready is none: every reboot has one.
+    A change from unknown to not ready does not count: every reboot has one.
     """
     ready, since = node.ready is True, node.ready_since
     if since is None:
         return before if isinstance(before, dict) else None
     if isinstance(before, dict):
-        times, missed = list(before["changes"]), 2 if ready else 0  # down and up again between two looks
+        times, missed = list(before["changes"]), 2 if ready else 0  # down and up again between two evaluations
         if since != before["since"]:
             times += [since] * (1 if ready != before["ready"] else missed)
     else:
@@ -76,10 +76,10 @@ def _changes(node: NodeFact, before: Any, limits: Limits, now: float) -> dict[st
     return {"ready": ready, "since": since, "changes": times} if times or since > now - limits.window else None
 
 
-def _problem(node: NodeFact, kept: dict[str, Any] | None, limits: Limits, now: float) -> _NodeProblem | None:
-    """Return what is wrong with a node, the worst first."""
+def _problem(node: NodeFact, entry: dict[str, Any] | None, limits: Limits, now: float) -> _NodeProblem | None:
+    """The worst problem of a node."""
     down = node.ready is not True and _counts(node, limits, now)
-    times: list[float] = kept["changes"] if kept else []
+    times: list[float] = entry["changes"] if entry else []
     if len(times) >= limits.flaps:
         return _NodeProblem("flapping", times[0], _ready_message(node), down, len(times))
     if down:
@@ -96,7 +96,7 @@ def _problem(node: NodeFact, kept: dict[str, Any] | None, limits: Limits, now: f
 
 
 def _counts(node: NodeFact, limits: Limits, now: float) -> bool:
-    """Return whether a node that is not ready should be: one that joins or leaves should not."""
+    """Whether a node that is not ready should be; a joining or leaving one should not."""
     joining = node.created_at is not None and abs(now - node.created_at) < limits.joining
     return not joining and node.deletion_at is None and _lasts(node.ready_since, limits.after, now)
 
@@ -108,8 +108,8 @@ def _lasts(since: float | None, limit: float, now: float) -> bool:
 def _why_down(node: NodeFact) -> str:
     if node.ready is None:
         return "kubelet-silent"
-    said = (_ready_message(node) or "").lower()
-    if _network_unavailable(node) or any(word in said for word in NETWORK_PHRASES):
+    message = (_ready_message(node) or "").lower()
+    if _network_unavailable(node) or any(phrase in message for phrase in NETWORK_PHRASES):
         return "network"
     return next((PRESSURES[c.type] for c in node.conditions if c.status and c.type in PRESSURES), "unknown")
 
@@ -125,7 +125,7 @@ def _ready_message(node: NodeFact) -> str | None:
 
 
 def _condition_message(condition: ConditionFact) -> str:
-    return ": ".join(word for word in (condition.reason, condition.message) if word)[:MAX_RAW_CHARS]
+    return ": ".join(part for part in (condition.reason, condition.message) if part)[:MAX_RAW_CHARS]
 
 
 def _finding(context: RuleContext, node: NodeFact, problem: _NodeProblem, agent: AgentFact | None) -> Finding:
@@ -160,7 +160,7 @@ def _symptoms(node: NodeFact, context: RuleContext) -> tuple[Scope, ...]:
 
 
 def _is_cause(problem: _NodeProblem) -> bool:
-    """A node that is short of disk or memory is ill, but what is found on it may have other causes."""
+    """Whether it explains other findings; under pressure, they may have other causes."""
     return problem.down or problem.cause in ("flapping", "network")
 
 

@@ -1,4 +1,4 @@
-"""pod-pending: a job's pods wait for a node for too long, and why."""
+"""pod-pending: pods of a job have been unscheduled for too long, and why."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ CAUSES = tuple(cause.value for cause in PendingCause)
 
 @dataclass(frozen=True)
 class Limits:
-    """How long a pod may wait for a node."""
+    """How long a pod may be unscheduled."""
 
     waiting: Seconds = 600.0
 
 
 @dataclass(frozen=True)
 class PendingJob:
-    """A job's pods that wait for too long. `pod` is the one to speak of: the one that asks for most."""
+    """Overdue pods of a job. `pod` represents them: the one with the largest request."""
 
     pods: Sequence[PodFact]
     pod: PodFact
@@ -50,7 +50,7 @@ class PendingJob:
 
 
 def detect(context: RuleContext, memory: Any) -> RuleResult:
-    """Find the jobs whose pods have no node for too long."""
+    """Jobs whose pods have been unscheduled for too long."""
     facts = context.facts
     if resources_unavailable(context, "pods", "nodes") and not facts.nodes:
         return RuleResult(memory=memory, blind=(EVERYTHING,))
@@ -58,28 +58,30 @@ def detect(context: RuleContext, memory: Any) -> RuleResult:
     shapes = {shaped: shape_id(shaped) for shaped in {pod_shape(job.pod, facts) for job in jobs}}
     names = [shapes[pod_shape(job.pod, facts)] for job in jobs]
     oldest: dict[str, PodFact] = {}
-    for name, job in sorted(zip(names, jobs, strict=True), key=lambda each: each[1].pod.created_at or 0.0):
+    for name, job in sorted(zip(names, jobs, strict=True), key=lambda item: item[1].pod.created_at or 0.0):
         oldest.setdefault(name, job.pod)
     answers = update_answers(oldest, load_answers(memory), facts, context.now)
     findings, blind = [], [*blind_scopes(context)]
     for name, job in zip(names, jobs, strict=True):
         if name in answers:
             findings.append(_finding(job, answer_for_pod(answers[name], job.pod), facts, context.now))
-        else:  # its turn comes; till then it is as it was
+        else:  # not explained yet: keep its previous finding
             blind.append(Scope(labels=job.labels))
     return RuleResult(tuple(findings), msgspec.to_builtins(answers), tuple(blind))
 
 
 def _pending_jobs(context: RuleContext) -> Iterable[PendingJob]:
-    """Yield the jobs of which some pod waits for too long, with all of these pods."""
+    """Jobs with overdue pods."""
     facts, jobs = context.facts, defaultdict[tuple[str, str], list[PodFact]](list)
     for pod in facts.pods:
         if pod.node is None and pod.deletion_at is None and pod.created_at is not None and pod.phase not in FINISHED:
             owner = pod.owner.name if pod.owner else pod.name
             jobs[pod.namespace, facts.identity(pod).job or owner].append(pod)
     for (namespace, job), pods in sorted(jobs.items()):
-        who = reference(pods[0], facts)
-        labels = label_values({"namespace": namespace, "job": job, "user": who.user, "queue": who.queue})
+        owner_of_pod = reference(pods[0], facts)
+        labels = label_values(
+            {"namespace": namespace, "job": job, "user": owner_of_pod.user, "queue": owner_of_pod.queue}
+        )
         limits: Limits = context.limits.of(labels)
         late = [pod for pod in pods if context.now - (pod.created_at or context.now) > limits.waiting]
         if late:
@@ -98,7 +100,9 @@ def _finding(job: PendingJob, answer: PendingAnswer, facts: World, now: float) -
         "pod": job.pod.name,
         "namespace": job.pod.namespace,
     }
-    said = next((note.values.get("message") for note in answer.evidence if note.key == Key.SCHEDULER_SAYS.value), None)
+    message = next(
+        (item.values.get("message") for item in answer.evidence if item.key == Key.SCHEDULER_SAYS.value), None
+    )
     return Finding(
         rule="pod-pending",
         severity=Severity.WARNING,
@@ -108,7 +112,7 @@ def _finding(job: PendingJob, answer: PendingAnswer, facts: World, now: float) -
         evidence=answer.evidence,
         advice=(*answer.advice, Text(key="pod-pending.advice", values=values)),
         since=job.since,
-        raw=raw_text(str(said)) if said else None,
+        raw=raw_text(str(message)) if message else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""pod-silent: a container that has GPUs runs, and its log says nothing, or nothing any more."""
+"""pod-silent: a running container with GPUs logs nothing, or has stopped logging."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from monitor.facts.text import Text
 from monitor.facts.workload import LogFact
 
 CAUSES = ("never-logged", "stopped-logging", "log-unreadable")
-INTERACTIVE = "Notebook"  # who works in one reads its screen, not its log
+INTERACTIVE = "Notebook"  # its users watch the screen, not the log
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How long a log may be empty after the start, and how long nothing may be added to it."""
+    """How long a log may stay empty after the start, and how long it may not grow."""
 
     empty: Seconds = 900.0
     stopped: Seconds = 3600.0
@@ -40,7 +40,7 @@ class LogSilence:
 
 
 def detect(context: RuleContext, _memory: Any) -> RuleResult:
-    """Find the containers with GPUs whose log is empty, stands still, or cannot be read."""
+    """Containers with GPUs whose log is empty, has stopped, or cannot be read."""
     facts, agents = context.facts, context.facts.agent_of_node
     logs: dict[str, dict[str, LogFact] | None] = {}
     findings = []
@@ -65,23 +65,27 @@ def _counts(pod: PodFact, facts: World) -> bool:
 
 
 def _logs(agent: AgentFact | None) -> dict[str, LogFact] | None:
-    """Return a node's logs by container, or None while they are not known."""
+    """Logs of a node by container, or None while unknown."""
     if agent is None or agent.silent_since is not None or agent.snapshot is None or agent.snapshot.logs is None:
         return None
     return {log.container_id: log for log in agent.snapshot.logs}
 
 
 def _with_gpus(pod: PodFact, facts: World) -> Iterable[ContainerStatusFact]:
-    """Yield the running containers that asked for the GPUs: a sidecar that talks does not make up for them."""
+    """Running containers that requested the GPUs: a sidecar that logs does not count."""
     resource = gpu_resource(pod, facts)
-    names = {each.name for each in pod.containers if each.requests.get(resource) or each.limits.get(resource)}
+    names = {
+        container.name
+        for container in pod.containers
+        if container.requests.get(resource) or container.limits.get(resource)
+    }
     for status in pod.statuses:
         if status.state == "running" and not status.init and (not names or status.name in names):
             yield status
 
 
 def _silence(status: ContainerStatusFact, log: LogFact, behind: float, limits: Limits, now: float) -> LogSilence | None:
-    """Return what is wrong with a log. Its times, like that of the start, are those of the node's clock."""
+    """Problem of a log. Its times and that of the start are in the node's clock."""
     if status.started_at is None:
         return None
     started = status.started_at + behind
@@ -112,10 +116,10 @@ def _finding(pod: PodFact, status: ContainerStatusFact, silence: LogSilence, fac
 
 
 def _utilization_evidence(pod: PodFact, facts: World) -> Iterable[Text]:
-    cards = facts.cards.get(pod.uid, ())
-    ratios = [card.utilization_ratio for card in cards if card.utilization_ratio is not None]
+    gpus = facts.cards.get(pod.uid, ())
+    ratios = [gpu.utilization_ratio for gpu in gpus if gpu.utilization_ratio is not None]
     if ratios:
-        memory = sum(card.memory_used_bytes or 0 for card in cards)
+        memory = sum(gpu.memory_used_bytes or 0 for gpu in gpus)
         yield Text(Key.GPU_USE, {"ratio": sum(ratios) / len(ratios), "size": memory})
 
 

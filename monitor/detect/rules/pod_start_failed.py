@@ -1,4 +1,4 @@
-"""pod-start-failed: a container cannot be created or started, or ends again and again."""
+"""pod-start-failed: a container cannot be created or started, or keeps exiting."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from monitor.facts.kube import ContainerStatusFact, PodFact
 from monitor.facts.text import Text
 
 CAUSES = ("file-not-found", "not-executable", "permission", "out-of-memory", "bus-error", "config")
-# An explanation's word -> ours. What is not here is a matter of how the container is set up, or nearest to it.
+# Cause of the explanation -> cause of the finding; any other one is "config".
 _CAUSES = {
     "crash-no-command": "file-not-found",
     "crash-no-file": "file-not-found",
@@ -37,19 +37,19 @@ _CAUSES = {
     "crash-segfault": "bus-error",
 }
 _MESSAGE_KEYS = (Key.RUNTIME_SAYS.value, Key.LAST_WORDS.value)
-FIRST_EXIT_GRACE_SECONDS = 60.0  # a program that ended with an error for the first time may do better the next
+FIRST_EXIT_GRACE_SECONDS = 60.0  # a first failure may not recur
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How long a container has to run after a crash to count as well, and how long a pod that failed is spoken of."""
+    """Runtime after a crash that counts as healthy, and how long a failed pod is reported."""
 
     steady: Seconds = 600.0
     failed_for: Seconds = 3600.0
 
 
 def detect(context: RuleContext, memory: Any) -> RuleResult:
-    """Find the containers that do not start, or do not stay."""
+    """Containers that do not start or do not keep running."""
     before: dict[str, float] = memory if isinstance(memory, dict) else {}
     findings, known = [], dict[str, float]()
     for pod in context.facts.pods:
@@ -63,7 +63,7 @@ def detect(context: RuleContext, memory: Any) -> RuleResult:
 
 
 def _diagnose(pod: PodFact, status: ContainerStatusFact, context: RuleContext, *, known_before: bool) -> Answer | None:
-    """Return what is wrong with a container, or None."""
+    """Why a container fails, or None."""
     facts, now = context.facts, context.now
     if pod.phase == "Succeeded" or (status.state == "running" and not known_before):
         return None
@@ -71,7 +71,7 @@ def _diagnose(pod: PodFact, status: ContainerStatusFact, context: RuleContext, *
         return _diagnose_waiting(pod, status, facts)
     limits: Limits = context.limits.of({"namespace": pod.namespace, "pod": pod.name, "node": pod.node or ""})
     if status.state == "running":
-        # Between two crashes a container runs for a while. That alone does not make it well.
+        # A container runs for a while between two crashes.
         fresh = status.started_at is not None and now - status.started_at < limits.steady
         return (
             _diagnose_exit(pod, status, facts) if fresh and status.last is not None and status.last.exit_code else None
@@ -100,7 +100,7 @@ def _diagnose_exit(pod: PodFact, status: ContainerStatusFact, facts: World) -> A
 
 
 def _failed_by_itself(pod: PodFact, facts: World) -> bool:
-    """Return whether a failed pod failed by itself: one that was thrown out has its containers killed too."""
+    """Whether a failed pod was not evicted, which also kills its containers."""
     return finished.finished(pod, facts).cause.startswith(("crash-", "start-"))
 
 
@@ -122,7 +122,7 @@ def _finding(pod: PodFact, status: ContainerStatusFact, answer: Answer, facts: W
 
 
 def _messages(evidence: Iterable[Text], status: ContainerStatusFact) -> Iterator[str]:
-    yield from (str(note.values["message"]) for note in evidence if note.key in _MESSAGE_KEYS)
+    yield from (str(item.values["message"]) for item in evidence if item.key in _MESSAGE_KEYS)
     end = crash.ending(status)
     yield f"{end.reason or status.reason or '?'}, exit code {end.exit_code}"
 

@@ -1,4 +1,4 @@
-"""pod-stuck-creating: a pod has its node and does not get its containers, and not for want of an image."""
+"""pod-stuck-creating: a pod is scheduled but its containers are not created, for reasons other than its image."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _UNSPECIFIC_CAUSES = ("mount-timed-out", "mount-unknown", "mount-stale", "mount-
 
 @dataclass(frozen=True)
 class Limits:
-    """How long a pod may take from one step to the next."""
+    """Seconds from one startup step to the next."""
 
     creating: Seconds = 300.0
 
 
 def detect(context: RuleContext, _memory: Any) -> RuleResult:
-    """Find the pods whose containers are not created."""
+    """Pods whose containers are not created."""
     facts, findings = context.facts, []
     for pod in live_pods(facts.pods):
         if pod.phase != "Pending" or not _is_being_created(pod) or _last_step(pod, facts)[0] == "Pulling":
@@ -46,7 +46,7 @@ def detect(context: RuleContext, _memory: Any) -> RuleResult:
 
 
 def _is_being_created(pod: PodFact) -> bool:
-    """Return whether nothing of the pod runs or fails. An init container that is done is a step on the way."""
+    """Whether no container runs or fails. A completed init container is progress."""
     for status in pod.statuses:
         done = status.init and status.state == "terminated" and status.exit_code == 0
         if not done and (status.state not in (None, "waiting") or status.reason not in WAITING_REASONS):
@@ -55,17 +55,17 @@ def _is_being_created(pod: PodFact) -> bool:
 
 
 def _last_step(pod: PodFact, facts: World) -> tuple[str | None, float | None]:
-    event = next((each for each in reversed(facts.events_of(pod)) if each.reason in _STEP_REASONS), None)
+    event = next((event for event in reversed(facts.events_of(pod)) if event.reason in _STEP_REASONS), None)
     return (event.reason, event.last_at) if event else (None, None)
 
 
 def _since(pod: PodFact, facts: World) -> float | None:
-    """Return when the last step forward was made: a pod that has just got its image is not stuck."""
+    """Time of the last progress: a pod that has just pulled its image is not stuck."""
     step, at = _last_step(pod, facts)
-    times = [each.finished_at for each in pod.statuses if each.init] + [pod.started_at or pod.created_at]
+    times = [status.finished_at for status in pod.statuses if status.init] + [pod.started_at or pod.created_at]
     if step in ("Pulled", "Created", "Started"):
         times.append(at)
-    return max((each for each in times if each is not None), default=None)
+    return max((time for time in times if time is not None), default=None)
 
 
 def _finding(pod: PodFact, answer: Answer, facts: World, since: float, now: float) -> Finding:
@@ -76,7 +76,7 @@ def _finding(pod: PodFact, answer: Answer, facts: World, since: float, now: floa
     if hung:
         path = Text(key="pod-stuck-creating.hung-path", values={"path": hung, "node": pod.node or "?"})
         evidence = (path, *evidence)
-    said = next((str(note.values["message"]) for note in evidence if "message" in note.values), None)
+    message = next((str(note.values["message"]) for note in evidence if "message" in note.values), None)
     return Finding(
         rule="pod-stuck-creating",
         severity=Severity.WARNING,
@@ -86,7 +86,7 @@ def _finding(pod: PodFact, answer: Answer, facts: World, since: float, now: floa
         evidence=evidence,
         advice=(*answer.advice, Text(key="pod-stuck-creating.advice", values=values)),
         since=since,
-        raw=raw_text(said),
+        raw=raw_text(message),
     )
 
 
@@ -103,7 +103,7 @@ def _cause(pod: PodFact, answer: Answer, facts: World) -> str:
 
 
 def _gpus_not_allocatable(pod: PodFact, answer: Answer, facts: World) -> bool:
-    """Return whether nothing says why it waits, and the node gives out no GPUs any more."""
+    """Whether no cause is reported and the node offers too few GPUs."""
     node = facts.node_by_name.get(pod.node or "")
     if answer.cause.startswith("sandbox-") or node is None or node.ready is not True or not gpus_asked(pod, facts):
         return False
@@ -111,15 +111,15 @@ def _gpus_not_allocatable(pod: PodFact, answer: Answer, facts: World) -> bool:
 
 
 def _hung_mounts(pod: PodFact, answer: Answer, facts: World) -> Iterable[str]:
-    """Yield the mounts of the node that do not answer, if the pod waits for a volume that may be there."""
+    """Hung mounts of the node, if the pod waits for a volume that may be on them."""
     snapshot = facts.snapshots.get(pod.node or "")
     if snapshot is None:
         return
-    hung = {each.path for each in snapshot.mounts or () if each.state == "hung"}
-    hung |= {each.mount for each in snapshot.disk or () if each.hung_since is not None}
+    hung = {mount.path for mount in snapshot.mounts or () if mount.state == "hung"}
+    hung |= {disk.mount for disk in snapshot.disk or () if disk.hung_since is not None}
     paths = [volume.path for volume in pod.volumes if volume.kind == "hostPath" and volume.path]
     for path in hung:
-        under = any(each == path or each.startswith(path.rstrip("/") + "/") for each in paths)
+        under = any(used == path or used.startswith(path.rstrip("/") + "/") for used in paths)
         if under or answer.cause in _UNSPECIFIC_CAUSES:
             yield path
 

@@ -1,4 +1,4 @@
-"""pod-stuck-terminating: a pod was deleted, its grace time is over, and it does not go."""
+"""pod-stuck-terminating: a deleted pod still exists after its grace period."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from monitor.facts.kube import PodFact
 from monitor.facts.text import Text
 
 CAUSES = ("finalizer", "node-down", "volume-busy", "d-state", "runtime-hung")
-# An explanation's word -> ours. Where none of these is to blame, it is the runtime that has not done its work.
+# Cause of the explanation -> cause of the finding; any other one is runtime-hung.
 _CAUSES = {
     "finalizer": "finalizer",
     "node-gone": "node-down",
@@ -28,19 +28,19 @@ _CAUSES = {
 
 @dataclass(frozen=True)
 class Limits:
-    """How long a pod may take beyond the grace time that it was given."""
+    """Time beyond the grace period."""
 
     overdue: Seconds = 300.0
 
 
 def detect(context: RuleContext, _memory: Any) -> RuleResult:
-    """Find the pods that were deleted and are still there."""
+    """Deleted pods that still exist."""
     findings = []
     for pod in context.facts.pods:
         if pod.deletion_at is None:
             continue
         limits: Limits = context.limits.of({"node": pod.node or "", "namespace": pod.namespace})
-        # The API server has added the grace time already: this is when it is over.
+        # The API server has already added the grace period.
         if context.now - pod.deletion_at > limits.overdue:
             findings.append(_finding(pod, pod.deletion_at, context.facts, context.now))
     return RuleResult(tuple(findings), None, blind_scopes(context))
@@ -51,7 +51,7 @@ def _finding(pod: PodFact, deletion_at: float, facts: World, now: float) -> Find
     cause = _CAUSES.get(answer.cause, "runtime-hung")
     values = pod_values(pod, facts, seconds=now - deletion_at)
     evidence = (answer.headline, *answer.evidence)
-    said = next((str(note.values["message"]) for note in evidence if note.key == Key.RUNTIME_SAYS.value), None)
+    message = next((str(item.values["message"]) for item in evidence if item.key == Key.RUNTIME_SAYS.value), None)
     return Finding(
         rule="pod-stuck-terminating",
         severity=Severity.WARNING,
@@ -61,7 +61,7 @@ def _finding(pod: PodFact, deletion_at: float, facts: World, now: float) -> Find
         evidence=evidence,
         advice=(*answer.advice, Text(key="pod-stuck-terminating.advice", values=values)),
         since=deletion_at,
-        raw=raw_text(said),
+        raw=raw_text(message),
     )
 
 

@@ -1,4 +1,4 @@
-"""quota-exhausted: a namespace or queue has all the GPUs that it may have, and more work waits in it."""
+"""quota-exhausted: a namespace or queue uses all of its GPU quota while jobs wait in it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ MAX_NAMED = 3
 
 @dataclass(frozen=True)
 class Limits:
-    """How long a refusal counts as work that waits: controllers try again, at ever longer intervals."""
+    """How long a refusal counts as a waiting job: controllers retry at growing intervals."""
 
     refused: Seconds = 1800.0
 
 
 @dataclass(frozen=True)
 class GpuQuota:
-    """A limit on GPUs: `scope` is "namespace" or "queue", `name` which, `quota` the object that says so."""
+    """A GPU limit: `scope` is "namespace" or "queue", `name` the subject, `quota` the object that defines it."""
 
     scope: str
     name: str
@@ -40,24 +40,24 @@ class GpuQuota:
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether something waits that would have room if the others did not use theirs."""
-        return any(each.gpus <= self.limit and self.used + each.gpus > self.limit for each in self.waiting)
+        """Whether a waiting job fits the limit but not what is left of it."""
+        return any(job.gpus <= self.limit and self.used + job.gpus > self.limit for job in self.waiting)
 
 
 def detect(context: RuleContext, _memory: Any) -> RuleResult:
-    """Find the quotas and queues that are used up while work waits in them."""
-    found: dict[tuple[str, str], GpuQuota] = {}
+    """Exhausted quotas and queues in which jobs wait."""
+    exhausted: dict[tuple[str, str], GpuQuota] = {}
     for quota in (*_quotas(context), *_queues(context.facts)):
         if quota.is_exhausted:
-            found.setdefault((quota.scope, quota.name), quota)
-    holders = _gpus_by_user(context.facts) if found else {}
-    findings = tuple(_finding(quota, holders) for quota in found.values())
+            exhausted.setdefault((quota.scope, quota.name), quota)
+    holders = _gpus_by_user(context.facts) if exhausted else {}
+    findings = tuple(_finding(quota, holders) for quota in exhausted.values())
     blind = (EVERYTHING,) if resources_unavailable(context, "pods", "resourcequotas", *_queue_sources(context)) else ()
     return RuleResult(findings, None, blind)
 
 
 def _queue_sources(context: RuleContext) -> list[str]:
-    """Return the sources that tell of queues, as far as the cluster has them."""
+    """Sources of queues that the cluster has."""
     view = context.facts.view
     names = [source.name for source in view.sources] if view else []
     return [name for name in names if name.endswith((".volcano.sh", ".kueue.x-k8s.io"))]
@@ -87,7 +87,7 @@ def _queues(facts: World) -> Iterable[GpuQuota]:
 
 
 def _gpus_by_user(facts: World) -> dict[tuple[str, str], Counter[str]]:
-    """Return who has how many GPUs, by namespace and by queue."""
+    """GPUs by user, for each namespace and queue."""
     parents = {(q.namespace, q.name): q.parent for q in facts.queues if q.kind == "LocalQueue" and q.parent}
     held: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for pods in facts.bound.values():
@@ -107,14 +107,14 @@ def _finding(quota: GpuQuota, holders: dict[tuple[str, str], Counter[str]]) -> F
         "used": whole(quota.used),
         "limit": whole(quota.limit),
         "count": len(quota.waiting),
-        "needs": whole(sum(each.gpus for each in quota.waiting)),
-        "jobs": ", ".join(sorted({each.name for each in quota.waiting})[:MAX_NAMED]),
+        "needs": whole(sum(job.gpus for job in quota.waiting)),
+        "jobs": ", ".join(sorted({job.name for job in quota.waiting})[:MAX_NAMED]),
     }
     top = holders.get((quota.scope, quota.name), Counter[str]()).most_common(MAX_NAMED)
     evidence = [Text(key="quota-exhausted.waiting", values=values)]
     if top:
-        named = ", ".join(f"{user} ({gpus})" for user, gpus in top)
-        evidence.append(Text(key="quota-exhausted.holders", values={"holders": named}))
+        holders_text = ", ".join(f"{user} ({gpus})" for user, gpus in top)
+        evidence.append(Text(key="quota-exhausted.holders", values={"holders": holders_text}))
     return Finding(
         rule="quota-exhausted",
         severity=Severity.WARNING,

@@ -1,4 +1,4 @@
-"""registry-unreachable: one finding for what would else be many failed pulls, naming the node or the registry."""
+"""registry-unreachable: nodes cannot reach a registry; one finding instead of many failed pulls."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.text import Text, Value
 
 CAUSES = (RESOLVE, CONNECT, TRUST, DOWN)
-# Whatever keeps a node from a registry, it explains no image that is missing there.
+# Being unreachable does not explain images that are missing in the registry.
 SYMPTOMS: tuple[tuple[str, tuple[str, ...]], ...] = (("image-pull", REGISTRY_CAUSES), ("image-pull-slow", ()))
 MAX_NAMED = 5
 MAX_REMEMBERED_NODES = 200  # nodes of one registry
@@ -35,14 +35,14 @@ MAX_REMEMBERED_NODES = 200  # nodes of one registry
 
 @dataclass(frozen=True)
 class Limits:
-    """How many different images have to fail. One alone may just have a misspelt registry; a probe is enough."""
+    """Distinct images that have to fail. A single one may have a misspelt registry; a failed probe is enough."""
 
     images: int = 2
 
 
 @dataclass(frozen=True)
 class _Outage:
-    """Troubles, since when they are, which nodes are well since then and whether the daemon is; and what was told."""
+    """Failures with their start, the nodes and the daemon that reach the registry since, and what was reported."""
 
     failures: Sequence[RegistryFailure]
     since: float
@@ -53,7 +53,7 @@ class _Outage:
 
 
 def detect(context: RuleContext, memory: Any) -> RuleResult:
-    """Find the registries that nodes do not reachability. Breadth tells whose fault it is."""
+    """Registries that nodes cannot reach. The number of failing nodes tells whose fault it is."""
     before: dict[str, Any] = memory if isinstance(memory, dict) else {}
     reachability = registry_reachability(context)
     findings, alone = list[Finding](), defaultdict[str, list[RegistryFailure]](list)
@@ -87,37 +87,37 @@ def detect(context: RuleContext, memory: Any) -> RuleResult:
 def _split(
     registry: str, failures: Sequence[RegistryFailure], reachability: RegistryReachability, before: set[str]
 ) -> tuple[list[RegistryFailure], list[RegistryFailure]]:
-    """Return the failures for which the registry is to be named, and those that are a node's own.
+    """Failures attributed to the registry, and those attributed to a node.
 
-    It is the registry's where several nodes have the same, or the daemon or the registry itself says so. Of those that
-    had it before, the last one to recover is no new failure of its own.
+    The registry is at fault if several nodes fail alike, or the daemon or the registry itself indicates it. The last
+    node to recover from a shared failure is not a new failure of that node.
     """
-    kinds = Counter(_kind(each) for each in failures)
+    kinds = Counter(_kind(failure) for failure in failures)
     shared: list[RegistryFailure] = []
     own: list[RegistryFailure] = []
-    for each in failures:
-        answers_wrongly = each.cause == DOWN and not (each.probed and reachability.reached_at[registry])
-        is_shared = kinds[_kind(each)] > 1 or answers_wrongly or reachability.daemon_reached.get(registry) is False
-        is_shared = is_shared or each.node in before
-        (shared if is_shared else own).append(each)
+    for failure in failures:
+        answers_wrongly = failure.cause == DOWN and not (failure.probed and reachability.reached_at[registry])
+        is_shared = kinds[_kind(failure)] > 1 or answers_wrongly or reachability.daemon_reached.get(registry) is False
+        is_shared = is_shared or failure.node in before
+        (shared if is_shared else own).append(failure)
     return shared, own
 
 
 def _nodes(known: Any) -> set[str]:
-    """Given what was remembered about a registry, return the nodes that did not reachability it."""
+    """Remembered nodes that did not reach a registry."""
     return set(known.get("nodes") or ()) if isinstance(known, dict) else set()
 
 
 def _kind(failure: RegistryFailure) -> str:
-    """A registry that goes down answers with errors at one moment and not at all at the next."""
+    """A registry going down answers with errors first and not at all later."""
     return CONNECT if failure.cause == DOWN else failure.cause
 
 
 def _is_proven(failures: Sequence[RegistryFailure], limits: Limits) -> bool:
-    images = set[str]().union(*(each.images for each in failures))
-    # A misspelt host has no address anywhere; one that refuses several nodes does exist.
-    several = len({each.node for each in failures}) > 1 and any(each.cause != RESOLVE for each in failures)
-    return any(each.probed for each in failures) or len(images) >= limits.images or several
+    images = set[str]().union(*(failure.images for failure in failures))
+    # A misspelt host resolves nowhere; one that refuses several nodes exists.
+    several = len({failure.node for failure in failures}) > 1 and any(failure.cause != RESOLVE for failure in failures)
+    return any(failure.probed for failure in failures) or len(images) >= limits.images or several
 
 
 def _registry_finding(registry: str, outage: _Outage) -> Finding:
@@ -126,18 +126,18 @@ def _registry_finding(registry: str, outage: _Outage) -> Finding:
         cause = DOWN
     labels: list[dict[str, str]] = [{"service": registry}]
     if outage.well and len(outage.failures) <= MAX_REMEMBERED_NODES:
-        labels = [{"service": registry, "node": each.node} for each in outage.failures]
+        labels = [{"service": registry, "node": failure.node} for failure in outage.failures]
     return _finding(cause, {"service": registry}, outage, labels)
 
 
 def _node_finding(node: str, outage: _Outage) -> Finding:
     cause = _main_cause(outage.failures)
-    labels = [{"node": node, "service": each.registry} for each in outage.failures]
+    labels = [{"node": node, "service": failure.registry} for failure in outage.failures]
     return _finding(CONNECT if cause == DOWN else cause, {"node": node}, outage, labels)
 
 
 def _main_cause(failures: Sequence[RegistryFailure]) -> str:
-    return Counter(each.cause for each in failures).most_common(1)[0][0]
+    return Counter(failure.cause for failure in failures).most_common(1)[0][0]
 
 
 def _finding(cause: str, labels: dict[str, str], outage: _Outage, symptoms: Sequence[dict[str, str]]) -> Finding:
@@ -173,17 +173,17 @@ def _names(names: Sequence[str]) -> str:
 
 
 def _evidence(failures: Sequence[RegistryFailure], well: int) -> list[Text]:
-    notes = []
-    probed = [each for each in failures if each.probed]
+    evidence = []
+    probed = [failure for failure in failures if failure.probed]
     if probed:
-        values: dict[str, Value] = {"count": len({each.node for each in probed}), "error": probed[0].error or "?"}
-        notes.append(Text(key="registry-unreachable.probes", values=values))
+        values: dict[str, Value] = {"count": len({failure.node for failure in probed}), "error": probed[0].error or "?"}
+        evidence.append(Text(key="registry-unreachable.probes", values=values))
     if well:
-        notes.append(Text(key="registry-unreachable.others", values={"count": well}))
+        evidence.append(Text(key="registry-unreachable.others", values={"count": well}))
     images, pods = (set[str]().union(*sets) for sets in zip(*((t.images, t.pods) for t in failures), strict=True))
     if pods:
-        notes.append(Text(key="registry-unreachable.pulls", values={"pods": len(pods), "images": len(images)}))
-    return notes
+        evidence.append(Text(key="registry-unreachable.pulls", values={"pods": len(pods), "images": len(images)}))
+    return evidence
 
 
 def _outage(
@@ -193,21 +193,23 @@ def _outage(
     before: dict[str, Any],
     now: float,
 ) -> _Outage:
-    """Return how it went with failures of a registry, or of a node, until now."""
-    known, nodes = before.get(name), {each.node for each in failures}
-    told = known if isinstance(known, dict) else {}
-    # What was not told yet of its nodes is the beginning of it.
-    entries = [told, *(before[node] for node in nodes if node in before and _is_unreported(before[node]))]
-    times = [each.since for each in failures] + [entry.get("since") for entry in entries if isinstance(entry, dict)]
+    """State of the failures of a registry or node until now."""
+    known, nodes = before.get(name), {failure.node for failure in failures}
+    reported = known if isinstance(known, dict) else {}
+    # It began with the unreported failures of its nodes.
+    entries = [reported, *(before[node] for node in nodes if node in before and _is_unreported(before[node]))]
+    times = [failure.since for failure in failures] + [
+        entry.get("since") for entry in entries if isinstance(entry, dict)
+    ]
     since = min((at for at in times if isinstance(at, float | int)), default=now)
-    # Nodes reachability it again one after the other. Those that are left have not become a failure of their own by that.
-    was_down = told.get("cause") == DOWN and nodes <= _nodes(known)
-    daemon = any(reachability.daemon_reached.get(each.registry, False) for each in failures)
+    # Nodes recover one after another; the remaining ones still belong to the outage of the registry.
+    was_down = reported.get("cause") == DOWN and nodes <= _nodes(known)
+    daemon = any(reachability.daemon_reached.get(failure.registry, False) for failure in failures)
     return _Outage(failures, since, other_nodes(failures, reachability, since), daemon, _is_unreported(known), was_down)
 
 
 def _is_unreported(known: Any) -> bool:
-    """Given what was remembered, return whether it is new, or was in doubt until now."""
+    """Whether a failure is new, or was undecided until now."""
     return not isinstance(known, dict) or bool(known.get("untold"))
 
 
@@ -216,11 +218,11 @@ def _name(finding: Finding) -> str:
 
 
 def _remember(
-    found: Sequence[Finding], reachability: RegistryReachability, before: dict[str, Any], blind: set[str]
+    findings: Sequence[Finding], reachability: RegistryReachability, before: dict[str, Any], blind: set[str]
 ) -> dict[str, dict[str, Any]]:
-    """Return, by the name of what was found, since when it is and which nodes have it, silent ones included."""
+    """Start and nodes by name of the subject, including silent nodes."""
     memory: dict[str, dict[str, Any]] = {}
-    for finding in found:
+    for finding in findings:
         nodes = sorted(reachability.failures.get(finding.labels.get("service", ""), {}))
         memory[_name(finding)] = {"since": finding.since, "nodes": nodes[:MAX_REMEMBERED_NODES], "cause": finding.cause}
     for name, known in before.items():
@@ -240,15 +242,15 @@ def _blind(context: RuleContext, remembered: dict[str, dict[str, Any]], blind: s
 
 
 def _blind_nodes(context: RuleContext) -> set[str]:
-    """Return the nodes whose probes are not known now."""
+    """Nodes whose probes are unknown now."""
     return {agent.node for agent in context.facts.agents if agent.node and _is_blind(agent)}
 
 
 def _is_blind(agent: AgentFact) -> bool:
     if agent.silent_since is not None or agent.snapshot is None:
         return True
-    told = next((each for each in agent.snapshot.collectors if each.name == "probes"), None)
-    return agent.snapshot.probes is None and told is not None and told.outcome != "absent"
+    collector = next((item for item in agent.snapshot.collectors if item.name == "probes"), None)
+    return agent.snapshot.probes is None and collector is not None and collector.outcome != "absent"
 
 
 RULE = Rule(

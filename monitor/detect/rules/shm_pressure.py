@@ -1,4 +1,4 @@
-"""shm-pressure: the shared memory of a pod is nearly full, or so small that its data loaders will run out of it."""
+"""shm-pressure: the shared memory of a pod is nearly full, or too small for its data loaders."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from monitor.facts.workload import ContainerFact, ShmFact
 
 CAUSES = ("nearly-full", "default-size")
 GIB = 1024**3
-DEFAULT_BYTES = 64 * 1024**2  # what Docker and containerd give to everybody
+DEFAULT_BYTES = 64 * 1024**2  # default of Docker and containerd
 _SIZES_GIB = (2, 4, 8, 16, 32, 64, 128, 256)  # GiB
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How full it may be, and what size counts as never set."""
+    """How full it may be, and the size that counts as never configured."""
 
     nearly_full: Ratio = 0.85
     critical: Ratio = 0.95
@@ -32,18 +32,18 @@ class Limits:
 
 @dataclass(frozen=True)
 class _GpuUse:
-    """How many processes and devices of a node's GPUs each pod and container has."""
+    """GPU processes by pod or container of a node, and those that hold GPUs."""
 
     processes: Counter[str]
     holders: frozenset[str]
 
 
 def detect(context: RuleContext, _memory: Any) -> RuleResult:
-    """Find the pods whose /dev/shm is too small for what they do."""
-    reports, suspect = node_reports(context), _may_exceed(context)
+    """Pods whose /dev/shm is too small."""
+    reports, may_exceed = node_reports(context), _may_exceed(context)
     findings = []
     for report in reports.nodes.values():
-        if not any(suspect(shm) for shm in report.snapshot.shm or ()):
+        if not any(may_exceed(shm) for shm in report.snapshot.shm or ()):
             continue
         gpus = _gpu_use(report)
         for shm, container in _distinct_mounts(report):
@@ -55,23 +55,23 @@ def detect(context: RuleContext, _memory: Any) -> RuleResult:
 
 
 def _may_exceed(context: RuleContext) -> Callable[[ShmFact], bool]:
-    """Return what tells, for next to nothing, whether any limit could object to a /dev/shm: few are worth a look."""
+    """Cheap check whether a /dev/shm could violate any limit; few need a closer one."""
     limits = [context.limits.default, *(override.limits for override in context.limits.overrides)]
-    share, size = min(each.nearly_full for each in limits), max(each.default_size for each in limits)
+    share, size = min(limit.nearly_full for limit in limits), max(limit.default_size for limit in limits)
     return lambda shm: shm.used_bytes >= share * shm.size_bytes or shm.size_bytes <= size
 
 
 def _distinct_mounts(report: NodeReport) -> list[tuple[ShmFact, ContainerFact]]:
-    """Return each /dev/shm once, with one of the containers that share it. The host's own is not a pod's."""
+    """Each /dev/shm once, with one of the containers that share it; without the host's own."""
     facts = report.snapshot.shm or ()
     seen = {fact.device for fact in facts if fact.container_id is None}
-    found = []
+    mounts = []
     for fact in facts:
         container = report.containers.get(fact.container_id or "")
         if container is not None and fact.device not in seen and fact.size_bytes > 0:
             seen.add(fact.device)
-            found.append((fact, container))
-    return found
+            mounts.append((fact, container))
+    return mounts
 
 
 def _subject(container: ContainerFact) -> str:
@@ -133,7 +133,7 @@ def _finding(
 
 
 def _suggested_size(size_bytes: int) -> str:
-    """Return what to set, as Kubernetes writes it: twice of what is too little, and not less than is any use."""
+    """Size to configure, as a Kubernetes quantity: at least twice the current one and at least 8 GiB."""
     fitting = (size for size in _SIZES_GIB if size * GIB >= max(2 * size_bytes, 8 * GIB))
     return f"{next(fitting, _SIZES_GIB[-1])}Gi"
 

@@ -119,7 +119,7 @@ def test_what_a_node_said_before_the_pod_ended_proves_nothing() -> None:
     later = noticed + 60
     view = rule_context(heard, pods=PODS, now=noticed).facts.view  # joined before the agent counts as silent
     early = replace(rule_context(heard, pods=PODS), now=later)
-    early = replace(early, world=replace(early.facts, view=view))
+    early = replace(early, facts=replace(early.facts, view=view))
     assert causes(run(RULE, early, {"n1/0/team/done": noticed})) == []
     again = msgspec.structs.replace(heard, received_at=later - 5)
     spoken = rule_context(again, pods=PODS, now=later)

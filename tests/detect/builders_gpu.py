@@ -1,4 +1,4 @@
-"""Situations with cards, in a line or two each, made by the real join; and what a finding says."""
+"""Rule contexts with GPUs, built by the real join, and checks on findings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def rule_context(
     pods_known: bool = True,
     now: float = NOW,
 ) -> RuleContext:
-    """What the daemon would see: the agents' word joined with the pods."""
+    """Context as the daemon builds it: agents joined with pods."""
     who = {pod.uid: ALICE for pod in pods} | (identities or {})
     if nodes is None:
         nodes = tuple(node(name, gpu_count(agents, name)) for name in sorted({each.node or "" for each in agents}))
@@ -46,19 +46,19 @@ def gpu_count(agents: tuple[AgentFact, ...], name: str) -> int:
 
 
 def remembered(state: str, seconds: float, index: int = 0, idle: float | None = None, name: str = "n1") -> Memory:
-    """The join's memory of one card: in a state for so long, idle for so long."""
+    """Memory of the join for one GPU: seconds in a state, and seconds idle."""
     idle_since = NOW - idle if idle is not None else None
     return Memory(cards={f"{name}/{uuid(index, name)}": CardMemory(GpuState(state), NOW - seconds, idle_since)})
 
 
 def idle(seconds: float, *indexes: int, name: str = "n1") -> Memory:
-    """The join's memory of cards that have done nothing for so long."""
+    """Memory of the join for GPUs that have been idle for `seconds`."""
     known = CardMemory(GpuState.BUSY, NOW - 90_000, NOW - seconds)
     return Memory(cards={f"{name}/{uuid(index, name)}": known for index in indexes})
 
 
 def run(rule: Rule, given: RuleContext, memory: Any = None, limits: Any = None, **exceptions: Any) -> RuleResult:
-    """Run one rule, with its defaults if not told otherwise; `exceptions` are limits by node."""
+    """Run one rule, by default with its default limits; `exceptions` are limits by node."""
     overrides = tuple(Override({"node": name}, other) for name, other in exceptions.items())
     own = Limits(limits if limits is not None else rule.limits(), overrides)
     found = rule(RuleContext(given.facts, given.now, given.services, limits=own), memory)
@@ -68,12 +68,12 @@ def run(rule: Rule, given: RuleContext, memory: Any = None, limits: Any = None, 
 
 
 def causes(found: RuleResult) -> list[tuple[str, str]]:
-    """What was found: severity and cause."""
+    """Severity and cause of each finding."""
     return [(finding.severity.value, finding.cause) for finding in found.findings]
 
 
 def after_silence(rule: Rule, before: RuleContext, blind: RuleContext, memory: Any = None) -> tuple[Finding, ...]:
-    """Return what the engine makes of the second context after the first."""
+    """Findings of the engine for the second context after the first."""
     history = DetectionHistory(memories={rule.rule: memory})
     first = detect((rule,), {}, before, history)
     assert first.findings, "there is nothing that could be held"
@@ -81,13 +81,13 @@ def after_silence(rule: Rule, before: RuleContext, blind: RuleContext, memory: A
 
 
 def said(finding: Finding, lang: str = "en") -> str:
-    """Everything a finding says."""
+    """All texts of a finding."""
     notes = (finding.headline, *finding.evidence, *finding.advice)
     return "\n".join(say(lang, note.key, note.values) for note in notes)
 
 
 def assert_speaks(rule: Rule, finding: Finding) -> None:
-    """Cause and labels are from the lists, and every sentence is there in both languages."""
+    """Cause and labels are declared, and every text exists in both languages."""
     assert finding.rule == rule.rule
     assert finding.cause in (rule.causes or (rule.rule,))
     assert finding.headline.key == (f"{rule.rule}.{finding.cause}" if rule.causes else rule.rule)
@@ -102,7 +102,7 @@ def assert_speaks(rule: Rule, finding: Finding) -> None:
 
 
 def catalog_problems(rule: Rule) -> list[str]:
-    """Return what the catalogs lack for a rule, or say with other fields."""
+    """Texts of a rule that are missing, or have different fields in the two languages."""
     english, chinese = CATALOGS["en"], CATALOGS["zh"]
     keys = [key for key in {*english, *chinese} if key.startswith(f"{rule.rule}.")]
     wrong = [key for key in keys if fields(english.get(key, "")) != fields(chinese.get(key, "{missing}"))]

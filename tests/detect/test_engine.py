@@ -87,7 +87,7 @@ def test_a_rule_is_given_the_rules_that_it_suppresses() -> None:
     assert seen == [("a", "z")]
 
 
-# Between two looks
+# Prompt rules
 
 
 def prompt(each: Rule) -> Rule:
@@ -131,7 +131,7 @@ def test_a_cause_is_looked_for_as_promptly_as_its_symptoms() -> None:
     assert prompts == {"image-pull", "registry-unreachable", "pod-start-failed", "node-down", "service-down"}
 
 
-# What cannot be known
+# Blind and held
 
 
 HOLDS: list[tuple[str, tuple[Scope, ...], list[tuple[str, bool]]]] = [
@@ -200,10 +200,10 @@ def test_a_symptom_stands_for_itself_once_its_cause_is_over() -> None:
     assert [(each.rule, each.explained_by, each.held) for each in after] == [("pod", None, True)]
 
 
-# A mistake
+# Broken rules
 
 
-def breaks(_situation: RuleContext, _memory: Any) -> RuleResult:
+def breaks(_context: RuleContext, _memory: Any) -> RuleResult:
     raise ZeroDivisionError("division by zero")
 
 

@@ -1,4 +1,4 @@
-"""Any event text, any pod, any snapshot: no rule breaks, and whatever is found can be said, labelled and saved."""
+"""No event text, pod or snapshot breaks a rule, and every finding can be rendered, labelled and saved."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MODULES = [
     for each in pkgutil.iter_modules(monitor.detect.rules.__path__)
 ]
 ALL: tuple[Rule, ...] = tuple(module.RULE for module in MODULES if hasattr(module, "RULE"))
-# What fails is not made smaller, which would take minutes: facts are small already.
+# Without shrinking, which takes minutes: the facts are small already.
 CAREFUL = settings(
     deadline=None,
     max_examples=80,
@@ -55,7 +55,7 @@ def context(world: World, services: tuple[ServiceFact, ...] = (), now: float = N
 
 
 def look_twice(first: RuleContext, then: RuleContext) -> None:
-    """Look at one context and, with what was saved, at another."""
+    """Evaluate one context and then, with the saved history, another."""
     found = checked(detect(ALL, {}, first, DetectionHistory()))
     saved = msgspec.json.decode(msgspec.json.encode(found.history), type=DetectionHistory)
     checked(detect(ALL, {}, then, saved))
@@ -140,7 +140,7 @@ def _agent(name: str, snapshot: NodeSnapshot, now: float) -> AgentFact:
 @CAREFUL
 @given(odd_facts.of(ClusterView), some(ServiceFact))
 def test_any_view(view: ClusterView, services: tuple[ServiceFact, ...]) -> None:
-    nodes = {each.name: each for each in view.nodes}  # a card is always one of a node that is known
+    nodes = {each.name: each for each in view.nodes}  # every GPU belongs to a known node
     nodes |= {each.node: NodeView(name=each.node) for each in view.gpus if each.node not in nodes}
     view = msgspec.structs.replace(view, nodes=tuple(nodes.values()))
     world = make_world(view=view, pods=[pod("p", uid="uid-1")], nodes=[node("n1")])

@@ -42,14 +42,10 @@ class _AgentEvaluation:
 def detect(context: RuleContext, memory: Any) -> RuleResult:
     """Agents that do not respond, nodes without an agent, and failing collectors."""
     evaluation = _AgentEvaluation(context, memory if isinstance(memory, dict) else {}, {})
-    if not kubernetes_unavailable(context) and resources_unavailable(context, "pods", "nodes"):
-        return RuleResult(
-            memory=evaluation.before, blind=(Scope(labels={}),)
-        )  # agents are discovered through their pods
-    if prometheus_unavailable(context):
-        return RuleResult(
-            memory=evaluation.before, blind=(Scope(labels={}),)
-        )  # reported as one problem by monitor-blind
+    # Agents are discovered through their pods; an outage of Prometheus is reported by monitor-blind.
+    undiscovered = not kubernetes_unavailable(context) and resources_unavailable(context, "pods", "nodes")
+    if undiscovered or prometheus_unavailable(context):
+        return RuleResult(memory=evaluation.before, blind=(Scope(labels={}),))
     agents = context.facts.agent_of_node
     findings = [
         *_silent(evaluation, agents.items()),

@@ -29,7 +29,7 @@ NEEDED_BY_NODE = frozenset({"system", "runtime", "kubelet"})
 START_RULES = ("image-pull", "pod-start-failed", "pod-stuck-creating")
 _BOOT = "/boot"  # often 80 % full after updates, and does not grow
 _HYSTERESIS_RATIO = 0.01  # keeps an alert from flapping at the limit
-_MAX_EXPLAINED_PODS = 100  # pods
+_MAX_EXPLAINED_PODS = 100
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from monitor.facts.text import Text, Value
 CAUSES: tuple[str, ...] = ()
 _MAX_PAUSE_SECONDS = 60.0  # a shorter pause, as between checkpoints, does not end the busy period
 _KEEP_UNSEEN_SECONDS = 3600.0
-_MAX_NAMED_PODS = 5  # pods
+_MAX_NAMED_PODS = 5
 
 
 @dataclass(frozen=True)

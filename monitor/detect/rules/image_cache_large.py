@@ -15,7 +15,7 @@ from monitor.facts.text import Text, Value
 
 CAUSES = ("growth", "unused-images", "build-cache")
 _MAIN_PART_RATIO = 1 / 3  # of the cache: a part this large is the cause
-_MAX_NAMED_IMAGES = 3  # images
+_MAX_NAMED_IMAGES = 3
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ CAUSE_OF_STATE = {cause: cause for cause in CAUSES} | {"failing": "stale"}
 STUCK_RULES = ("pod-stuck-creating", "pod-stuck-terminating")
 _PATH_VOLUMES = frozenset({"hostPath", "local"})
 _NETWORK_VOLUMES = frozenset({"nfs", "persistentVolumeClaim", "csi", "cephfs", "glusterfs", "flexVolume"})
-_MAX_EXPLAINED_PODS = 100  # pods
+_MAX_EXPLAINED_PODS = 100
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ CAUSES = (RESOLVE, CONNECT, TRUST, DOWN)
 # Being unreachable does not explain images that are missing in the registry.
 SYMPTOMS: tuple[tuple[str, tuple[str, ...]], ...] = (("image-pull", REGISTRY_CAUSES), ("image-pull-slow", ()))
 MAX_NAMED = 5
-MAX_REMEMBERED_NODES = 200  # nodes of one registry
+MAX_REMEMBERED_NODES = 200  # per registry
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def detect(context: RuleContext, memory: Any) -> RuleResult:
     def tell(name: str, failures: Sequence[RegistryFailure], of: Callable[[str, _Outage], Finding]) -> None:
         outage = _outage(name, failures, reachability, before, context.now)
         if outage.is_new and is_undecided(failures, reachability, outage.since, context.now):
-            nodes = sorted({each.node for each in failures})
+            nodes = sorted({failure.node for failure in failures})
             doubts[name] = {"since": outage.since, "nodes": nodes[:MAX_REMEMBERED_NODES], "untold": True}
         else:
             findings.append(of(name, outage))
@@ -142,7 +142,10 @@ def _main_cause(failures: Sequence[RegistryFailure]) -> str:
 
 def _finding(cause: str, labels: dict[str, str], outage: _Outage, symptoms: Sequence[dict[str, str]]) -> Finding:
     failures = outage.failures
-    nodes, registries = sorted({each.node for each in failures}), sorted({each.registry for each in failures})
+    nodes, registries = (
+        sorted({failure.node for failure in failures}),
+        sorted({failure.registry for failure in failures}),
+    )
     values: dict[str, Value] = {
         "nodes": _names(nodes),
         "node": nodes[0],
@@ -160,11 +163,11 @@ def _finding(cause: str, labels: dict[str, str], outage: _Outage, symptoms: Sequ
         advice=(Text(key=f"registry-unreachable.{cause}.advice", values=values),),
         since=outage.since,
         explains=tuple(
-            Scope(labels=label_values({**each}), rules=(rule,), causes=causes)
-            for each in symptoms
+            Scope(labels=label_values({**subject}), rules=(rule,), causes=causes)
+            for subject in symptoms
             for rule, causes in SYMPTOMS
         ),
-        raw=raw_text(next((each.error for each in failures if each.error), None)),
+        raw=raw_text(next((failure.error for failure in failures if failure.error), None)),
     )
 
 

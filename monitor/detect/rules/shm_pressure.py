@@ -18,7 +18,7 @@ from monitor.facts.workload import ContainerFact, ShmFact
 CAUSES = ("nearly-full", "default-size")
 GIB = 1024**3
 DEFAULT_BYTES = 64 * 1024**2  # default of Docker and containerd
-_SIZES_GIB = (2, 4, 8, 16, 32, 64, 128, 256)  # GiB
+_SIZES_GIB = (2, 4, 8, 16, 32, 64, 128, 256)
 
 
 @dataclass(frozen=True)

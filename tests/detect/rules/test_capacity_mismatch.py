@@ -1,4 +1,4 @@
-"""capacity-mismatch: three counts of the same cards."""
+"""capacity-mismatch: GPU counts of driver, device plugin and kubelet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""gpu-fault: what is broken, by every sign there is."""
+"""gpu-fault: every sign of a broken GPU or driver."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_what_it_says() -> None:
     mine = pod("mine")
     broken = agent(card(ecc=EccFact(volatile_uncorrected_sram=3)), devices=(device(mine),), xid=xid(48))
     (finding,) = run(RULE, rule_context(broken, pods=(mine,))).findings
-    assert finding.labels == {"node": "n1", "gpu": "0"}  # and no pod: it stays the same finding when the pod goes
+    assert finding.labels == {"node": "n1", "gpu": "0"}  # without the pod, so that the finding survives it
     for part in ("XID 48", "said the kernel", "3 uncorrectable ECC errors", "team/mine", "alice", "--gpu-reset -i 0"):
         assert part in said(finding)
     assert "显存不可信" in said(finding, "zh")

@@ -1,4 +1,4 @@
-"""gpu-fragmented: enough is free, only not on one node; and the fewest moves that help."""
+"""gpu-fragmented: enough GPUs are free but not on one node; and the fewest moves that help."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def context(pods: tuple[PodFact, ...], nodes: tuple[NodeFact, ...], ok: bool = T
 
 
 def moves(given: RuleContext) -> list[str]:
-    """Return what each finding wants to move."""
+    """Moves that each finding proposes."""
     notes = [note for each in run(RULE, given).findings for note in each.evidence]
     return [str(note.values["moves"]) for note in notes]
 

@@ -1,4 +1,4 @@
-"""gpu-ghost: memory or utilisation without a process."""
+"""gpu-ghost: memory or utilization without a process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""gpu-hot: cards that are slowed down."""
+"""gpu-hot: throttled GPUs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""gpu-idle: cards that a live pod has and does not use, and what only looks like it."""
+"""gpu-idle: GPUs that a live pod holds without using them, and cases that only look like it."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_memory_traffic_is_work() -> None:
 
 
 def eight(*idle_for: float) -> Any:
-    """A job with eight cards, idle for so long; 0 works."""
+    """A job with eight GPUs, idle for these seconds; 0 means busy."""
     facts = [card(index, utilization_ratio=0.0 if seconds else 0.9) for index, seconds in enumerate(idle_for)]
     known = [idle(seconds, index).cards for index, seconds in enumerate(idle_for) if seconds]
     memory = Memory(cards={key: value for each in known for key, value in each.items()})

@@ -1,4 +1,4 @@
-"""gpu-orphan: processes on cards that belong to no pod."""
+"""gpu-orphan: processes on GPUs that belong to no pod."""
 
 from __future__ import annotations
 

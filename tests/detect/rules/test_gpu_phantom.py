@@ -1,4 +1,4 @@
-"""gpu-phantom: cards on the kubelet's books that nobody holds."""
+"""gpu-phantom: GPUs allocated by the kubelet that no pod holds."""
 
 from __future__ import annotations
 

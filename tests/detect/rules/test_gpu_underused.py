@@ -1,4 +1,4 @@
-"""gpu-underused: jobs that work with their cards, but hardly."""
+"""gpu-underused: jobs that hardly use their GPUs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def busy(ratio: float = 0.1, used: int = 60 * GIB, peak: float | None = None, **
 
 
 def watched(mean: float, seconds: float, ago: float = 15) -> dict[str, Any]:
-    """A record over so many seconds, as of a while ago."""
+    """A record covering `seconds`, last updated `ago`."""
     quarter = seconds / 4
     parts = [(NOW - ago - seconds + i * quarter, mean * quarter, quarter) for i in range(4)]
     return {"pods": {JOB.uid: [NOW - ago, *(figure for part in parts for figure in part)]}}

@@ -1,4 +1,4 @@
-"""gpu-wedged: holders that can neither work nor end."""
+"""gpu-wedged: holders that can neither run nor exit."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def test_a_probe_that_is_old_says_nothing() -> None:
         old = service(ok=ok, cause=None if ok else "refused", at=NOW)
         found = detect([RULE], {}, rule_context(RULE, services=[old], now=NOW + 301), history).findings
         assert [(each.cause, each.held) for each in found] == [("refused", True)]
-    assert detect([RULE], {}, rule_context(RULE, services=[]), history).findings == ()  # it is not configured any more
+    assert detect([RULE], {}, rule_context(RULE, services=[]), history).findings == ()  # no longer configured
 
 
 API: list[tuple[str, str, str]] = [

@@ -126,7 +126,7 @@ def test_a_rule_that_is_off_is_forgotten_between_looks_too() -> None:
 
 
 def test_a_cause_is_looked_for_as_promptly_as_its_symptoms() -> None:
-    """Or a symptom would be told by itself, before the cause that is to be told instead."""
+    """Otherwise a symptom would be notified before the cause that suppresses it."""
     prompts = {each.rule for each in RULES if each.prompt}
     assert prompts == {"image-pull", "registry-unreachable", "pod-start-failed", "node-down", "service-down"}
 

@@ -32,7 +32,7 @@ from monitor.cluster.owners import no_owners
 from monitor.cluster.platforms import all_rules, required_fields
 from monitor.cluster.view import ClusterContext, ViewBuilder, ViewInputs
 from monitor.detect.base import RuleContext
-from monitor.detect.engine import History, detect
+from monitor.detect.engine import DetectionHistory, detect
 from monitor.detect.rules import RULES
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import SourceView
@@ -174,9 +174,9 @@ def worlds(facts: Facts) -> Callable[[float], ClusterFacts]:
     return at
 
 
-def looks(world_at: Callable[[float], ClusterFacts]) -> tuple[float, History]:
+def looks(world_at: Callable[[float], ClusterFacts]) -> tuple[float, DetectionHistory]:
     """Return how long a look takes, and what the last one leaves."""
-    history, took = History(), []
+    history, took = DetectionHistory(), []
     for number in range(LOOKS):
         situation = RuleContext(world_at(NOW + number * BEAT), NOW + number * BEAT)
         seconds, found = _timed(partial(detect, RULES, {}, situation, history))
@@ -185,7 +185,7 @@ def looks(world_at: Callable[[float], ClusterFacts]) -> tuple[float, History]:
     return statistics.median(took[1:]), history
 
 
-def alone(world_at: Callable[[float], ClusterFacts], history: History) -> dict[str, float]:
+def alone(world_at: Callable[[float], ClusterFacts], history: DetectionHistory) -> dict[str, float]:
     """Return how long each rule takes by itself, with the indexes that it needs."""
     now = NOW + LOOKS * BEAT
     return {

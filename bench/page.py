@@ -34,7 +34,7 @@ from bench.report import Goal, Report
 from monitor.config.alerts import AlertsConfig
 from monitor.daemon.alerting import Alerting, Sources
 from monitor.detect.base import RuleContext
-from monitor.detect.engine import History, detect
+from monitor.detect.engine import DetectionHistory, detect
 from monitor.detect.rules import RULES
 from monitor.facts.cluster import ClusterView, GpuState, GpuView
 from monitor.facts.findings import Finding
@@ -173,7 +173,7 @@ def serve(directory: Path) -> None:
     """Serve the page of a cluster until killed."""
     facts: Facts = read(directory)
     world = worlds(facts)(NOW)
-    found = detect(RULES, {}, RuleContext(world, NOW), History()).findings
+    found = detect(RULES, {}, RuleContext(world, NOW), DetectionHistory()).findings
     assert world.view is not None
     alerting = Alerting(AlertsConfig(), str(directory), "http://127.0.0.1", Sources, now=lambda: NOW + BEAT)
     alerting.found(found)

@@ -91,7 +91,7 @@ def look(data: Path) -> Work:
     from monitor.alert.notify import decide
     from monitor.alert.routes import NotifyPolicy, Route
     from monitor.detect.base import RuleContext
-    from monitor.detect.engine import History, detect
+    from monitor.detect.engine import DetectionHistory, detect
     from monitor.detect.rules import RULES
 
     world_at = worlds(read(data))
@@ -99,7 +99,7 @@ def look(data: Path) -> Work:
     policy, timings = NotifyPolicy((Route(receivers=("group",)),)), AlertTimings(AlertTiming())
 
     def work() -> None:
-        history, book = History(), AlertState()
+        history, book = DetectionHistory(), AlertState()
         for situation in situations:
             found = detect(RULES, {}, situation, history)
             history = found.history

@@ -30,7 +30,7 @@ from monitor.cleanup.policy import (
     RegistryPolicy,
 )
 from monitor.cluster.live import LiveCluster
-from monitor.detect.lib.storage import disk_of, used_share
+from monitor.detect.lib.storage import disk_containing, used_ratio
 from monitor.facts.agents import AgentFact
 from monitor.facts.kube import PodFact
 from monitor.facts.node import NodeSnapshot
@@ -177,7 +177,7 @@ class Planner:
         collectors = fact.snapshot.collectors
         read_at = next((collector.succeeded_at for collector in collectors if collector.name == "disk"), None)
         age = fact.snapshot.at - read_at if read_at is not None else 0.0
-        return DiskReading(needed, used_share(disk), fact.received_at - max(0.0, age))
+        return DiskReading(needed, used_ratio(disk), fact.received_at - max(0.0, age))
 
     def pods(self) -> tuple[PodFact, ...]:
         kube = self._deps.cluster.kube
@@ -249,7 +249,7 @@ def policy_disk(policy: CleanupPolicy, snapshot: NodeSnapshot) -> DiskFact | Non
     if isinstance(policy, ImagePolicy):
         return runtime_disk(snapshot)
     if isinstance(policy, DatasetPolicy):
-        return disk_of(policy.root, snapshot.disk or ())
+        return disk_containing(policy.root, snapshot.disk or ())
     return None
 
 

@@ -19,7 +19,7 @@ from monitor.cleanup.model import Item, Mode
 from monitor.cleanup.plan.images import runtime_disk
 from monitor.cleanup.plan.watermarks import effective_marks, is_stale
 from monitor.cleanup.policy import CleanupPolicy, DatasetPolicy, ImagePolicy, When
-from monitor.detect.lib.storage import disk_of, used_share
+from monitor.detect.lib.storage import disk_containing, used_ratio
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import DiskFact
 
@@ -83,7 +83,7 @@ def due_runs(
     fired = dict(fired)
     for policy in policies:
         for node, disk, when in _disks(policy, snapshots, now):
-            share, key = used_share(disk), (policy.name, node)
+            share, key = used_ratio(disk), (policy.name, node)
             if share is None or when.high is None:
                 continue
             low = when.low if when.low is not None else when.high
@@ -134,7 +134,7 @@ def _disks(
         if isinstance(policy, ImagePolicy) and any(fnmatchcase(node, pattern) for pattern in policy.nodes):
             disk = runtime_disk(snapshot)
         elif isinstance(policy, DatasetPolicy) and node == policy.node:
-            disk = disk_of(policy.root, snapshot.disk or ())
+            disk = disk_containing(policy.root, snapshot.disk or ())
         if disk is not None:
             yield node, disk, effective_marks(policy.when, snapshot, disk)
 

@@ -18,7 +18,7 @@ from typing import Any
 from monitor.base.statefile import StateFile
 from monitor.cluster.live import LiveCluster
 from monitor.detect.base import CleanupDeletion, Limits, Rule, RuleContext
-from monitor.detect.engine import History, detect
+from monitor.detect.engine import DetectionHistory, detect
 from monitor.detect.rules import RULES
 from monitor.facts.findings import Finding
 from monitor.facts.services import ServiceFact
@@ -58,9 +58,9 @@ class Look:
 Listener = Callable[[tuple[Finding, ...]], None]
 
 
-def history_file(directory: str) -> StateFile[History]:
+def history_file(directory: str) -> StateFile[DetectionHistory]:
     """Return the file in which the rules' memory outlives the process."""
-    return StateFile(directory, FILE, History, "what was found before")
+    return StateFile(directory, FILE, DetectionHistory, "what was found before")
 
 
 class FindingsWatch:
@@ -86,7 +86,7 @@ class FindingsWatch:
         self._on_look = on_look
         self._own_deletions = own_deletions
         self._memory = history_file(settings.state)
-        self._history = History()
+        self._history = DetectionHistory()
         self._save_at = 0.0
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._keep_looking, name="findings", daemon=True)
@@ -108,7 +108,7 @@ class FindingsWatch:
         """Look once, or only glance, and return what is found."""
         began = time.monotonic()
         situation = RuleContext(
-            world=cluster_facts_of(self._cluster, self._settings.resource),
+            facts=cluster_facts_of(self._cluster, self._settings.resource),
             now=self._now(),
             services=self._probes.facts(),
             own_deletions=self._own_deletions(),

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from monitor.detect.lib.pending_answers import PendingAnswer, answer_some, for_pod, shape
+from monitor.detect.lib.pending_answers import PendingAnswer, answer_for_pod, pod_shape, update_answers
 from monitor.explain.model import PodRef, PodStatus
 from monitor.explain.not_created import WORST_FIRST
 from monitor.explain.pod import explain_pod, pod_reference
@@ -75,7 +75,7 @@ class Explainer:
             if known is None:
                 unknown += 1
             elif known.status not in HEALTHY_STATUSES:
-                cause = known.cause if known.shared is None else for_pod(known.shared, pod).cause
+                cause = known.cause if known.shared is None else answer_for_pod(known.shared, pod).cause
                 found.append((pod, known.status, cause))
         found.sort(key=lambda each: (WORST_FIRST.index(each[1]), each[0].namespace, each[0].name))
         named = tuple(
@@ -100,7 +100,7 @@ class Explainer:
 
 def _key(pod: PodFact, world: ClusterFacts) -> Key:
     """Return what a pod's explanation is remembered by."""
-    return shape(pod, world) if _waits(pod) else (pod.uid,)
+    return pod_shape(pod, world) if _waits(pod) else (pod.uid,)
 
 
 def _waits(pod: PodFact) -> bool:
@@ -114,6 +114,6 @@ def _same(known: _Known, pod: PodFact) -> bool:
 
 def _explained(pod: PodFact, world: ClusterFacts, now: float) -> _Known:
     if _waits(pod):
-        return _Known(pod, now, shared=answer_some({pod.uid: pod}, {}, world, now)[pod.uid])
+        return _Known(pod, now, shared=update_answers({pod.uid: pod}, {}, world, now)[pod.uid])
     found = explain_pod(pod, world, now)
     return _Known(pod, now, found.status, found.cause)

@@ -1,5 +1,4 @@
-"""Detectors: facts, limits and `now` in, findings out. Pure, one file a rule; `monitor.detect.rules` lists them.
+"""Rules turn facts, limits and `now` into findings: one file per rule, registered in `monitor.detect.rules`.
 
-May import: monitor.facts, monitor.explain, the standard library without its clocks, files and sockets.
-May not import: monitor.agent, monitor.cluster, monitor.config.root, the words (a finding has keys, not sentences).
+A finding holds catalogue keys and values; `monitor.i18n` holds the texts.
 """

@@ -16,10 +16,11 @@ from monitor.facts.services import ServiceFact
 
 # Units of limits in the configuration: 10m, 80%, 50GiB. monitor.config.rules maps them to settings.
 Seconds = Annotated[float, "duration"]
-Share = Annotated[float, "ratio"]
+Ratio = Annotated[float, "ratio"]
 Bytes = Annotated[int, "size"]
 
 ANY_CAUSE = "*"
+MAX_RAW_CHARS = 1000  # of the raw message in a finding
 
 L = TypeVar("L")
 T = TypeVar("T")
@@ -67,7 +68,7 @@ class CleanupDeletion:
 class RuleContext:
     """Input of one rule. `limits` and `symptoms` (names of the rules that it suppresses) are those of that rule."""
 
-    world: ClusterFacts
+    facts: ClusterFacts
     now: float
     services: tuple[ServiceFact, ...] = ()
     own_deletions: tuple[CleanupDeletion, ...] = ()
@@ -185,11 +186,11 @@ class Rule(RuleMetadata):
 
 def with_limits(context: RuleContext, limits: Limits[Any], symptoms: tuple[str, ...] = ()) -> RuleContext:
     """Context of one rule; cached values are shared with the other rules."""
-    own = replace(context, limits=limits, symptoms=symptoms)
-    object.__setattr__(own, "shared", context.shared)
-    return own
+    rule_context = replace(context, limits=limits, symptoms=symptoms)
+    object.__setattr__(rule_context, "shared", context.shared)
+    return rule_context
 
 
 def symptoms_of(rule: RuleMetadata, rules: Iterable[RuleMetadata]) -> tuple[str, ...]:
     """Sorted names of the rules that `rule` suppresses."""
-    return tuple(sorted(each.rule for each in rules if rule.rule in each.suppressed_by))
+    return tuple(sorted(other.rule for other in rules if rule.rule in other.suppressed_by))

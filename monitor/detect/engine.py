@@ -1,4 +1,4 @@
-"""Runs all rules over one situation: holds what cannot be known, and puts symptoms behind their causes. Pure."""
+"""Evaluates all rules: holds findings that cannot be verified and links symptoms to their causes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from monitor.detect.lib.scopes import ScopeIndex
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.text import Text
 
-BROKEN = "rule-broken"
+RULE_BROKEN = "rule-broken"
 
 
-class History(msgspec.Struct, frozen=True, kw_only=True):
-    """What the rules remember, by rule, and the findings of the last time. Saved, so that a restart forgets nothing."""
+class DetectionHistory(msgspec.Struct, frozen=True, kw_only=True):
+    """Memory of each rule and the findings of the last evaluation; persisted across restarts."""
 
     memories: dict[str, Any] = msgspec.field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
@@ -26,51 +26,51 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class Detection:
-    """All findings of one moment, and what to remember for the next."""
+    """Findings of one evaluation and the history for the next."""
 
     findings: tuple[Finding, ...]
-    history: History = field(default_factory=History)
+    history: DetectionHistory = field(default_factory=DetectionHistory)
 
 
 def detect(
     rules: Sequence[Rule],
     limits: Mapping[str, Limits[Any]],
-    situation: RuleContext,
-    history: History,
+    context: RuleContext,
+    history: DetectionHistory,
     prompt_only: bool = False,
 ) -> Detection:
-    """Given the rules with their limits and what was remembered, return what is found now.
+    """Findings of the rules now.
 
-    If only the prompt rules are asked, the others' findings and memories stay as they are.
+    With `prompt_only`, findings and memory of all other rules stay unchanged.
     """
-    found: dict[str, Finding] = {}
+    findings_by_key: dict[str, Finding] = {}
     memories: dict[str, Any] = {}
-    before: defaultdict[str, list[Finding]] = defaultdict(list)
+    previous: defaultdict[str, list[Finding]] = defaultdict(list)
     for finding in history.findings:
-        before[finding.rule].append(finding)
+        previous[finding.rule].append(finding)
     for rule in rules:
-        own = limits.get(rule.rule) or Limits(rule.limits())
-        if not own.enabled:
+        rule_limits = limits.get(rule.rule) or Limits(rule.limits())
+        if not rule_limits.enabled:
             continue
-        memory, findings = history.memories.get(rule.rule), tuple(before[rule.rule])
+        memory, findings = history.memories.get(rule.rule), tuple(previous[rule.rule])
         if rule.prompt or not prompt_only:
-            detected = _run(rule, with_limits(situation, own, symptoms_of(rule, rules)), memory)
-            memory, findings = detected.memory, (*_held(findings, detected), *detected.findings)
+            result = _run(rule, with_limits(context, rule_limits, symptoms_of(rule, rules)), memory)
+            memory, findings = result.memory, (*_held(findings, result), *result.findings)
         memories[rule.rule] = memory
-        found.update((finding.key, finding) for finding in findings)
-    findings = _explained(tuple(found[key] for key in sorted(found)))
-    return Detection(findings, History(memories=memories, findings=findings))
+        findings_by_key.update((finding.key, finding) for finding in findings)
+    findings = _explained(tuple(findings_by_key[key] for key in sorted(findings_by_key)))
+    return Detection(findings, DetectionHistory(memories=memories, findings=findings))
 
 
-def _run(rule: Rule, situation: RuleContext, memory: Any) -> RuleResult:
-    """Run one rule. One that breaks says so itself and costs the others nothing; what it last found is held."""
+def _run(rule: Rule, context: RuleContext, memory: Any) -> RuleResult:
+    """Result of one rule. A rule that raises is reported as broken, and its previous findings are held."""
     try:
-        return rule(situation, memory)
-    except Exception as error:  # a mistake in a rule must not hide what the others see
+        return rule(context, memory)
+    except Exception as error:  # a bug in one rule must not stop the others
         broken = Finding(
             rule=rule.rule,
             severity=Severity.WARNING,
-            cause=BROKEN,
+            cause=RULE_BROKEN,
             labels={"service": "gpuwarden"},
             headline=Text(key="rule-broken", values={"rule": rule.rule, "error": f"{type(error).__name__}: {error}"}),
             raw=repr(error),
@@ -78,20 +78,20 @@ def _run(rule: Rule, situation: RuleContext, memory: Any) -> RuleResult:
         return RuleResult(findings=(broken,), memory=memory, blind=(Scope(labels={}),))
 
 
-def _held(before: Iterable[Finding], detected: RuleResult) -> Iterable[Finding]:
-    """Yield what was found before about subjects of which nothing is known now."""
-    blind = ScopeIndex((scope, True) for scope in detected.blind)
-    for finding in before:
+def _held(previous: Iterable[Finding], result: RuleResult) -> Iterable[Finding]:
+    """Previous findings about subjects that the rule cannot observe now."""
+    blind = ScopeIndex((scope, True) for scope in result.blind)
+    for finding in previous:
         if any(blind.covering(finding)):
             yield msgspec.structs.replace(finding, held=True)
 
 
 def _explained(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """Put each symptom behind the cause that explains it; a cause is never put behind what it explains itself."""
+    """Set `explained_by` of symptoms; a cause is never explained by its own symptom."""
     causes = ScopeIndex((scope, finding) for finding in findings for scope in finding.explains)
     result = []
     for finding in findings:
-        cause = next((each.key for each in causes.covering(finding) if not _mutual(each, finding)), None)
+        cause = next((other.key for other in causes.covering(finding) if not _mutual(other, finding)), None)
         same = finding.explained_by == cause
         result.append(finding if same else msgspec.structs.replace(finding, explained_by=cause))
     return tuple(result)

@@ -1,32 +1,42 @@
-"""What can be seen at this moment: Kubernetes, each node's agent. What cannot be seen proves nothing. Pure."""
+"""Which sources can be observed now; a missing source is not evidence."""
 
 from __future__ import annotations
 
 from monitor.detect.base import RuleContext
+from monitor.facts.agents import AgentFact
 
-LONGEST_LABEL = 253  # what Kubernetes allows a name to be; nothing that we were sent may be longer as a label
-
-
-def label(text: str) -> str:
-    """Given any text, return it as the value of a label: never longer than a name may be, and never nothing."""
-    return text[:LONGEST_LABEL] or "?"
+MAX_LABEL_CHARS = 253  # the longest name in Kubernetes
+MIN_CLOCK_SKEW_SECONDS = 2.0  # smaller differences are network latency
 
 
-def without_kubernetes(situation: RuleContext) -> bool:
-    """Return whether there is no Kubernetes to be asked, or nothing is known at all."""
-    view = situation.world.view
+def label_value(text: str) -> str:
+    """`text` as the value of a label: cut to the allowed length, never empty."""
+    return text[:MAX_LABEL_CHARS] or "?"
+
+
+def kubernetes_unavailable(context: RuleContext) -> bool:
+    """Whether Kubernetes is not connected, or nothing is known yet."""
+    view = context.facts.view
     return view is None or any(source.name == "kubernetes" and not source.ok for source in view.sources)
 
 
-def unseen(situation: RuleContext, *resources: str) -> bool:
-    """Return whether Kubernetes cannot be asked about one of these resources now."""
-    view = situation.world.view
-    if view is None or without_kubernetes(situation):
+def resources_unavailable(context: RuleContext, *resources: str) -> bool:
+    """Whether one of these Kubernetes resources cannot be listed now."""
+    view = context.facts.view
+    if view is None or kubernetes_unavailable(context):
         return True
     return any(source.name in resources and not source.ok for source in view.sources)
 
 
-def store_unseen(situation: RuleContext) -> bool:
-    """Return whether agents are known from a metrics store, and that cannot be asked: none of them is silent itself."""
-    view = situation.world.view
+def prometheus_unavailable(context: RuleContext) -> bool:
+    """Whether agent facts come from Prometheus and it is down; no single agent is silent then."""
+    view = context.facts.view
     return view is not None and any(source.name == "prometheus" and not source.ok for source in view.sources)
+
+
+def clock_skew(agent: AgentFact | None) -> float:
+    """Seconds to add to the times of an agent's node to get ours."""
+    if agent is None or agent.snapshot is None or agent.received_at is None:
+        return 0.0
+    skew = agent.received_at - agent.snapshot.at
+    return skew if abs(skew) > MIN_CLOCK_SKEW_SECONDS else 0.0

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from monitor.detect.lib.storage import used_share
+from monitor.detect.lib.storage import used_ratio
 from monitor.facts.agents import AgentFact
 from monitor.facts.findings import Finding
 from monitor.facts.storage import DiskFact
@@ -54,7 +54,7 @@ def fullest_disks(agents: Iterable[AgentFact], limit: int) -> list[DiskRow]:
         if snapshot is None or agent.silent_since is not None:
             continue
         for disk in snapshot.disk or ():
-            ratio = used_share(disk)
+            ratio = used_ratio(disk)
             entry = (UNRESPONSIVE_RATIO if ratio is None else ratio, agent.node or snapshot.node, disk)
             if "nas" in disk.roles:
                 shared[disk.device] = entry
@@ -72,7 +72,7 @@ def node_disks(agent: AgentFact | None) -> list[DiskRow]:
     """The disks of one node, fullest first."""
     if agent is None or agent.snapshot is None or agent.node is None:
         return []
-    rows = [DiskRow(agent.node, disk, used_share(disk)) for disk in agent.snapshot.disk or ()]
+    rows = [DiskRow(agent.node, disk, used_ratio(disk)) for disk in agent.snapshot.disk or ()]
     return sorted(rows, key=lambda row: -(row.used_ratio or 0.0))
 
 

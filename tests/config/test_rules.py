@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from monitor.config.file import load, variables
 from monitor.config.root import Config
 from monitor.config.rules import RulesSection, field_name, rules_config
-from monitor.detect.base import Bytes, Limits, Rule, RuleResult, Seconds, Share
+from monitor.detect.base import Bytes, Limits, Ratio, Rule, RuleResult, Seconds
 from monitor.detect.rules import RULES
 
 
@@ -18,7 +18,7 @@ class Every:
     """A limit of every kind."""
 
     after: Seconds = 600.0
-    warning: Share = 0.8
+    warning: Ratio = 0.8
     largest: Bytes = 1024
     count: int = 3
     sometimes: Seconds | None = None

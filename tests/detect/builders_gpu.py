@@ -1,4 +1,4 @@
-"""Situations with cards, in a line or two each, made by the real join; and what a finding says."""
+"""Rule contexts with GPUs, built by the real join, and checks on findings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from monitor.cluster.gpu_state import StateLimits
 from monitor.cluster.node_join import GpuMemory
 from monitor.cluster.view import ClusterContext, ViewBuilder, ViewInputs, ViewMemory
 from monitor.detect.base import Limits, Override, Rule, RuleContext, RuleResult
-from monitor.detect.engine import History, detect
+from monitor.detect.engine import DetectionHistory, detect
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, Identity, SourceView
 from monitor.facts.cluster_facts import make_cluster_facts
@@ -20,7 +20,7 @@ from tests.cluster.builders import NOW, node, uuid
 ALICE = Identity(user="alice", job="bert", queue="vc1", platform="volcano", workload_kind="VolcanoJob")
 
 
-def situation(
+def rule_context(
     *agents: AgentFact,
     pods: tuple[PodFact, ...] = (),
     nodes: tuple[NodeFact, ...] | None = None,
@@ -29,10 +29,10 @@ def situation(
     pods_known: bool = True,
     now: float = NOW,
 ) -> RuleContext:
-    """What the daemon would see: the agents' word joined with the pods."""
+    """Context as the daemon builds it: agents joined with pods."""
     who = {pod.uid: ALICE for pod in pods} | (identities or {})
     if nodes is None:
-        nodes = tuple(node(name, cards_of(agents, name)) for name in sorted({each.node or "" for each in agents}))
+        nodes = tuple(node(name, gpu_count(agents, name)) for name in sorted({each.node or "" for each in agents}))
     builder = ViewBuilder(lambda pod: who.get(pod.uid, Identity()), limits=StateLimits(), memory=memory)
     sources = (SourceView(name="pods", ok=pods_known), SourceView(name="nodes", ok=pods_known))
     around = ClusterContext(sources=sources, pods_known=pods_known)
@@ -40,54 +40,54 @@ def situation(
     return RuleContext(make_cluster_facts(pods=pods, nodes=nodes, agents=agents, view=view, identities=who), now)
 
 
-def cards_of(agents: tuple[AgentFact, ...], name: str) -> int:
+def gpu_count(agents: tuple[AgentFact, ...], name: str) -> int:
     found = [a.snapshot.gpu for a in agents if a.node == name and a.snapshot is not None]
     return len(found[0].gpus) if found and found[0] is not None else 8
 
 
 def remembered(state: str, seconds: float, index: int = 0, idle: float | None = None, name: str = "n1") -> ViewMemory:
-    """The join's memory of one card: in a state for so long, idle for so long."""
+    """Memory of the join for one GPU: seconds in a state, and seconds idle."""
     idle_since = NOW - idle if idle is not None else None
     return ViewMemory(cards={f"{name}/{uuid(index, name)}": GpuMemory(GpuState(state), NOW - seconds, idle_since)})
 
 
 def idle(seconds: float, *indexes: int, name: str = "n1") -> ViewMemory:
-    """The join's memory of cards that have done nothing for so long."""
+    """Memory of the join for GPUs that have been idle for `seconds`."""
     known = GpuMemory(GpuState.BUSY, NOW - 90_000, NOW - seconds)
     return ViewMemory(cards={f"{name}/{uuid(index, name)}": known for index in indexes})
 
 
 def run(rule: Rule, given: RuleContext, memory: Any = None, limits: Any = None, **exceptions: Any) -> RuleResult:
-    """Run one rule, with its defaults if not told otherwise; `exceptions` are limits by node."""
+    """Run one rule, by default with its default limits; `exceptions` are limits by node."""
     overrides = tuple(Override({"node": name}, other) for name, other in exceptions.items())
     own = Limits(limits if limits is not None else rule.limits(), overrides)
-    found = rule(RuleContext(given.world, given.now, given.services, limits=own), memory)
+    found = rule(RuleContext(given.facts, given.now, given.services, limits=own), memory)
     for finding in found.findings:
         assert_speaks(rule, finding)
     return found
 
 
 def causes(found: RuleResult) -> list[tuple[str, str]]:
-    """What was found: severity and cause."""
+    """Severity and cause of each finding."""
     return [(finding.severity.value, finding.cause) for finding in found.findings]
 
 
 def after_silence(rule: Rule, before: RuleContext, blind: RuleContext, memory: Any = None) -> tuple[Finding, ...]:
-    """Return what the engine makes of the second situation after the first."""
-    history = History(memories={rule.rule: memory})
+    """Findings of the engine for the second context after the first."""
+    history = DetectionHistory(memories={rule.rule: memory})
     first = detect((rule,), {}, before, history)
     assert first.findings, "there is nothing that could be held"
     return detect((rule,), {}, blind, first.history).findings
 
 
 def said(finding: Finding, lang: str = "en") -> str:
-    """Everything a finding says."""
+    """All texts of a finding."""
     notes = (finding.headline, *finding.evidence, *finding.advice)
     return "\n".join(say(lang, note.key, note.values) for note in notes)
 
 
 def assert_speaks(rule: Rule, finding: Finding) -> None:
-    """Cause and labels are from the lists, and every sentence is there in both languages."""
+    """Cause and labels are declared, and every text exists in both languages."""
     assert finding.rule == rule.rule
     assert finding.cause in (rule.causes or (rule.rule,))
     assert finding.headline.key == (f"{rule.rule}.{finding.cause}" if rule.causes else rule.rule)
@@ -102,7 +102,7 @@ def assert_speaks(rule: Rule, finding: Finding) -> None:
 
 
 def catalog_problems(rule: Rule) -> list[str]:
-    """Return what the catalogs lack for a rule, or say with other fields."""
+    """Texts of a rule that are missing, or have different fields in the two languages."""
     english, chinese = CATALOGS["en"], CATALOGS["zh"]
     keys = [key for key in {*english, *chinese} if key.startswith(f"{rule.rule}.")]
     wrong = [key for key in keys if fields(english.get(key, "")) != fields(chinese.get(key, "{missing}"))]

@@ -1,4 +1,4 @@
-"""Situations about nodes, agents and services, and the check that every finding goes through."""
+"""Rule contexts about nodes, agents and services, and the checks on every finding."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ STANDALONE = (SourceView(name="kubernetes", ok=False, why="switched off"),)
 
 
 def unseen(name: str, why: str = "stale", since: float | None = NOW - 600) -> tuple[SourceView, ...]:
-    """Kubernetes does not answer about one kind of object."""
+    """Sources with one Kubernetes resource unavailable."""
     return (*(source for source in SEEN if source.name != name), SourceView(name=name, ok=False, why=why, since=since))
 
 
-def situation(
+def rule_context(
     rule: Rule,
     *,
     now: float = NOW,
@@ -35,7 +35,7 @@ def situation(
     limits: Limits[Any] | None = None,
     **facts: Any,
 ) -> RuleContext:
-    """What the rule is shown. `facts` are those of `make_world`."""
+    """Context of the rule. `facts` are those of `make_world`."""
     world = make_cluster_facts(**({"view": ClusterView(at=now, sources=sources)} | facts))
     symptoms = symptoms_of(rule, RULES)
     return RuleContext(world, now, tuple(services), limits=limits or Limits(rule.limits()), symptoms=symptoms)
@@ -58,16 +58,16 @@ def service(name: str = "portal", **more: Any) -> ServiceFact:
     return ServiceFact(name=name, **(given | more))
 
 
-def only(detected: RuleResult) -> Finding:
-    """Return the one finding there is, after checking that it can be said and labelled."""
-    assert len(detected.findings) == 1, detected.findings
-    finding = detected.findings[0]
+def only(result: RuleResult) -> Finding:
+    """The only finding, checked."""
+    assert len(result.findings) == 1, result.findings
+    finding = result.findings[0]
     assert_sound(finding)
     return finding
 
 
 def assert_sound(finding: Finding) -> None:
-    """Every note can be said in both languages, with nothing left out; the labels are allowed ones."""
+    """Every text can be rendered in both languages, and the labels are allowed."""
     assert set(finding.labels) <= set(LABELS)
     for note in notes(finding):
         for lang in LANGUAGES:

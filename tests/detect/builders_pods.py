@@ -1,4 +1,4 @@
-"""Situations for the rules about pods, and the check that every finding goes through."""
+"""Rule contexts for the pod rules, and the checks on every finding."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from monitor.detect.base import Limits, Rule, RuleContext, RuleResult
-from monitor.detect.engine import History, detect
+from monitor.detect.engine import DetectionHistory, detect
 from monitor.facts.cluster import ClusterView, SourceView
 from monitor.facts.cluster_facts import make_cluster_facts
 from monitor.facts.findings import LABELS, Finding
@@ -20,15 +20,15 @@ SEEN = ClusterView(at=NOW)
 PODS_UNSEEN = ClusterView(at=NOW, sources=(SourceView(name="pods", ok=False, why="stale"),))
 
 
-def situation(now: float = NOW, services: Any = (), limits: Any = None, **facts: Any) -> RuleContext:
-    """What a rule is given. All of Kubernetes is seen, unless `view` says otherwise."""
+def rule_context(now: float = NOW, services: Any = (), limits: Any = None, **facts: Any) -> RuleContext:
+    """Context in which all of Kubernetes is visible, unless `view` is given."""
     world = make_cluster_facts(**({"view": SEEN} | facts))
-    return RuleContext(world=world, now=now, services=services, limits=Limits(limits))
+    return RuleContext(facts=world, now=now, services=services, limits=Limits(limits))
 
 
 def run(rule: Rule, memory: Any = None, limits: Any = None, **facts: Any) -> RuleResult:
-    """Run a rule, and hold what it finds against what every finding has to be."""
-    found = rule(situation(limits=limits if limits is not None else rule.limits(), **facts), memory)
+    """Result of a rule, with every finding checked."""
+    found = rule(rule_context(limits=limits if limits is not None else rule.limits(), **facts), memory)
     msgspec.json.encode(found.memory)
     for finding in found.findings:
         check(finding, rule)
@@ -36,7 +36,7 @@ def run(rule: Rule, memory: Any = None, limits: Any = None, **facts: Any) -> Rul
 
 
 def one(rule: Rule, memory: Any = None, limits: Any = None, **facts: Any) -> Finding:
-    """Run a rule that has to find one thing."""
+    """The only finding of a rule."""
     findings = run(rule, memory, limits, **facts).findings
     assert len(findings) == 1, [finding.key for finding in findings]
     return findings[0]
@@ -48,7 +48,7 @@ def none(rule: Rule, memory: Any = None, limits: Any = None, **facts: Any) -> bo
 
 
 def check(finding: Finding, rule: Rule) -> None:
-    """Each label is known and short, the cause is one of the rule's, and all is said in both languages."""
+    """Labels and cause are declared, and all texts exist in both languages."""
     assert finding.rule == rule.rule
     assert not rule.causes or finding.cause in rule.causes
     assert set(finding.labels) <= set(LABELS)
@@ -63,13 +63,13 @@ def check(finding: Finding, rule: Rule) -> None:
 
 
 def text(finding: Finding, lang: str = "en") -> str:
-    """All that a finding says, on one line."""
+    """All texts of a finding, on one line."""
     notes: Sequence[Text] = (finding.headline, *finding.evidence, *finding.advice)
     return " ".join(say(lang, note.key, note.values) for note in notes)
 
 
 def held(rule: Rule, before: dict[str, Any], after: dict[str, Any]) -> tuple[Finding, ...]:
-    """What is left of a rule's findings when the facts of `before` are followed by those of `after`."""
-    first = detect((rule,), {}, situation(**before), History())
+    """Findings of a rule for the facts of `after` following those of `before`."""
+    first = detect((rule,), {}, rule_context(**before), DetectionHistory())
     assert first.findings, "nothing was found to begin with"
-    return detect((rule,), {}, situation(**after), first.history).findings
+    return detect((rule,), {}, rule_context(**after), first.history).findings

@@ -1,4 +1,4 @@
-"""Disks, images and nodes in one line each, and one way to let time pass over a rule."""
+"""Disks, images and nodes in one line each, and a way to evaluate a rule repeatedly."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from monitor.detect.base import Limits, Rule, RuleContext
-from monitor.detect.engine import History, detect
+from monitor.detect.engine import DetectionHistory, detect
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster_facts import make_cluster_facts
 from monitor.facts.findings import LABELS, Finding
@@ -45,18 +45,18 @@ def nas(
 
 
 def hung(mount: str = "/data", **more: Any) -> DiskFact:
-    """A disk that does not answer."""
+    """A disk that does not respond."""
     fields: dict[str, Any] = {"device": "/dev/sdb1", "fstype": "ext4", "roles": ("data",), "hung_since": NOW - 99}
     return DiskFact(mount=mount, **(fields | more))
 
 
 def hung_nas() -> DiskFact:
-    """The NAS of `nas`, when it does not answer."""
+    """The NAS of `nas` when it does not respond."""
     return hung("/nas", device="nas:/export", fstype="nfs4", roles=("nas",))
 
 
 def agent(node: str = "n1", *disks: DiskFact, at: float = NOW, skew: float = 0.0, **parts: Any) -> AgentFact:
-    """An agent that answers."""
+    """An agent that responds."""
     given: dict[str, Any] = {"disk": disks} if disks else {}
     snapshot = NodeSnapshot(node=node, at=at - skew, agent_version="0", **(given | parts))
     return AgentFact(target=f"{node}:9835", node=node, snapshot=snapshot, received_at=at)
@@ -109,34 +109,34 @@ def log(name: str, size: float) -> LogFact:
 
 
 class Watch:
-    """A rule under the real engine, which is shown one situation after the other."""
+    """A rule under the real engine, evaluated repeatedly."""
 
     def __init__(self, rule: Rule, **limits: Any) -> None:
         self._rule = rule
         self._limits = Limits(rule.limits(**limits))
-        self.history = History()
+        self.history = DetectionHistory()
 
     def see(self, *agents: AgentFact, now: float = NOW, **world: Any) -> list[Finding]:
-        """Return what is found; the memory goes through what JSON can hold, as it does when it is saved."""
-        situation = RuleContext(make_cluster_facts(agents=agents, **world), now)
-        found = detect((self._rule,), {self._rule.rule: self._limits}, situation, self.history)
+        """Findings; the memory makes a round trip through JSON, as when it is saved."""
+        context = RuleContext(make_cluster_facts(agents=agents, **world), now)
+        found = detect((self._rule,), {self._rule.rule: self._limits}, context, self.history)
         self.history = thawed(found.history)
         for finding in found.findings:
             assert_well_made(finding, self._rule)
         return list(found.findings)
 
 
-def thawed(history: History) -> History:
-    return msgspec.json.decode(msgspec.json.encode(history), type=History)
+def thawed(history: DetectionHistory) -> DetectionHistory:
+    return msgspec.json.decode(msgspec.json.encode(history), type=DetectionHistory)
 
 
 def once(rule: Rule, *agents: AgentFact, **world: Any) -> list[Finding]:
-    """What a rule finds that remembers nothing."""
+    """Findings of a rule without memory."""
     return Watch(rule).see(*agents, **world)
 
 
 def assert_well_made(finding: Finding, rule: Rule) -> None:
-    """Every finding has a known cause, bounded labels, and something to say in each language."""
+    """Every finding has a declared cause, bounded labels, and texts in every language."""
     assert finding.cause in (rule.causes or (rule.rule,)), finding.cause
     assert set(finding.labels) <= set(LABELS)
     assert all(0 < len(value) <= 253 for value in finding.labels.values())
@@ -160,5 +160,5 @@ def text(finding: Finding, lang: str = "en") -> str:
 
 
 def brief(findings: Iterable[Finding]) -> list[tuple[str, str, bool]]:
-    """Severity, cause and whether it is held: what most tables compare."""
+    """Severity, cause and whether it is held, as most tables compare them."""
     return [(finding.severity.value, finding.cause, finding.held) for finding in findings]

@@ -1,4 +1,4 @@
-"""Facts as odd as their types allow, made from the types: a new field is fuzzed without a word here."""
+"""Arbitrary facts generated from their types, so that new fields are fuzzed automatically."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec import inspect, structs
 
 from tests.explain.builders import NOW
 
-# Names are few, so that facts refer to each other; times are near enough to matter, or absurd.
+# Few names, so that facts refer to each other; times close to now, or absurd.
 NAMES = ("n1", "n2", "uid-1", "uid-2", "p", "team", "main", "GPU-1", "c" * 64, "harbor.lab/a:1", "/", "/mnt/data", "")
 WORDS = (
     "Running", "Pending", "Failed", "Succeeded", "waiting", "running", "terminated", "ImagePullBackOff", "failed", "ok",
@@ -29,12 +29,12 @@ integers = st.one_of(st.sampled_from(AMOUNTS), st.integers(-(2**40), 2**40))
 
 @cache
 def of(fact: Any) -> st.SearchStrategy[Any]:
-    """Given a type of facts, return a strategy for facts of that type."""
+    """Strategy for facts of a type."""
     return _of(inspect.type_info(fact))
 
 
 def _of(kind: Any) -> st.SearchStrategy[Any]:
-    """Given what the library knows of a type, return a strategy for its values."""
+    """Strategy for the values of a msgspec type."""
     plain: dict[Any, st.SearchStrategy[Any]] = {
         inspect.StrType: texts,
         inspect.FloatType: floats,
@@ -65,7 +65,7 @@ def _made_of_others(kind: Any) -> st.SearchStrategy[Any]:
 
 
 def _struct(kind: inspect.StructType) -> st.SearchStrategy[Any]:
-    """Fields that may be left out mostly are: what is absent is as telling as what is odd."""
+    """Optional fields are mostly omitted: missing values matter as much as odd ones."""
     required = {field.name: _of(field.type) for field in kind.fields if field.required}
     optional = {field.name: _of(field.type) for field in kind.fields if not field.required}
     return st.fixed_dictionaries(required, optional=optional).map(lambda given: kind.cls(**given))
@@ -73,7 +73,7 @@ def _struct(kind: inspect.StructType) -> st.SearchStrategy[Any]:
 
 @st.composite
 def bent(draw: st.DrawFn, fact: Any) -> Any:
-    """Given a sound fact, return it with one to three of its fields as odd as can be: the rest still makes sense."""
+    """A valid fact with one to three of its fields replaced by arbitrary values."""
     fields = {field.name: field for field in inspect.type_info(type(fact)).fields}  # type: ignore[attr-defined]  # of structs
     names = draw(st.lists(st.sampled_from(sorted(fields)), min_size=1, max_size=3, unique=True))
     return structs.replace(fact, **{name: draw(_of(fields[name].type)) for name in names})

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from monitor.detect.base import Limits, Override, Rule, RuleContext, RuleResult
-from monitor.detect.engine import BROKEN, Detection, History, detect
+from monitor.detect.engine import RULE_BROKEN, Detection, DetectionHistory, detect
 from monitor.detect.rules import RULES
 from monitor.facts.cluster_facts import make_cluster_facts
 from monitor.facts.findings import Finding, Scope, Severity
@@ -17,7 +17,7 @@ from monitor.facts.text import Text
 from monitor.i18n import LANGUAGES, say
 from tests.explain.builders import NOW
 
-SITUATION = RuleContext(make_cluster_facts(), NOW)
+CONTEXT = RuleContext(make_cluster_facts(), NOW)
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,10 @@ def finds(name: str, *findings: Finding, memory: Any = None, blind: tuple[Scope,
     return rule(name, lambda _situation, _memory: RuleResult(findings, memory, blind))
 
 
-def run(*rules: Rule, before: History | None = None, limits: dict[str, Limits[Any]] | None = None) -> Detection:
-    return detect(rules, limits or {}, SITUATION, before or History())
+def run(
+    *rules: Rule, before: DetectionHistory | None = None, limits: dict[str, Limits[Any]] | None = None
+) -> Detection:
+    return detect(rules, limits or {}, CONTEXT, before or DetectionHistory())
 
 
 def test_what_is_found_is_in_a_stable_order() -> None:
@@ -60,8 +62,8 @@ def test_each_rule_is_given_its_own_limits_and_its_own_memory() -> None:
     seen: dict[str, tuple[Any, Any]] = {}
 
     def note(name: str) -> Rule:
-        def decide(situation: RuleContext, memory: Any) -> RuleResult:
-            seen[name] = (situation.limits, memory)
+        def decide(context: RuleContext, memory: Any) -> RuleResult:
+            seen[name] = (context.limits, memory)
             return RuleResult(memory=name)
 
         return rule(name, decide)
@@ -76,8 +78,8 @@ def test_each_rule_is_given_its_own_limits_and_its_own_memory() -> None:
 def test_a_rule_is_given_the_rules_that_it_suppresses() -> None:
     seen: list[tuple[str, ...]] = []
 
-    def decide(situation: RuleContext, _memory: Any) -> RuleResult:
-        seen.append(situation.symptoms)
+    def decide(context: RuleContext, _memory: Any) -> RuleResult:
+        seen.append(context.symptoms)
         return RuleResult()
 
     symptoms = [replace(finds(name), suppressed_by=("cause",)) for name in ("z", "a")]
@@ -85,7 +87,7 @@ def test_a_rule_is_given_the_rules_that_it_suppresses() -> None:
     assert seen == [("a", "z")]
 
 
-# Between two looks
+# Prompt rules
 
 
 def prompt(each: Rule) -> Rule:
@@ -95,7 +97,7 @@ def prompt(each: Rule) -> Rule:
 def test_only_prompt_rules_are_asked_and_of_the_others_all_stays() -> None:
     before = run(prompt(finds("a", finding(), memory=1)), finds("b", finding("b"), memory=2)).history
     asked = [prompt(finds("a", memory=3)), finds("b", memory=4)]
-    after = detect(asked, {}, SITUATION, before, prompt_only=True)
+    after = detect(asked, {}, CONTEXT, before, prompt_only=True)
     assert ([each.rule for each in after.findings], after.history.memories) == (["b"], {"a": 3, "b": 2})
 
 
@@ -105,31 +107,31 @@ def test_what_a_prompt_rule_finds_is_explained_by_what_others_found_and_explains
     registry = finding("registry", explains=(Scope(labels={"node": "n1"}, rules=("disk",)),))
     before = run(prompt(finds("pod")), finds("disk", disk), prompt(finds("registry"))).history
     asked = [prompt(finds("pod", pod)), finds("disk"), prompt(finds("registry", registry))]
-    found = detect(asked, {}, SITUATION, before, prompt_only=True).findings
+    found = detect(asked, {}, CONTEXT, before, prompt_only=True).findings
     assert {each.rule: each.explained_by for each in found} == {"pod": disk.key, "disk": registry.key, "registry": None}
 
 
 def test_what_is_held_stays_held_while_its_rule_is_not_asked() -> None:
     history = run(finds("a", finding())).history
     history = run(finds("a", blind=(Scope(labels={}),)), before=history).history
-    after = detect([finds("a")], {}, SITUATION, history, prompt_only=True)
+    after = detect([finds("a")], {}, CONTEXT, history, prompt_only=True)
     assert [each.held for each in after.findings] == [True]
 
 
 def test_a_rule_that_is_off_is_forgotten_between_looks_too() -> None:
     before = run(finds("a", finding(), memory=1)).history
     off = {"a": Limits(None_(), enabled=False)}
-    after = detect([finds("a", finding(), memory=1)], off, SITUATION, before, prompt_only=True)
+    after = detect([finds("a", finding(), memory=1)], off, CONTEXT, before, prompt_only=True)
     assert (after.findings, after.history.memories) == ((), {})
 
 
 def test_a_cause_is_looked_for_as_promptly_as_its_symptoms() -> None:
-    """Or a symptom would be told by itself, before the cause that is to be told instead."""
+    """Otherwise a symptom would be notified before the cause that suppresses it."""
     prompts = {each.rule for each in RULES if each.prompt}
     assert prompts == {"image-pull", "registry-unreachable", "pod-start-failed", "node-down", "service-down"}
 
 
-# What cannot be known
+# Blind and held
 
 
 HOLDS: list[tuple[str, tuple[Scope, ...], list[tuple[str, bool]]]] = [
@@ -198,10 +200,10 @@ def test_a_symptom_stands_for_itself_once_its_cause_is_over() -> None:
     assert [(each.rule, each.explained_by, each.held) for each in after] == [("pod", None, True)]
 
 
-# A mistake
+# Broken rules
 
 
-def breaks(_situation: RuleContext, _memory: Any) -> RuleResult:
+def breaks(_context: RuleContext, _memory: Any) -> RuleResult:
     raise ZeroDivisionError("division by zero")
 
 
@@ -210,7 +212,7 @@ def test_a_rule_that_breaks_says_so_and_costs_nothing_else() -> None:
     found = run(rule("a", breaks), finds("b", finding("b")), before=before)
     assert [(each.rule, each.cause, each.held) for each in found.findings] == [
         ("a", "x", True),
-        ("a", BROKEN, False),
+        ("a", RULE_BROKEN, False),
         ("b", "x", False),
     ]
     assert found.history.memories["a"] == {"kept": 1}
@@ -229,19 +231,19 @@ def test_history_survives_a_restart() -> None:
     memory = {"n1": {"changes": [1.5, 2.0], "ready": True, "word": "x", "nothing": None}}
     found = finding(explains=ON_N1, since=NOW, evidence=(Text(key="k", values={"a": 1, "b": 1.5, "c": "x"}),), raw="r")
     history = run(finds("a", found, memory=memory), finds("b", finding("b"))).history
-    again = msgspec.json.decode(msgspec.json.encode(history), type=History)
+    again = msgspec.json.decode(msgspec.json.encode(history), type=DetectionHistory)
     assert again == history
     assert run(finds("a", blind=(Scope(labels={}),)), before=again).findings[0].evidence == found.evidence
 
 
 def test_a_history_of_rules_that_are_gone_is_dropped() -> None:
-    before = History(memories={"old": 1}, findings=(finding("old"),))
-    assert run(finds("a", memory=2), before=before).history == History(memories={"a": 2})
+    before = DetectionHistory(memories={"old": 1}, findings=(finding("old"),))
+    assert run(finds("a", memory=2), before=before).history == DetectionHistory(memories={"a": 2})
 
 
 @pytest.mark.parametrize("listed", RULES, ids=lambda each: each.rule)
 def test_what_a_rule_remembers_of_nothing_can_be_saved(listed: Rule) -> None:
-    found = detect([listed], {}, SITUATION, History())
-    assert BROKEN not in [each.cause for each in found.findings]
-    memory = msgspec.json.decode(msgspec.json.encode(found.history), type=History).memories[listed.rule]
-    assert detect([listed], {}, SITUATION, History(memories={listed.rule: memory})).findings == found.findings
+    found = detect([listed], {}, CONTEXT, DetectionHistory())
+    assert RULE_BROKEN not in [each.cause for each in found.findings]
+    memory = msgspec.json.decode(msgspec.json.encode(found.history), type=DetectionHistory).memories[listed.rule]
+    assert detect([listed], {}, CONTEXT, DetectionHistory(memories={listed.rule: memory})).findings == found.findings

@@ -1,4 +1,4 @@
-"""Any event text, any pod, any snapshot: no rule breaks, and whatever is found can be said, labelled and saved."""
+"""No event text, pod or snapshot breaks a rule, and every finding can be rendered, labelled and saved."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from monitor.cluster.owners import no_owners
 from monitor.cluster.platforms import all_rules
 from monitor.cluster.view import ClusterContext, ViewBuilder, ViewInputs
 from monitor.detect.base import Rule, RuleContext
-from monitor.detect.engine import BROKEN, Detection, History, detect
+from monitor.detect.engine import RULE_BROKEN, Detection, DetectionHistory, detect
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, Identity, NodeView, SourceView
 from monitor.facts.cluster_facts import ClusterFacts, make_cluster_facts
@@ -39,7 +39,7 @@ MODULES = [
     for each in pkgutil.iter_modules(monitor.detect.rules.__path__)
 ]
 ALL: tuple[Rule, ...] = tuple(module.RULE for module in MODULES if hasattr(module, "RULE"))
-# What fails is not made smaller, which would take minutes: facts are small already.
+# Without shrinking, which takes minutes: the facts are small already.
 CAREFUL = settings(
     deadline=None,
     max_examples=80,
@@ -52,20 +52,20 @@ def some(fact: Any, most: int = 3) -> st.SearchStrategy[tuple[Any, ...]]:
     return st.lists(odd_facts.of(fact), max_size=most).map(tuple)
 
 
-def situation(world: ClusterFacts, services: tuple[ServiceFact, ...] = (), now: float = NOW) -> RuleContext:
+def context(world: ClusterFacts, services: tuple[ServiceFact, ...] = (), now: float = NOW) -> RuleContext:
     return RuleContext(world, now, services)
 
 
 def look_twice(first: RuleContext, then: RuleContext) -> None:
-    """Look at one situation and, with what was saved, at another."""
-    found = checked(detect(ALL, {}, first, History()))
-    saved = msgspec.json.decode(msgspec.json.encode(found.history), type=History)
+    """Evaluate one context and then, with the saved history, another."""
+    found = checked(detect(ALL, {}, first, DetectionHistory()))
+    saved = msgspec.json.decode(msgspec.json.encode(found.history), type=DetectionHistory)
     checked(detect(ALL, {}, then, saved))
 
 
 def checked(found: Detection) -> Detection:
     for finding in found.findings:
-        assert finding.cause != BROKEN, finding.raw
+        assert finding.cause != RULE_BROKEN, finding.raw
         assert set(finding.labels) <= set(LABELS), finding
         assert all(isinstance(value, str) and 0 < len(value) <= 253 for value in finding.labels.values()), (
             finding.labels
@@ -95,7 +95,7 @@ def test_any_text_of_an_event(reason: str, message: str, state: str | None) -> N
         events=[event(reason, message), event(reason, message, about=stuck, ago=5)],
         view=ClusterView(at=NOW, sources=SEEN),
     )
-    look_twice(situation(world), situation(world, now=NOW + 4000))
+    look_twice(context(world), context(world, now=NOW + 4000))
 
 
 @CAREFUL
@@ -113,7 +113,7 @@ def test_any_facts_of_kubernetes(data: st.DataObject) -> None:
             view=ClusterView(at=NOW, sources=data.draw(st.sampled_from([SEEN, data.draw(some(SourceView))]))),
         )
 
-    look_twice(situation(world()), situation(world(), data.draw(some(ServiceFact)), NOW + 700))
+    look_twice(context(world()), context(world(), data.draw(some(ServiceFact)), NOW + 700))
 
 
 @CAREFUL
@@ -130,9 +130,7 @@ def test_any_snapshot(data: st.DataObject) -> None:
         agents += data.draw(some(AgentFact, 1))
         view = builder.build(ViewInputs(agents, pods, nodes, ClusterContext(sources=SEEN, pods_known=True)), now)
         owners = {"uid-1": Identity(user="ann")}
-        return situation(
-            make_cluster_facts(pods=pods, nodes=nodes, agents=agents, view=view, identities=owners), now=now
-        )
+        return context(make_cluster_facts(pods=pods, nodes=nodes, agents=agents, view=view, identities=owners), now=now)
 
     look_twice(look(NOW), look(NOW + 700))
 
@@ -144,11 +142,11 @@ def _agent(name: str, snapshot: NodeSnapshot, now: float) -> AgentFact:
 @CAREFUL
 @given(odd_facts.of(ClusterView), some(ServiceFact))
 def test_any_view(view: ClusterView, services: tuple[ServiceFact, ...]) -> None:
-    nodes = {each.name: each for each in view.nodes}  # a card is always one of a node that is known
+    nodes = {each.name: each for each in view.nodes}  # every GPU belongs to a known node
     nodes |= {each.node: NodeView(name=each.node) for each in view.gpus if each.node not in nodes}
     view = msgspec.structs.replace(view, nodes=tuple(nodes.values()))
     world = make_cluster_facts(view=view, pods=[pod("p", uid="uid-1")], nodes=[node("n1")])
-    look_twice(situation(world, services), situation(world, services, NOW + 4000))
+    look_twice(context(world, services), context(world, services, NOW + 4000))
 
 
 leaves = st.none() | st.booleans() | odd_facts.floats | odd_facts.texts
@@ -165,8 +163,8 @@ def test_a_memory_of_another_version_breaks_no_more_than_its_rule(memories: dict
     """What an older or newer program has saved may be anything: at worst a rule says that it is broken."""
     zombie = gpu_view("n1", 0, "zombie", None)  # type: ignore[arg-type]  # a state as it is written
     world = make_cluster_facts(nodes=[node("n1")], view=ClusterView(at=NOW, gpus=(zombie,), sources=SEEN))
-    found = detect(ALL, {}, situation(world), History(memories=memories))
-    assert {each.rule for each in found.findings if each.cause == BROKEN} <= memories.keys()
+    found = detect(ALL, {}, context(world), DetectionHistory(memories=memories))
+    assert {each.rule for each in found.findings if each.cause == RULE_BROKEN} <= memories.keys()
 
 
 def test_all_rules_are_here() -> None:

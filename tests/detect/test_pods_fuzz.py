@@ -1,4 +1,4 @@
-"""No event, no status and no snapshot makes a rule about pods raise, or write a label without end."""
+"""No event, status or snapshot makes a pod rule raise or produce an overlong label."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def test_every_module_with_a_rule_is_registered_once() -> None:
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.rule)
 def test_rules_suppress_only_declared_symptoms(rule: Rule) -> None:
-    """Scopes of node-down are made of the declarations; those of other rules name the rules that they explain."""
+    """node-down derives its scopes from the declarations; other rules name the rules that they explain."""
     explained = {name for name in _scoped_rules(source_of(rule.rule)) if name != rule.rule}
     declared = set(symptoms_of(rule, RULES))
     assert explained == (set() if rule is node_down.RULE else declared)

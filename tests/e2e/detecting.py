@@ -22,7 +22,7 @@ from monitor.cluster.live import LiveCluster
 from monitor.config.root import Config
 from monitor.daemon.build import make_cluster
 from monitor.detect.base import Limits, RuleContext
-from monitor.detect.engine import History, detect
+from monitor.detect.engine import DetectionHistory, detect
 from monitor.detect.rules import RULES
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Severity
@@ -55,7 +55,7 @@ class Looker:
     def __init__(self, cluster: LiveCluster, limits: Mapping[str, Limits[Any]]) -> None:
         self._cluster = cluster
         self._limits = limits
-        self._history = History()
+        self._history = DetectionHistory()
         self.probes = ServiceProbes(())
 
     def world(self) -> ClusterFacts:

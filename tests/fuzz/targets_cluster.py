@@ -36,7 +36,7 @@ from monitor.config import file as config_file
 from monitor.config import yaml_text
 from monitor.daemon.metrics.cluster import families
 from monitor.detect.base import RuleContext
-from monitor.detect.engine import BROKEN, History, detect
+from monitor.detect.engine import RULE_BROKEN, DetectionHistory, detect
 from monitor.detect.rules import RULES
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView
@@ -83,9 +83,9 @@ def check_snapshot(snapshot: NodeSnapshot) -> None:
     view = view_of(liar, HONEST)
     assert _of_other(view) == _undisturbed()
     world = make_cluster_facts(pods=(MINE, OTHER), nodes=(node("n1"), node("n2")), agents=(liar, HONEST), view=view)
-    found = detect(RULES, {}, RuleContext(world, NOW), History())
+    found = detect(RULES, {}, RuleContext(world, NOW), DetectionHistory())
     for finding in found.findings:
-        assert finding.cause != BROKEN, finding.raw
+        assert finding.cause != RULE_BROKEN, finding.raw
         assert all(len(value) <= LONGEST_LABEL for value in finding.labels.values()), finding.labels
     for family in families(view):
         for sample in family.samples:

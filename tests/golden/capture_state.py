@@ -29,7 +29,7 @@ from monitor.cluster.view import ViewMemory
 from monitor.daemon.evaluator import FILE as FINDINGS_FILE
 from monitor.daemon.evaluator import history_file
 from monitor.detect.base import RuleContext
-from monitor.detect.engine import History, detect
+from monitor.detect.engine import DetectionHistory, detect
 from monitor.detect.rules import RULES
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState
@@ -72,7 +72,7 @@ def _database(path: Path, opened: Callable[[str], Any]) -> str:
 
 def findings_file() -> str:
     """Return the state file of the rules after two looks at a cluster with many troubles."""
-    history = History()
+    history = DetectionHistory()
     for now in (AT, AT + 300):
         history = detect(RULES, {}, _situation(now), history).history
     with _folder() as folder:
@@ -140,7 +140,7 @@ def _situation(now: float) -> RuleContext:
         builders.event("Failed", "Failed to pull image: harbor.lab/nlp/bert:1: not found", about=pods[1]),
     )
     nodes = (card_node("gpu-01", 2), card_node("n2", 0), card_node("n3", 8), builders.node("n4", ready=False))
-    view = builders_gpu.situation(*agents, pods=pods, nodes=nodes, now=now).world.view
+    view = builders_gpu.rule_context(*agents, pods=pods, nodes=nodes, now=now).facts.view
     world = make_cluster_facts(pods=pods, nodes=nodes, events=events, agents=agents, view=view)
     return RuleContext(world, now, (builders_nodes.service(),))
 

@@ -33,8 +33,8 @@ DELAY_SECONDS: dict[Delay | None, float] = {
 # Which of its two trends reports a disk depends on how fast it fills, not on the cause: within four hours or a day.
 # Steady growth takes an hour of fine steps or twelve coarse steps to see, a fall one fine step.
 FILLING = {
-    True: Latency(growth.FINE_SPAN + growth.FINE_STEP, resolve_limit=growth.FINE_STEP),
-    False: Latency((growth._FEWEST_LONG_STEPS + 1) * growth.COARSE_STEP, resolve_limit=growth.FINE_STEP),
+    True: Latency(growth.FINE_SPAN_SECONDS + growth.FINE_STEP_SECONDS, resolve_limit=growth.FINE_STEP_SECONDS),
+    False: Latency((growth._MIN_SLOW_STEPS + 1) * growth.COARSE_STEP_SECONDS, resolve_limit=growth.FINE_STEP_SECONDS),
 }
 
 

@@ -31,7 +31,7 @@ from monitor.config.daemon import AgentsConfig, DaemonConfig
 from monitor.config.services import ServiceConfig
 from monitor.daemon.evaluator import WatchSettings
 from monitor.detect.base import Limits, Rule, RuleContext
-from monitor.detect.engine import History, detect
+from monitor.detect.engine import DetectionHistory, detect
 from monitor.detect.meta.monitor import MonitorState, with_monitor_findings
 from monitor.detect.rules import RULES
 from monitor.facts.agents import AgentFact
@@ -198,7 +198,7 @@ class Product:
         self._rules, self._limits = rules, limits or {}
         self._kube, self._agents, self._probes = Kube(scene), Agents(scene), Probes(scene)
         self._builder = ViewBuilder(lambda pod: identify(pod, no_owners, PLATFORMS, {}))
-        self._history = History()
+        self._history = DetectionHistory()
         self._timings = AlertsConfig().rules.timings()
         self._book = AlertState()
         self._started_at = scene.clock.now
@@ -211,12 +211,12 @@ class Product:
         situation = self._situation(now)
         found = detect(self._rules, self._limits, situation, self._history)
         self._history = found.history
-        view = situation.world.view
+        view = situation.facts.view
         sight = MonitorState(
             started_at=self._started_at,
             looked_at=now,
             sources=view.sources if view else (),
-            agents=situation.world.agents,
+            agents=situation.facts.agents,
         )
         alerts = advance(
             self._book.alerts, with_monitor_findings(found.findings, sight, now), self._timings, GROUP_BY, now
@@ -253,7 +253,7 @@ class Product:
             view=view,
         )
         own = tuple(self._scene.own_deletions)
-        return RuleContext(world=world, now=now, services=self._probes.facts(), own_deletions=own)
+        return RuleContext(facts=world, now=now, services=self._probes.facts(), own_deletions=own)
 
     def _note_causes(self, alerts: Mapping[str, Alert], now: float) -> None:
         """Note which of the alerts that fire are not told because something explains them."""

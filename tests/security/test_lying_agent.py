@@ -16,7 +16,7 @@ from monitor.cluster.agents.client import AgentError
 from monitor.cluster.agents.poller import AgentPoller, decode_snapshot
 from monitor.cluster.live import LiveCluster
 from monitor.config.lease import pod_namespace
-from monitor.detect.engine import BROKEN, History, detect
+from monitor.detect.engine import RULE_BROKEN, DetectionHistory, detect
 from monitor.detect.rules import RULES
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, Identity
@@ -28,7 +28,7 @@ from tests.cluster.agents.polling import polling
 from tests.cluster.agents.polling import settings as poll_settings
 from tests.cluster.builders import NOW, agent, card, device, node, pod, process
 from tests.cluster.living import living, settings, two_gpus, until
-from tests.detect.builders_gpu import idle, situation
+from tests.detect.builders_gpu import idle, rule_context
 from tests.fuzz.targets_cluster import check_snapshot
 from tests.security import lies
 from tests.support import wait_until
@@ -167,7 +167,7 @@ def test_no_pod_of_another_node_is_evicted_by_its_word() -> None:
     cards = [card(n, power_watts=60.0, power_limit_watts=400.0) for n in range(3)]
     devices = (device(mine, 0), device(others, 1), device(waiting, 2))
     witness = agent(*cards, devices=devices, containers=())
-    given = situation(witness, pods=(mine, others, waiting), memory=idle(9000, 0, 1, 2), identities=whose)
+    given = rule_context(witness, pods=(mine, others, waiting), memory=idle(9000, 0, 1, 2), identities=whose)
     found = plan(given, idle_after=HOUR)
     assert names(found) == ["team/mine"]
     assert kept(found) == {"team/others": "unknown", "team/waiting": "unknown"}
@@ -178,7 +178,7 @@ def test_nor_one_that_ended_there() -> None:
     ended = pod("ended", node="n2", phase="Succeeded")
     left = process(100, container_id="id-c1", pod_uid=ended.uid, started_at=NOW - 9000)
     witness = agent(card(), processes=(left,), containers=(container("c1", pod_uid=ended.uid),))
-    found = plan(situation(witness, pods=(ended,)), zombie_after=0.0)
+    found = plan(rule_context(witness, pods=(ended,)), zombie_after=0.0)
     assert names(found) == []
     assert kept(found) == {"team/ended": "unknown"}
 
@@ -215,11 +215,11 @@ def test_what_it_shouts_is_of_its_own_node() -> None:
     cards = [card(n, temperature_celsius=200.0, lost=True) for n in range(256)]
     shouting = agent(*cards, processes=tuple(process(n, n % 256, state="D") for n in range(1000)))
     quiet = agent(card(0, "n2"), node="n2")
-    given = situation(shouting, quiet, pods=(), nodes=(node("n1"), node("n2")))
-    found = detect(RULES, {}, given, History()).findings
+    given = rule_context(shouting, quiet, pods=(), nodes=(node("n1"), node("n2")))
+    found = detect(RULES, {}, given, DetectionHistory()).findings
     assert len([each for each in found if each.labels.get("node") == "n1"]) >= 256
     assert [each for each in found if each.labels.get("node") == "n2"] == []
-    assert BROKEN not in {each.cause for each in found}
+    assert RULE_BROKEN not in {each.cause for each in found}
 
 
 def test_an_answer_that_is_no_snapshot_is_not_repeated_in_the_error() -> None:

@@ -14,7 +14,7 @@ from monitor.cleanup.plan.references import References
 from monitor.cleanup.plan.select import Candidate, PlanSubject, Selection, make_plan, refuse, skip_refused
 from monitor.cleanup.plan.watermarks import below_kubelet, effective_marks, is_stale, kubelet_high_ratio, needed_bytes
 from monitor.cleanup.policy import KUBELET_HIGH_RATIO, ImagePolicy
-from monitor.detect.lib.storage import disk_of, used_share
+from monitor.detect.lib.storage import disk_containing, used_ratio
 from monitor.facts.actions import PruneBuildCache, RemoveImage
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import DiskFact, ImageCacheFact, ImageFact, RuntimeUsageFact
@@ -80,7 +80,7 @@ def image_warnings(policy: ImagePolicy, kubelet: float = KUBELET_HIGH_RATIO) -> 
 def runtime_disk(snapshot: NodeSnapshot) -> DiskFact | None:
     """Disk that holds the images: the fullest, if several runtimes use several disks."""
     disks = [disk for cache in snapshot.images or () if (disk := _cache_disk(cache, snapshot)) is not None]
-    return max(disks, key=lambda disk: used_share(disk) or 0.0, default=None)
+    return max(disks, key=lambda disk: used_ratio(disk) or 0.0, default=None)
 
 
 def _cache_disk(cache: ImageCacheFact, snapshot: NodeSnapshot) -> DiskFact | None:
@@ -88,7 +88,7 @@ def _cache_disk(cache: ImageCacheFact, snapshot: NodeSnapshot) -> DiskFact | Non
     runtime_disks = [disk for disk in snapshot.disk or () if "runtime" in disk.roles]
     if len(runtime_disks) == 1 or cache.root is None:
         return runtime_disks[0] if len(runtime_disks) == 1 else None
-    return disk_of(cache.root, snapshot.disk or ())
+    return disk_containing(cache.root, snapshot.disk or ())
 
 
 def _is_on(cache: ImageCacheFact, disk: DiskFact | None, snapshot: NodeSnapshot) -> bool:

@@ -1,155 +1,167 @@
-"""What fills a disk, as far as it is known: images, writable layers, logs, volumes, datasets; and whose it is. Pure."""
+"""What fills a disk: images, writable layers, logs, volumes or datasets, and who owns it."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
-from monitor.detect.lib.storage import Disk, Heard, disk_of, owner_of
+from monitor.detect.lib.storage import ClusterDisk, NodeReport, container_owner, disk_containing
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.storage import DiskFact, ImageFact
 from monitor.facts.text import Text, Value
 
 CAUSES = ("images", "container-layers", "logs", "volumes", "datasets", "other")
-_TELLING = 0.3  # a known part of this share is named, even if all that is not known is more
-_WORTH_SAYING = 0.01  # of what is used
-_NAMED = 3  # owners, and images
-_USERS_NAMED = 3
+_MAIN_PART_RATIO = 0.3  # a known part this large is the cause even if the unknown remainder is larger
+_MIN_PART_RATIO = 0.01  # of the used bytes; smaller parts are not reported
+_MAX_NAMED = 3  # owners, and images
+_MAX_NAMED_USERS = 3
 
 
 @dataclass(frozen=True)
-class Contents:
-    """What is on a disk. `cause` is what fills it, `parts` how much of each kind; the rest is under its own name."""
+class DiskContents:
+    """What is on a disk. `cause` is the part that fills it; `parts` are bytes by kind, including the remainder."""
 
     cause: str
     parts: dict[str, int]
     evidence: tuple[Text, ...]
 
 
-def contents(disk: Disk, world: ClusterFacts) -> Contents:
-    """Given a disk, return what is known to be on it."""
+def disk_contents(disk: ClusterDisk, facts: ClusterFacts) -> DiskContents:
+    """Known contents of a disk."""
     used = disk.fact.used_bytes or 0
-    known = {} if disk.shared else _parts(disk.heard, disk.fact)
+    known = {} if disk.shared else _parts(disk.report, disk.fact)
     rest = max(0, used - sum(known.values()))
     rest_name = "datasets" if {"data", "nas"} & set(disk.fact.roles) else "other"
     largest = max(known, key=lambda name: known[name], default=rest_name)
-    telling = known.get(largest, 0) >= rest or known.get(largest, 0) >= _TELLING * used
+    is_main = known.get(largest, 0) >= rest or known.get(largest, 0) >= _MAIN_PART_RATIO * used
     parts = known | {rest_name: rest}
-    notes = [
+    evidence = [
         Text(key=f"disk-part.{name}", values={"bytes": size, "share": min(1.0, size / used)})
         for name, size in sorted(parts.items(), key=lambda item: -item[1])
-        if used and size >= _WORTH_SAYING * used
+        if used and size >= _MIN_PART_RATIO * used
     ]
     if not disk.shared:
-        notes += _owner_notes(disk.heard, disk.fact, world, used) + _image_notes(disk.heard, disk.fact, world, used)
-    return Contents(largest if telling and known.get(largest) else rest_name, parts, tuple(notes))
+        evidence += _owner_evidence(disk.report, disk.fact, facts, used) + _image_evidence(
+            disk.report, disk.fact, facts, used
+        )
+    return DiskContents(largest if is_main and known.get(largest) else rest_name, parts, tuple(evidence))
 
 
-def _parts(heard: Heard, fact: DiskFact) -> dict[str, int]:
-    """Return how much of each kind is known to be on a disk of a node."""
+def _parts(report: NodeReport, fact: DiskFact) -> dict[str, int]:
+    """Bytes by kind on a disk of a node, as far as known."""
     sizes: Counter[str] = Counter()
-    runtimes = {cache.runtime for cache in heard.snapshot.images or () if is_on(heard, cache.root, fact)}
-    for cache in heard.snapshot.images or ():
+    runtimes = {cache.runtime for cache in report.snapshot.images or () if is_on_disk(report, cache.root, fact)}
+    for cache in report.snapshot.images or ():
         if cache.runtime in runtimes:
             sizes["images"] += cache.total_bytes or 0
-    for usage in heard.snapshot.runtime_usage or ():
+    for usage in report.snapshot.runtime_usage or ():
         if usage.runtime in runtimes:
             sizes["images"] += usage.build_cache_bytes or 0
             sizes["container-layers"] += usage.writable_bytes or sum(usage.writable.values())
             sizes["volumes"] += sum(volume.size_bytes or 0 for volume in usage.volumes)
-    sizes["logs"] += sum(_logs(heard, fact).values())
+    sizes["logs"] += sum(_logs(report, fact).values())
     return {name: size for name, size in sizes.items() if size > 0}
 
 
-def is_on(heard: Heard, root: str | None, fact: DiskFact) -> bool:
-    """Return whether a runtime's root is on this disk. Where only one disk serves runtimes, links do not matter."""
-    serving = [each for each in heard.snapshot.disk or () if "runtime" in each.roles]
+def is_on_disk(report: NodeReport, root: str | None, fact: DiskFact) -> bool:
+    """Whether a runtime's root is on this disk. Symlinks do not matter if only one disk serves runtimes."""
+    serving = [disk for disk in report.snapshot.disk or () if "runtime" in disk.roles]
     if len(serving) == 1 or root is None:
         return "runtime" in fact.roles
-    holding = disk_of(root, heard.snapshot.disk or ())
+    holding = disk_containing(root, report.snapshot.disk or ())
     return holding is not None and holding.mount == fact.mount
 
 
-def _logs(heard: Heard, fact: DiskFact) -> dict[str, int]:
-    """Return the size of each container's log that is on this disk."""
-    roots = {cache.runtime: cache.root for cache in heard.snapshot.images or ()}
-    found = {}
-    for log in heard.snapshot.logs or ():
-        container = heard.containers.get(log.container_id)
+def _logs(report: NodeReport, fact: DiskFact) -> dict[str, int]:
+    """Size of each container log on this disk."""
+    roots = {cache.runtime: cache.root for cache in report.snapshot.images or ()}
+    sizes = {}
+    for log in report.snapshot.logs or ():
+        container = report.containers.get(log.container_id)
         if container is None or container.log_path is None or not log.size_bytes:
             continue
         root = roots.get(container.runtime)
         if root and container.log_path.startswith(f"{root}/"):
-            here = is_on(heard, root, fact)
+            here = is_on_disk(report, root, fact)
         else:
-            holding = disk_of(container.log_path, heard.snapshot.disk or ())
+            holding = disk_containing(container.log_path, report.snapshot.disk or ())
             here = holding is not None and holding.mount == fact.mount
         if here:
-            found[log.container_id] = log.size_bytes
-    return found
+            sizes[log.container_id] = log.size_bytes
+    return sizes
 
 
-def _owner_notes(heard: Heard, fact: DiskFact, world: ClusterFacts, used: int) -> list[Text]:
-    """Return who has written most, by writable layers and logs on this disk."""
-    logs, layers = _logs(heard, fact), _layers(heard, fact)
+def _owner_evidence(report: NodeReport, fact: DiskFact, facts: ClusterFacts, used: int) -> list[Text]:
+    """Pods with the largest writable layers and logs on this disk."""
+    logs, layers = _logs(report, fact), _layers(report, fact)
     written: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for kind, sizes in (("log", logs), ("layer", layers)):
         for container_id, size in sizes.items():
-            if container := heard.containers.get(container_id):
-                written[owner_of(container, world)][kind] += size
-    largest = sorted(written.items(), key=lambda item: (-item[1].total(), item[0]))[:_NAMED]
+            if container := report.containers.get(container_id):
+                written[container_owner(container, facts)][kind] += size
+    largest = sorted(written.items(), key=lambda item: (-item[1].total(), item[0]))[:_MAX_NAMED]
     return [
         Text(key="disk-owner", values={"pod": pod, "user": user, "layer": sizes["layer"], "log": sizes["log"]})
         for (pod, user), sizes in largest
-        if sizes.total() >= _WORTH_SAYING * used
+        if sizes.total() >= _MIN_PART_RATIO * used
     ]
 
 
-def _layers(heard: Heard, fact: DiskFact) -> dict[str, int]:
-    roots = {cache.runtime: cache.root for cache in heard.snapshot.images or ()}
+def _layers(report: NodeReport, fact: DiskFact) -> dict[str, int]:
+    roots = {cache.runtime: cache.root for cache in report.snapshot.images or ()}
     return {
         container_id: size
-        for usage in heard.snapshot.runtime_usage or ()
-        if is_on(heard, roots.get(usage.runtime), fact)
+        for usage in report.snapshot.runtime_usage or ()
+        if is_on_disk(report, roots.get(usage.runtime), fact)
         for container_id, size in usage.writable.items()
     }
 
 
-def _image_notes(heard: Heard, fact: DiskFact, world: ClusterFacts, used: int) -> list[Text]:
-    """Return the largest images on this disk, with who uses them."""
+def _image_evidence(report: NodeReport, fact: DiskFact, facts: ClusterFacts, used: int) -> list[Text]:
+    """Largest images on this disk, and who uses them."""
     images = [
         image
-        for cache in heard.snapshot.images or ()
-        if is_on(heard, cache.root, fact)
+        for cache in report.snapshot.images or ()
+        if is_on_disk(report, cache.root, fact)
         for image in cache.images
-        if (image.size_bytes or 0) >= max(1, _WORTH_SAYING * used)
+        if (image.size_bytes or 0) >= max(1, _MIN_PART_RATIO * used)
     ]
     images.sort(key=lambda image: (-(image.size_bytes or 0), image.id))
-    return [image_note(image, heard, world) for image in images[:_NAMED]]
+    return [image_evidence(image, report, facts) for image in images[:_MAX_NAMED]]
 
 
 def image_name(image: ImageFact) -> str:
-    """Return what people call an image."""
+    """The image's tag, or else its ID."""
     return min((name for name in image.names if "<none>" not in name), default=image.id[:19])
 
 
-def image_users(image: ImageFact, heard: Heard, world: ClusterFacts) -> list[str]:
-    """Return who uses an image on a node: the pods with their users."""
-    used_by = (heard.containers[one] for one in image.containers if one in heard.containers)
-    return sorted({f"{pod} ({user})" for pod, user in (owner_of(each, world) for each in used_by if not each.sandbox)})
+def image_users(image: ImageFact, report: NodeReport, facts: ClusterFacts) -> list[str]:
+    """Pods that use an image on a node, with their users."""
+    used_by = (
+        report.containers[container_id] for container_id in image.containers if container_id in report.containers
+    )
+    return sorted(
+        {
+            f"{pod} ({user})"
+            for pod, user in (container_owner(container, facts) for container in used_by if not container.sandbox)
+        }
+    )
 
 
-def image_note(image: ImageFact, heard: Heard, world: ClusterFacts) -> Text:
-    """Return a sentence on an image and who uses it."""
+def image_evidence(image: ImageFact, report: NodeReport, facts: ClusterFacts) -> Text:
+    """An image and who uses it, as evidence."""
     values: dict[str, Value] = {"image": image_name(image), "bytes": image.size_bytes or 0}
-    if users := image_users(image, heard, world):
-        return Text(key="disk-image.used", values=values | {"users": some(users)})
+    if users := image_users(image, report, facts):
+        return Text(key="disk-image.used", values=values | {"users": join_names(users)})
     if image.containers:
-        return Text(key="disk-image.used", values=values | {"users": some([one[:12] for one in image.containers])})
+        return Text(
+            key="disk-image.used",
+            values=values | {"users": join_names([container_id[:12] for container_id in image.containers])},
+        )
     return Text(key="disk-image.local" if image.local else "disk-image.unused", values=values)
 
 
-def some(names: list[str]) -> str:
-    """Given names, return the first few of them, and how many more there are."""
-    more = f" +{len(names) - _USERS_NAMED}" if len(names) > _USERS_NAMED else ""
-    return ", ".join(names[:_USERS_NAMED]) + more
+def join_names(names: list[str]) -> str:
+    """The first few names, and how many more there are."""
+    more = f" +{len(names) - _MAX_NAMED_USERS}" if len(names) > _MAX_NAMED_USERS else ""
+    return ", ".join(names[:_MAX_NAMED_USERS]) + more

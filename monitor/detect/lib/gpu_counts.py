@@ -1,4 +1,4 @@
-"""How many cards a node has: as the driver counts them, and as Kubernetes does. Pure."""
+"""GPUs per node as counted by the driver and by Kubernetes."""
 
 from __future__ import annotations
 
@@ -6,38 +6,38 @@ from dataclasses import dataclass
 
 from monitor.detect.base import RuleContext
 
-REPLICAS = "nvidia.com/gpu.replicas"
+REPLICAS_LABEL = "nvidia.com/gpu.replicas"
 
 
 @dataclass(frozen=True)
-class Counts:
-    """The figures of one node."""
+class GpuCounts:
+    """Counts of one node; `gpus` is the driver's."""
 
-    cards: int
+    gpus: int
     capacity: int
     allocatable: int
 
 
-def card_counts(situation: RuleContext) -> dict[str, Counts]:
-    """Return the nodes of which all three figures are known."""
-    view = situation.world.view
+def gpu_counts_by_node(context: RuleContext) -> dict[str, GpuCounts]:
+    """Nodes for which all three counts are known."""
+    view = context.facts.view
     return {
-        node.name: Counts(node.cards, node.capacity, node.allocatable)
+        node.name: GpuCounts(node.cards, node.capacity, node.allocatable)
         for node in (view.nodes if view else ())
         if node.in_kubernetes and node.cards is not None and node.capacity is not None and node.allocatable is not None
     }
 
 
-def are_shared(situation: RuleContext, node: str, counts: Counts) -> bool:
-    """Return whether a node's cards are handed out several times over or in slices: then the figures differ rightly.
+def gpus_are_shared(context: RuleContext, node: str, counts: GpuCounts) -> bool:
+    """Whether a node's GPUs are shared or partitioned, so that the counts rightly differ.
 
-    A device plugin that says nothing of it is known by its figure: each card so many times.
+    A device plugin that does not say so is recognised by its count: a multiple of the GPUs.
     """
-    fact, snapshot = situation.world.node_by_name.get(node), situation.world.snapshots.get(node)
+    fact, snapshot = context.facts.node_by_name.get(node), context.facts.snapshots.get(node)
     if fact is not None:
-        if fact.labels.get(REPLICAS, "1") not in ("0", "1", ""):
+        if fact.labels.get(REPLICAS_LABEL, "1") not in ("0", "1", ""):
             return True
-        resource = situation.world.resource
+        resource = context.facts.resource
         if any(
             amount and ("/mig-" in name or name.startswith(f"{resource}.")) for name, amount in fact.capacity.items()
         ):
@@ -47,4 +47,4 @@ def are_shared(situation: RuleContext, node: str, counts: Counts) -> bool:
             return True
         if snapshot.gpu is not None and any(gpu.mig_enabled for gpu in snapshot.gpu.gpus):
             return True
-    return counts.cards > 0 and counts.capacity >= 2 * counts.cards and counts.capacity % counts.cards == 0
+    return counts.gpus > 0 and counts.capacity >= 2 * counts.gpus and counts.capacity % counts.gpus == 0

@@ -1,44 +1,44 @@
-"""What a card draws when it does nothing, learnt by watching it; and when it last drew more than that. Pure."""
+"""Idle power of a GPU, learnt by observation, and when it last drew considerably more."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from monitor.detect.base import RuleContext
-from monitor.detect.lib.gpus import Blind, card_facts, card_key
+from monitor.detect.lib.gpus import BlindSpots, gpu_facts, gpu_key
 from monitor.facts.gpu import GpuFact
 
 NUMBER = (float, int)
-Draws = dict[str, list[float]]  # card -> the least power ever seen, and when it last drew far more than that
+PowerHistory = dict[str, list[float]]  # GPU -> lowest power seen, and when it last drew far more
 
 
-def worked_until(
+def track_power(
     memory: Any,
-    situation: RuleContext,
-    blind: Blind,
+    context: RuleContext,
+    blind: BlindSpots,
     veto: tuple[float, float],
-) -> Draws:
-    """Given what was remembered, return for each card the least it drew and when it last worked by its power.
+) -> PowerHistory:
+    """The lowest power of each GPU, and when it last worked according to its power.
 
-    `veto` is how many times the least, and what share of the rest up to the limit, a card draws when it works.
+    `veto` is the multiple of the lowest power, and the share of the range up to the limit, that a working GPU exceeds.
     """
     before = memory if isinstance(memory, dict) else {}
-    facts, draws = card_facts(situation), {}
-    view = situation.world.view
+    facts, history = gpu_facts(context), {}
+    view = context.facts.view
     for gpu in view.gpus if view else ():
-        key, fact = card_key(gpu), facts.get((gpu.node, gpu.index))
+        key, fact = gpu_key(gpu), facts.get((gpu.node, gpu.index))
         known = _known(before.get(key))
-        if fact is not None and fact.power_watts is not None and not blind.hides(gpu.node):
+        if fact is not None and fact.power_watts is not None and not blind.covers(gpu.node):
             least = min(known[0], fact.power_watts) if known else fact.power_watts
-            worked = situation.now if _works(fact, least, veto) else known[1] if known else 0.0
-            draws[key] = [least, min(worked, situation.now)]  # a clock may have been set back
+            worked = context.now if _works(fact, least, veto) else known[1] if known else 0.0
+            history[key] = [least, min(worked, context.now)]  # the clock may have been set back
         elif known:
-            draws[key] = known
-    return draws
+            history[key] = known
+    return history
 
 
 def _known(value: Any) -> list[float] | None:
-    """Return what was remembered of a card, if it is that: an older version may have left anything."""
+    """The remembered pair, if valid; an older version may have stored anything."""
     if not isinstance(value, list) or len(value) != 2:
         return None
     return value if isinstance(value[0], NUMBER) and isinstance(value[1], NUMBER) else None

@@ -1,4 +1,4 @@
-"""Why a card that a live pod has does nothing. Pure."""
+"""Why a GPU held by a live pod is idle."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from monitor.detect.base import RuleContext
-from monitor.detect.lib.gpus import skew_of
+from monitor.detect.visibility import clock_skew
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuView
 from monitor.facts.kube import PodFact
@@ -14,47 +14,47 @@ from monitor.facts.text import Text
 
 NOTEBOOK_PLATFORMS = ("jupyterhub", "kubeflow-notebook")
 NOTEBOOK_KINDS = ("Notebook", "notebook")
-LOG_STOPPED = 900.0  # a log that is still written to belongs to a job that does something
+LOG_STOPPED_SECONDS = 900.0  # a job that still logs does not hang
 
 
 @dataclass(frozen=True)
-class Why:
-    """A cause, and what it is concluded from."""
+class IdleCause:
+    """A cause and its evidence."""
 
     cause: str
     evidence: tuple[Text, ...] = ()
 
 
-def is_notebook(pod: PodFact, situation: RuleContext) -> bool:
-    """Return whether a person sits behind a pod, by the platform that made it."""
-    who = situation.world.identity(pod)
-    return who.platform in NOTEBOOK_PLATFORMS or who.workload_kind in NOTEBOOK_KINDS
+def is_notebook(pod: PodFact, context: RuleContext) -> bool:
+    """Whether a pod is interactive, according to its platform."""
+    identity = context.facts.identity(pod)
+    return identity.platform in NOTEBOOK_PLATFORMS or identity.workload_kind in NOTEBOOK_KINDS
 
 
-def why_idle(
+def diagnose_idle(
     pod: PodFact,
     gpu: GpuView,
-    situation: RuleContext,
+    context: RuleContext,
     agent: AgentFact | None,
     waiting: Mapping[str, float],
     io_wait_cores: float,
-) -> Why:
-    """Given an idle card and its pod, return the likeliest reason that the facts allow."""
-    if is_notebook(pod, situation):
-        return Why("idle-notebook")
+) -> IdleCause:
+    """The most likely cause of an idle GPU that the facts support."""
+    if is_notebook(pod, context):
+        return IdleCause("idle-notebook")
     if evidence := _waits(pod, gpu, agent, waiting, io_wait_cores):
-        return Why("waiting-for-data", evidence)
-    quiet = _log_quiet(pod, agent, situation.now)
-    # A job that has closed the card is through with it, or never began: what hangs still holds it.
-    if quiet is not None and quiet >= LOG_STOPPED and gpu.pids:
-        return Why("hung-job", (Text(key="gpu-idle.log-stopped", values={"seconds": quiet}),))
-    return Why("idle-job")
+        return IdleCause("waiting-for-data", evidence)
+    log_age = _seconds_since_log(pod, agent, context.now)
+    # A job that has closed the GPU is done or has not begun; a hung job still holds it.
+    if log_age is not None and log_age >= LOG_STOPPED_SECONDS and gpu.pids:
+        return IdleCause("hung-job", (Text(key="gpu-idle.log-stopped", values={"seconds": log_age}),))
+    return IdleCause("idle-job")
 
 
 def _waits(
     pod: PodFact, gpu: GpuView, agent: AgentFact | None, waiting: Mapping[str, float], io_wait_cores: float
 ) -> tuple[Text, ...]:
-    """Return that one of the pod's processes waits for a disk or a NAS right now, or that the node's CPUs do."""
+    """Evidence that a process of the pod waits for a disk or NAS now, or that the node's CPUs do."""
     snapshot = agent.snapshot if agent else None
     for process in (snapshot.gpu_processes or ()) if snapshot else ():
         if process.pod_uid == pod.uid and process.state == "D":
@@ -63,12 +63,12 @@ def _waits(
     return (Text(key="gpu-idle.node-waits", values={"cores": round(cores, 1)}),) if cores >= io_wait_cores else ()
 
 
-def _log_quiet(pod: PodFact, agent: AgentFact | None, now: float) -> float | None:
-    """Return for how long no container of a pod has logged; None if that is not known, or it never has."""
+def _seconds_since_log(pod: PodFact, agent: AgentFact | None, now: float) -> float | None:
+    """Seconds since any container of a pod logged; None if unknown or if it never did."""
     snapshot = agent.snapshot if agent else None
-    ids = {each.container_id for each in pod.statuses if each.state == "running" and not each.init}
+    ids = {status.container_id for status in pod.statuses if status.state == "running" and not status.init}
     logs = [log for log in (snapshot.logs or ()) if log.container_id in ids] if snapshot else []
     written = [log.written_at for log in logs if log.written_at is not None and log.error is None and log.size_bytes]
     if not ids or len(logs) < len(ids) or any(log.error is not None for log in logs) or not written:
         return None
-    return max(0.0, now - max(written) - skew_of(agent))
+    return max(0.0, now - max(written) - clock_skew(agent))

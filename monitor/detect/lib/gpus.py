@@ -1,4 +1,4 @@
-"""What the rules about cards have in common. Pure."""
+"""Shared by the GPU rules: blind spots, GPU facts, labels and evidence."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import RuleContext, cached_per_evaluation
-from monitor.detect.visibility import label, unseen
+from monitor.detect.visibility import label_value, resources_unavailable
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, GpuView, Holder
 from monitor.facts.findings import Scope
@@ -16,164 +16,157 @@ from monitor.facts.kube import PodFact
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.text import Text, Value
 
-SMALL_SKEW = 2.0  # so much is the way that an answer takes
 ABSENT = "absent"
 
 
 @dataclass(frozen=True)
-class Blind:
-    """Of what nothing can be known now: everything, or some nodes. What was found there is held."""
+class BlindSpots:
+    """What cannot be observed now: everything or some nodes. Findings there are held."""
 
     everything: bool = False
     nodes: frozenset[str] = frozenset()
 
-    def hides(self, node: str) -> bool:
-        """Return whether nothing is known of a node."""
+    def covers(self, node: str) -> bool:
+        """Whether a node cannot be observed."""
         return self.everything or node in self.nodes
 
     @property
     def scopes(self) -> tuple[Scope, ...]:
-        """Return it as a detector says it."""
+        """Scopes for the result of a rule."""
         if self.everything:
             return (Scope(labels={}),)
-        return tuple(Scope(labels={"node": label(node)}) for node in sorted(self.nodes))
+        return tuple(Scope(labels={"node": label_value(node)}) for node in sorted(self.nodes))
 
 
-def look(situation: RuleContext, reports: Mapping[str, AgentFact], *parts: str, kube: tuple[str, ...] = ()) -> Blind:
-    """Return of what nothing is known, for a rule that needs these parts of a snapshot and of Kubernetes."""
-    view = situation.world.view
-    if view is None or (kube and unseen(situation, *kube)):
-        return Blind(everything=True)
-    lacking = [node for node, agent in reports.items() if agent.snapshot and _lacks(agent.snapshot, parts)]
-    return Blind(nodes=_hidden(situation).union(lacking))
+def find_blind_spots(
+    context: RuleContext, reports: Mapping[str, AgentFact], *sections: str, kube: tuple[str, ...] = ()
+) -> BlindSpots:
+    """Blind spots of a rule that needs these snapshot sections and Kubernetes resources."""
+    view = context.facts.view
+    if view is None or (kube and resources_unavailable(context, *kube)):
+        return BlindSpots(everything=True)
+    lacking = [node for node, agent in reports.items() if agent.snapshot and _lacks(agent.snapshot, sections)]
+    return BlindSpots(nodes=_blind_nodes(context).union(lacking))
 
 
 @cached_per_evaluation
-def _hidden(situation: RuleContext) -> frozenset[str]:
-    """Return the nodes of which nothing is known, or of one card nothing."""
-    view = situation.world.view
+def _blind_nodes(context: RuleContext) -> frozenset[str]:
+    """Nodes that are silent or have a GPU in unknown state."""
+    view = context.facts.view
     silent = [node.name for node in view.nodes if node.silent_since is not None] if view else []
     return frozenset(silent).union([gpu.node for gpu in view.gpus if gpu.state is GpuState.UNKNOWN] if view else ())
 
 
-def _lacks(snapshot: NodeSnapshot, parts: tuple[str, ...]) -> bool:
-    """Whether a part is missing that is there at other times: its collector hangs or fails, or has yet to start."""
-    missing = [part for part in parts if getattr(snapshot, part) is None]
+def _lacks(snapshot: NodeSnapshot, sections: tuple[str, ...]) -> bool:
+    """Whether a section is missing because its collector hangs, fails or has not run yet."""
+    missing = [part for part in sections if getattr(snapshot, part) is None]
     return bool(missing) and any(fact.name in missing and fact.outcome != ABSENT for fact in snapshot.collectors)
 
 
 @cached_per_evaluation
-def reports_of(situation: RuleContext) -> dict[str, AgentFact]:
-    """Return the agents whose word counts, by node: one that missed a single call is not silent yet for the view."""
-    silent = {name for name, node in situation.world.view_of_node.items() if node.silent_since is not None}
-    agents = situation.world.agent_of_node
+def reporting_agents(context: RuleContext) -> dict[str, AgentFact]:
+    """Agents with a usable snapshot, by node. One missed poll does not make an agent silent."""
+    silent = {name for name, node in context.facts.view_of_node.items() if node.silent_since is not None}
+    agents = context.facts.agent_of_node
     return {node: agent for node, agent in agents.items() if agent.snapshot is not None and node not in silent}
 
 
 @cached_per_evaluation
-def card_facts(situation: RuleContext) -> dict[tuple[str, int], GpuFact]:
-    """Return what the driver says of each card, by node and index."""
+def gpu_facts(context: RuleContext) -> dict[tuple[str, int], GpuFact]:
+    """The driver's figures of each GPU, by node and index."""
     return {
         (node, gpu.index): gpu
-        for node, agent in reports_of(situation).items()
+        for node, agent in reporting_agents(context).items()
         if agent.snapshot is not None and agent.snapshot.gpu is not None
         for gpu in agent.snapshot.gpu.gpus
     }
 
 
-def skew_of(agent: AgentFact | None) -> float:
-    """Return what to add to the times of a node's clock to get ours."""
-    if agent is None or agent.snapshot is None or agent.received_at is None:
-        return 0.0
-    skew = agent.received_at - agent.snapshot.at
-    return skew if abs(skew) > SMALL_SKEW else 0.0
-
-
-def cards_in(situation: RuleContext, state: GpuState) -> Iterator[GpuView]:
-    """Yield the cards that are in a state now."""
-    view = situation.world.view
+def gpus_in_state(context: RuleContext, state: GpuState) -> Iterator[GpuView]:
+    """GPUs that are in a state now."""
+    view = context.facts.view
     return (gpu for gpu in (view.gpus if view else ()) if gpu.state is state)
 
 
-def card_key(gpu: GpuView) -> str:
-    """Return what a rule remembers a card by."""
+def gpu_key(gpu: GpuView) -> str:
+    """Key of a GPU in the memory of a rule."""
     return f"{gpu.node}/{gpu.index}"
 
 
-def numbers(memory: Any) -> dict[str, float]:
-    """Given what was remembered, return the numbers in it: an older version may have left anything."""
+def numeric_values(memory: Any) -> dict[str, float]:
+    """Numbers in the memory; an older version may have stored anything."""
     if not isinstance(memory, dict):
         return {}
     return {str(key): float(value) for key, value in memory.items() if isinstance(value, int | float)}
 
 
-def lasting(memory: Any, found: Mapping[str, float | None], blind: Blind, now: float) -> dict[str, float]:
-    """Given what was remembered, return since when each thing found lasts; of hidden nodes all is kept.
+def track_since(memory: Any, active: Mapping[str, float | None], blind: BlindSpots, now: float) -> dict[str, float]:
+    """Start time by key: the earliest known or remembered; entries of blind nodes are kept.
 
-    What is found comes with when it is known to have begun. Keys begin with the node and a slash.
+    `active` maps the conditions that hold now to their start, if known. Keys begin with the node and a slash.
     """
-    before = numbers(memory)
-    kept = {key: at for key, at in before.items() if key not in found and blind.hides(key.partition("/")[0])}
-    for key, known in found.items():
-        kept[key] = min(before.get(key, now), now if known is None else known)
-    return kept
+    before = numeric_values(memory)
+    since = {key: at for key, at in before.items() if key not in active and blind.covers(key.partition("/")[0])}
+    for key, known in active.items():
+        since[key] = min(before.get(key, now), now if known is None else known)
+    return since
 
 
-def card_labels(gpu: GpuView, holder: Holder | None = None) -> dict[str, str]:
-    """Return the labels of a card and, if given, of who holds it."""
-    labels = {"node": label(gpu.node), "gpu": str(gpu.index)}
+def gpu_labels(gpu: GpuView, holder: Holder | None = None) -> dict[str, str]:
+    """Labels of a GPU and, if given, of its holder."""
+    labels = {"node": label_value(gpu.node), "gpu": str(gpu.index)}
     return labels | (holder_labels(holder) if holder is not None else {})
 
 
 def holder_labels(holder: Holder) -> dict[str, str]:
-    """Return the labels of who holds a card, as far as known."""
+    """Known labels of the holder of a GPU."""
     named = {"pod": holder.pod, "namespace": holder.namespace, "user": holder.user, "job": holder.job}
-    return {name: label(value) for name, value in (named | {"queue": holder.queue}).items() if value}
+    return {name: label_value(value) for name, value in (named | {"queue": holder.queue}).items() if value}
 
 
-def limits_for(situation: RuleContext, gpu: GpuView, holder: Holder | None = None) -> Any:
-    """Return the limits for a card. Without exceptions there is no need to look who it is about."""
-    limits = situation.limits
-    return limits.of(card_labels(gpu, holder)) if limits.overrides else limits.default
+def gpu_limits(context: RuleContext, gpu: GpuView, holder: Holder | None = None) -> Any:
+    """Limits for a GPU. Without overrides its labels are not needed."""
+    limits = context.limits
+    return limits.of(gpu_labels(gpu, holder)) if limits.overrides else limits.default
 
 
-def card_values(gpu: GpuView) -> dict[str, Value]:
-    """Return what names a card in a sentence."""
+def gpu_values(gpu: GpuView) -> dict[str, Value]:
+    """Values that identify a GPU in a text."""
     return {"node": gpu.node, "gpu": gpu.index}
 
 
-def pod_text(holder: Holder) -> str:
-    """Return how a pod is called in a sentence."""
+def holder_pod_name(holder: Holder) -> str:
+    """Name of the holder's pod in a text."""
     return f"{holder.namespace}/{holder.pod}" if holder.pod else holder.pod_uid or "?"
 
 
-def owner_notes(holder: Holder | None) -> tuple[Text, ...]:
-    """Return whom to ask, if anything says so."""
+def owner_evidence(holder: Holder | None) -> tuple[Text, ...]:
+    """The user and job that hold a GPU, if known."""
     if holder is None or not holder.user:
         return ()
     return (Text(key="card-owner", values={"user": holder.user, "job": holder.job or holder.pod or "?"}),)
 
 
-def memory_notes(gpu: GpuView) -> tuple[Text, ...]:
-    """Return how much of a card's memory is in use, if any."""
+def memory_evidence(gpu: GpuView) -> tuple[Text, ...]:
+    """GPU memory in use, if any."""
     used = gpu.memory_used_bytes
     return (Text(key="card-memory", values={"bytes": used}),) if used else ()
 
 
 def live_holders(gpu: GpuView) -> tuple[Holder, ...]:
-    """Return the live pods that have a card."""
+    """Live pods that hold a GPU."""
     return tuple(holder for holder in gpu.holders if holder.live)
 
 
 def sole_holder(gpu: GpuView) -> Holder | None:
-    """Return the live pod that has a card, if it is the only one: a shared card's figures are nobody's."""
+    """The only live holder of a GPU; figures of a shared GPU cannot be attributed to a pod."""
     if len(gpu.holders) == 1:
         return gpu.holders[0] if gpu.holders[0].live else None
     holders = live_holders(gpu)
     return holders[0] if len(holders) == 1 else None
 
 
-def pods_by_uid(situation: RuleContext, uids: Iterable[str | None]) -> dict[str, PodFact]:
-    """Return these pods, as far as Kubernetes knows them."""
+def pods_by_uid(context: RuleContext, uids: Iterable[str | None]) -> dict[str, PodFact]:
+    """Pods with these UIDs that Kubernetes knows."""
     wanted = set(uids)
-    return {pod.uid: pod for pod in situation.world.pods if pod.uid in wanted} if wanted else {}
+    return {pod.uid: pod for pod in context.facts.pods if pod.uid in wanted} if wanted else {}

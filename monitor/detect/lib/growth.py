@@ -1,7 +1,7 @@
-"""How fast something grows, judged so that neither one large copy nor a regular cleanup looks like a trend. Pure.
+"""Growth of disk usage, judged so that neither a single large copy nor a regular cleanup looks like a trend.
 
-The history of one disk is a flat list of numbers, [time, MiB, time, MiB, ...]: it is kept for every disk of the cluster
-and saved. The last hour is kept in steps of five minutes, what is older in steps of half an hour, eight hours in all.
+The history of a disk is a flat list of numbers, [time, MiB, time, MiB, ...], because it is saved for every disk of the
+cluster: the last hour in steps of five minutes, before that in steps of half an hour, eight hours in all.
 """
 
 from __future__ import annotations
@@ -11,103 +11,105 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 MIB = 1024**2
-FINE_STEP, FINE_SPAN = 300, 3600
-COARSE_STEP, COARSE_SPAN = 1800, 8 * 3600
-_SLACK = 5  # seconds by which looks are early
-_FEWEST_STEPS = 8  # of five minutes
-_FEWEST_LONG_STEPS = 12  # of half an hour: fewer, and one copy of two hours looks like a trend
-_LARGEST_LEFT_OUT = 2
-_RECENT_STEPS = 4
-_FELL_BACK = 0.02  # of the disk's size; less is not worth a cleanup
+FINE_STEP_SECONDS, FINE_SPAN_SECONDS = 300, 3600
+COARSE_STEP_SECONDS, COARSE_SPAN_SECONDS = 1800, 8 * 3600
+_SLACK_SECONDS = 5  # evaluations may be early by this much
+_MIN_FAST_STEPS = 8  # five minutes each
+_MIN_SLOW_STEPS = 12  # half an hour each; with fewer, one two-hour copy looks like a trend
+_OUTLIER_COUNT = 2
+_RECENT_STEP_COUNT = 4
+_CLEANUP_RATIO = 0.02  # of the disk's size; a smaller drop is not a cleanup
 
 
 @dataclass(frozen=True)
-class Trend:
-    """A growth that goes on: bytes a second, and over how long it was seen to."""
+class GrowthTrend:
+    """Sustained growth: bytes per second, and the seconds over which it was observed."""
 
     rate: float
     window: float
     grown_bytes: int
 
 
-def remember(points: list[int], now: float, used_bytes: int) -> list[int]:
-    """Given a history and what is used now, return the history to keep: the same, if it is too early for a point."""
+def append_point(points: list[int], now: float, used_bytes: int) -> list[int]:
+    """The history with the current usage; unchanged if the last point is too recent."""
     at = int(now)
     age = at - points[-2] if points else 0
-    if points and 0 <= age < FINE_STEP - _SLACK:
+    if points and 0 <= age < FINE_STEP_SECONDS - _SLACK_SECONDS:
         return points
-    if not 0 <= age < COARSE_SPAN:
-        points = []  # the clock was set back, or it was not looked at for too long
+    if not 0 <= age < COARSE_SPAN_SECONDS:
+        points = []  # the clock was set back, or the gap is too long
     return _thinned([*points, at, used_bytes // MIB], at)
 
 
 def _thinned(points: list[int], now: int) -> list[int]:
-    """Drop what is too old, and of what is older than an hour all but one point in half an hour and the peaks."""
+    """Drop expired points; beyond the last hour keep one per half hour, and the peaks."""
     result: list[int] = []
-    last = -COARSE_STEP
+    last = -COARSE_STEP_SECONDS
     for index in range(0, len(points), 2):
         at, used = points[index], points[index + 1]
-        if at < now - COARSE_SPAN:
+        if at < now - COARSE_SPAN_SECONDS:
             continue
-        falls = index + 3 < len(points) and points[index + 3] < used * (1 - _FELL_BACK)
-        if falls or at >= now - FINE_SPAN - _SLACK or at - last >= COARSE_STEP - _SLACK:
+        falls = index + 3 < len(points) and points[index + 3] < used * (1 - _CLEANUP_RATIO)
+        if falls or at >= now - FINE_SPAN_SECONDS - _SLACK_SECONDS or at - last >= COARSE_STEP_SECONDS - _SLACK_SECONDS:
             result += (at, used)
             last = at
     return result
 
 
 def may_fill(points: Sequence[int], available_bytes: int, horizon: float) -> bool:
-    """Return, for next to nothing, whether a closer look is worth it: nearly all disks of a cluster do not grow."""
-    if len(points) < 2 * (_FEWEST_STEPS + 1):
+    """Cheap check whether a trend is worth computing: nearly all disks of a cluster do not grow."""
+    if len(points) < 2 * (_MIN_FAST_STEPS + 1):
         return False
-    for start in (0, max(0, len(points) - 2 * (FINE_SPAN // FINE_STEP + 1))):
+    for start in (0, max(0, len(points) - 2 * (FINE_SPAN_SECONDS // FINE_STEP_SECONDS + 1))):
         grown = (points[-1] - points[start + 1]) * MIB
         if grown > 0 and 2 * grown / max(1, points[-2] - points[start]) * horizon >= available_bytes:
             return True
     return False
 
 
-def fast_trend(points: Sequence[int], size_bytes: int) -> Trend | None:
-    """Return the growth of the last hour, if it is steady."""
+def fast_trend(points: Sequence[int], size_bytes: int) -> GrowthTrend | None:
+    """Growth over the last hour, if steady."""
     pairs = _pairs(points)
-    if _fell_back(pairs, size_bytes):
+    if _below_cleanup_level(pairs, size_bytes):
         return None
-    return _trend([pair for pair in pairs if pair[0] >= points[-2] - FINE_SPAN - _SLACK], _FEWEST_STEPS, 0.65)
+    return _trend(
+        [pair for pair in pairs if pair[0] >= points[-2] - FINE_SPAN_SECONDS - _SLACK_SECONDS], _MIN_FAST_STEPS, 0.65
+    )
 
 
-def slow_trend(points: Sequence[int], size_bytes: int) -> Trend | None:
-    """Return the growth of the last hours; it may be in steps, as checkpoints are."""
-    pairs, kept = _pairs(points), list[tuple[int, int]]()
-    if _fell_back(pairs, size_bytes):
+def slow_trend(points: Sequence[int], size_bytes: int) -> GrowthTrend | None:
+    """Growth over the last hours; may be stepwise, as with checkpoints."""
+    pairs, sampled = _pairs(points), list[tuple[int, int]]()
+    if _below_cleanup_level(pairs, size_bytes):
         return None
     for pair in reversed(pairs):
-        if not kept or kept[-1][0] - pair[0] >= COARSE_STEP - _SLACK:
-            kept.append(pair)
-    return _trend(kept[::-1], _FEWEST_LONG_STEPS, 0.4)
+        if not sampled or sampled[-1][0] - pair[0] >= COARSE_STEP_SECONDS - _SLACK_SECONDS:
+            sampled.append(pair)
+    return _trend(sampled[::-1], _MIN_SLOW_STEPS, 0.4)
 
 
 def _pairs(points: Sequence[int]) -> list[tuple[int, int]]:
     return list(zip(points[::2], points[1::2], strict=True))
 
 
-def _trend(points: list[tuple[int, int]], fewest: int, growing_share: float) -> Trend | None:
-    """Return the mean growth without its largest steps, if enough of the steps grew and the last ones still do."""
+def _trend(points: list[tuple[int, int]], min_steps: int, growing_share: float) -> GrowthTrend | None:
+    """Mean growth without the largest steps, if enough steps grew and the latest still do."""
     steps = [(b - a, t - s) for (s, a), (t, b) in pairwise(points)]
-    if len(steps) < fewest:
+    if len(steps) < min_steps:
         return None
-    usual = sorted(steps, key=lambda step: step[0] / step[1])[:-_LARGEST_LEFT_OUT]
+    usual = sorted(steps, key=lambda step: step[0] / step[1])[:-_OUTLIER_COUNT]
     rate = sum(grown for grown, _ in usual) / sum(seconds for _, seconds in usual)
-    recent = steps[-_RECENT_STEPS:]
+    recent = steps[-_RECENT_STEP_COUNT:]
     recent_rate = sum(grown for grown, _ in recent) / sum(seconds for _, seconds in recent)
     growing = sum(grown > 0.1 * rate * seconds for grown, seconds in steps)
     if rate <= 0 or recent_rate < rate / 2 or growing < growing_share * len(steps):
         return None
-    return Trend(rate * MIB, points[-1][0] - points[0][0], (points[-1][1] - points[0][1]) * MIB)
+    return GrowthTrend(rate * MIB, points[-1][0] - points[0][0], (points[-1][1] - points[0][1]) * MIB)
 
 
-def _fell_back(points: list[tuple[int, int]], size_bytes: int) -> bool:
-    """Return whether it was emptied and is not yet fuller than then: something takes care of it at that level."""
-    peak, ceiling, little = 0, -1.0, _FELL_BACK * size_bytes / MIB
+def _below_cleanup_level(points: list[tuple[int, int]], size_bytes: int) -> bool:
+    """Whether usage is below the level at which it was last cleaned up, so that a cleanup handles it."""
+    peak, ceiling, little = 0, -1.0, _CLEANUP_RATIO * size_bytes / MIB
     for _, used in points:
         peak = max(peak, used)
         if peak - used >= little:

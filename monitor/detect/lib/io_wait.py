@@ -1,4 +1,4 @@
-"""How many cores of a node wait for I/O, over the last minutes: from a counter that only ever grows. Pure."""
+"""Cores of a node waiting for I/O over the last minutes, from the iowait counter."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 
 from monitor.facts.agents import AgentFact
 
-WINDOW = 300.0  # the figure is that of the last one to two windows
-SHORTEST = 60.0
+WINDOW_SECONDS = 300.0  # the result covers the last one to two windows
+MIN_WINDOW_SECONDS = 60.0
 
-Marks = dict[str, list[float]]  # node -> an earlier time and counter, a later time and counter
+IoWaitSamples = dict[str, list[float]]  # node -> an earlier time and counter, a later time and counter
 
 
-def advance(memory: Any, reports: Mapping[str, AgentFact]) -> tuple[Marks, dict[str, float]]:
-    """Given what was remembered and what agents say, return what to remember, and the cores that wait, by node."""
+def update_samples(memory: Any, reports: Mapping[str, AgentFact]) -> tuple[IoWaitSamples, dict[str, float]]:
+    """New samples, and the cores waiting by node."""
     before = memory if isinstance(memory, dict) else {}
-    marks: Marks = {}
+    samples: IoWaitSamples = {}
     cores: dict[str, float] = {}
     for node, agent in reports.items():
         host = agent.snapshot.host if agent.snapshot else None
@@ -24,14 +24,14 @@ def advance(memory: Any, reports: Mapping[str, AgentFact]) -> tuple[Marks, dict[
         if agent.snapshot is None or waited is None:
             continue
         at = agent.snapshot.at
-        marks[node] = mark = _next(before.get(node), at, waited)
-        if at - mark[0] >= SHORTEST:
-            cores[node] = (waited - mark[1]) / (at - mark[0])
-    return marks, cores
+        samples[node] = sample = _next_sample(before.get(node), at, waited)
+        if at - sample[0] >= MIN_WINDOW_SECONDS:
+            cores[node] = (waited - sample[1]) / (at - sample[0])
+    return samples, cores
 
 
-def _next(mark: Any, at: float, waited: float) -> list[float]:
-    """Return the marks to go on with. A counter or a clock that went back has begun anew."""
-    if not isinstance(mark, list) or len(mark) != 4 or waited < mark[3] or at < mark[2]:
+def _next_sample(sample: Any, at: float, waited: float) -> list[float]:
+    """The samples to keep; a counter or clock that went backwards starts anew."""
+    if not isinstance(sample, list) or len(sample) != 4 or waited < sample[3] or at < sample[2]:
         return [at, waited, at, waited]
-    return [mark[2], mark[3], at, waited] if at - mark[2] >= WINDOW else mark
+    return [sample[2], sample[3], at, waited] if at - sample[2] >= WINDOW_SECONDS else sample

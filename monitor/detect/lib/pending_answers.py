@@ -1,7 +1,7 @@
-"""Why waiting pods wait, explained once for all that are alike and a few at a time. Pure.
+"""Why pods are pending, explained once per pod shape and a few shapes per evaluation.
 
-An explanation looks at every node: too dear for each of a thousand pods every few seconds. Alike pods share one, and it
-is remembered until it is its turn to be made again.
+An explanation examines every node, which is too expensive for a thousand pods every few seconds. Pods of the same
+shape share one, and it is kept until its turn to be refreshed.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text
 
-NODES_AT_ONCE = 2000  # that are looked at in one pass, over all explanations
-REMEMBERED = 500
+MAX_NODES_PER_EVALUATION = 2000  # nodes examined, over all explanations
+MAX_ANSWERS = 500
 _OVERTAKEN = "overtaken"
 _NOT_ENOUGH = (Key.NOT_ENOUGH_GPUS.value, Key.NO_GPU_NODES.value)
 
 
 class PendingAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """Why pods of one shape wait. `overtaken_at` is when the pod was created that overtook them, if one did."""
+    """Why pods of one shape are pending. `overtaken_at` is the creation time of the pod that overtook them."""
 
     at: float
     cause: str
@@ -35,67 +35,69 @@ class PendingAnswer(msgspec.Struct, frozen=True, kw_only=True):
     overtaken_at: float | None = None
 
 
-def shape(pod: PodFact, world: ClusterFacts) -> tuple[object, ...]:
-    """Given a waiting pod, return what its explanation depends on: pods for which it is equal are explained alike."""
-    queued = world.group_of(pod) or world.workload_of(pod)
+def pod_shape(pod: PodFact, facts: ClusterFacts) -> tuple[object, ...]:
+    """Everything the explanation of a pending pod depends on; pods with equal shapes share an explanation."""
+    queued = facts.group_of(pod) or facts.workload_of(pod)
     return (
-        queued.uid if queued else world.identity(pod).queue,
+        queued.uid if queued else facts.identity(pod).queue,
         tuple(sorted(pod.requests.items())),
         tuple(sorted(pod.node_selector.items())),
         pod.node_affinity,
         pod.tolerations,
         (pod.scheduler, pod.priority, pod.nominated_node, pod.scheduling_gates, pod.pod_affinity),
         tuple((pod.namespace, volume.claim) for volume in pod.volumes if volume.claim),
-        any(each.type == "PodScheduled" and each.status is False for each in pod.conditions),
+        any(condition.type == "PodScheduled" and condition.status is False for condition in pod.conditions),
     )
 
 
-def name_of(of: tuple[object, ...]) -> str:
-    """Given a shape, return a short name by which it is remembered."""
-    return hashlib.sha256(repr(of).encode()).hexdigest()[:16]
+def shape_id(shape: tuple[object, ...]) -> str:
+    """Short key of a shape in the memory."""
+    return hashlib.sha256(repr(shape).encode()).hexdigest()[:16]
 
 
-def recall(memory: Any) -> dict[str, PendingAnswer]:
-    """Given what was remembered, return the answers; what cannot be read is forgotten."""
+def load_answers(memory: Any) -> dict[str, PendingAnswer]:
+    """Answers from the memory; unreadable ones are dropped."""
     try:
         return msgspec.convert(memory or {}, dict[str, PendingAnswer])
     except msgspec.ValidationError:
         return {}
 
 
-def answer_some(
-    oldest: Mapping[str, PodFact], before: Mapping[str, PendingAnswer], world: ClusterFacts, now: float
+def update_answers(
+    oldest: Mapping[str, PodFact], before: Mapping[str, PendingAnswer], facts: ClusterFacts, now: float
 ) -> dict[str, PendingAnswer]:
-    """Given the oldest pod of each shape, return their answers: new ones first, then those that are longest ago.
+    """Answers by shape, given the oldest pod of each: new shapes are explained first, then the stalest.
 
-    A shape that is not in the result has to wait for its turn.
+    A shape that is missing from the result waits for a later evaluation.
     """
-    known = {name: before[name] for name in oldest if name in before}
-    turn = sorted(oldest, key=lambda name: (known[name].at if name in known else 0.0, oldest[name].created_at or 0.0))
-    for name in turn[: max(2, NODES_AT_ONCE // max(1, len(world.nodes)))]:
-        known[name] = _explain(oldest[name], world, now)
-    return dict(list(known.items())[:REMEMBERED])
+    answers = {name: before[name] for name in oldest if name in before}
+    turn = sorted(
+        oldest, key=lambda name: (answers[name].at if name in answers else 0.0, oldest[name].created_at or 0.0)
+    )
+    for name in turn[: max(2, MAX_NODES_PER_EVALUATION // max(1, len(facts.nodes)))]:
+        answers[name] = _explain(oldest[name], facts, now)
+    return dict(list(answers.items())[:MAX_ANSWERS])
 
 
-def _explain(pod: PodFact, world: ClusterFacts, now: float) -> PendingAnswer:
-    found = explain_pod(pod, world, now)
-    evidence = (found.headline, *found.evidence)
-    later = next((note.values["later"] for note in evidence if note.key == Key.OVERTAKEN.value), None)
+def _explain(pod: PodFact, facts: ClusterFacts, now: float) -> PendingAnswer:
+    answer = explain_pod(pod, facts, now)
+    evidence = (answer.headline, *answer.evidence)
+    later = next((item.values["later"] for item in evidence if item.key == Key.OVERTAKEN.value), None)
     overtaken_at = (pod.created_at or 0.0) + float(later) if later is not None else None
-    return PendingAnswer(at=now, cause=found.cause, evidence=evidence, advice=found.advice, overtaken_at=overtaken_at)
+    return PendingAnswer(at=now, cause=answer.cause, evidence=evidence, advice=answer.advice, overtaken_at=overtaken_at)
 
 
-def for_pod(answer: PendingAnswer, pod: PodFact) -> PendingAnswer:
-    """Given the answer for the oldest pod of a shape, return what of it is true for another one.
+def answer_for_pod(answer: PendingAnswer, pod: PodFact) -> PendingAnswer:
+    """The answer for the oldest pod of a shape, adapted to another pod.
 
-    Who overtook the oldest may have been there before this one.
+    The pod that overtook the oldest one may be older than this one.
     """
     created = pod.created_at or 0.0
     if answer.overtaken_at is None:
         return answer
     if created < answer.overtaken_at:
         return msgspec.structs.replace(answer, evidence=_later(answer.evidence, answer.overtaken_at - created))
-    evidence = tuple(note for note in answer.evidence if not note.key.startswith(_OVERTAKEN))
+    evidence = tuple(item for item in answer.evidence if not item.key.startswith(_OVERTAKEN))
     cause = answer.cause
     if cause == PendingCause.OVERTAKEN:
         short = bool(evidence) and evidence[0].key in _NOT_ENOUGH
@@ -105,6 +107,6 @@ def for_pod(answer: PendingAnswer, pod: PodFact) -> PendingAnswer:
 
 def _later(evidence: Sequence[Text], seconds: float) -> tuple[Text, ...]:
     return tuple(
-        Text(key=note.key, values=note.values | {"later": seconds}) if note.key == Key.OVERTAKEN.value else note
-        for note in evidence
+        Text(key=item.key, values=item.values | {"later": seconds}) if item.key == Key.OVERTAKEN.value else item
+        for item in evidence
     )

@@ -1,62 +1,51 @@
-"""What the rules about pods have in common. Pure."""
+"""Shared by the pod rules: blind scopes, labels, values and quoted messages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
 
-from monitor.detect.base import RuleContext
-from monitor.detect.visibility import label, unseen
+from monitor.detect.base import MAX_RAW_CHARS, RuleContext
+from monitor.detect.visibility import label_value, resources_unavailable
 from monitor.explain.pod import pod_reference
 from monitor.explain.quote import quote
-from monitor.facts.agents import AgentFact
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Scope
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Value
 
-RAW_LENGTH = 1000
-SKEW = 2.0  # smaller differences are the way the answer took
 EVERYTHING = Scope(labels={})
 
 
-def blind_pods(situation: RuleContext) -> tuple[Scope, ...]:
-    """Return everything, while Kubernetes cannot be asked about pods: nothing ends because nobody can be asked."""
-    return (EVERYTHING,) if unseen(situation, "pods") else ()
+def blind_scopes(context: RuleContext) -> tuple[Scope, ...]:
+    """Everything while pods cannot be listed, so that nothing resolves without evidence."""
+    return (EVERYTHING,) if resources_unavailable(context, "pods") else ()
 
 
-def live(pods: Iterable[PodFact]) -> Iterable[PodFact]:
-    """Yield the pods that are on a node, have not ended, and are not on their way out."""
+def live_pods(pods: Iterable[PodFact]) -> Iterable[PodFact]:
+    """Pods on a node that have neither finished nor been deleted."""
     return (pod for pod in pods if pod.node is not None and pod.deletion_at is None and not pod.finished)
 
 
-def pod_labels(pod: PodFact, world: ClusterFacts, **more: str | None) -> dict[str, str]:
-    """Return the labels of a pod and of whose it is, and more where something says so."""
-    who = pod_reference(pod, world)
-    named = {"pod": pod.name, "namespace": pod.namespace, "node": pod.node, "user": who.user, "job": who.job}
-    return bounded({**named, "queue": who.queue, **more})
+def pod_labels(pod: PodFact, facts: ClusterFacts, **more: str | None) -> dict[str, str]:
+    """Labels of a pod and its owner, and `more` where set."""
+    owner = pod_reference(pod, facts)
+    labels = {"pod": pod.name, "namespace": pod.namespace, "node": pod.node, "user": owner.user, "job": owner.job}
+    return label_values({**labels, "queue": owner.queue, **more})
 
 
-def bounded(labels: dict[str, str | None]) -> dict[str, str]:
-    """Return the labels that have a value, none longer than Kubernetes itself allows names to be."""
-    return {name: label(value) for name, value in labels.items() if value}
+def label_values(labels: dict[str, str | None]) -> dict[str, str]:
+    """Labels that have a value, cut to the allowed length."""
+    return {name: label_value(value) for name, value in labels.items() if value}
 
 
-def pod_values(pod: PodFact, world: ClusterFacts, **more: Value) -> dict[str, Value]:
-    """Return the values with which a sentence names a pod."""
-    who: dict[str, Value] = {"pod": pod.name, "namespace": pod.namespace, "user": world.user(pod)}
-    return {**who, "node": pod.node or "?", **more}
+def pod_values(pod: PodFact, facts: ClusterFacts, **more: Value) -> dict[str, Value]:
+    """Values that identify a pod in a text."""
+    values: dict[str, Value] = {"pod": pod.name, "namespace": pod.namespace, "user": facts.user(pod)}
+    return {**values, "node": pod.node or "?", **more}
 
 
-@lru_cache(maxsize=8192)  # what is wrong now was mostly wrong a moment ago
-def raw(message: str | None, limit: int = RAW_LENGTH) -> str | None:
-    """Return what another program said, without its secrets and not too long; None if it said nothing."""
+@lru_cache(maxsize=8192)  # most messages recur in every evaluation
+def raw_text(message: str | None, limit: int = MAX_RAW_CHARS) -> str | None:
+    """A quoted message, without secrets and cut to `limit`; None if empty."""
     return quote(message, limit) or None
-
-
-def skew(agent: AgentFact) -> float:
-    """Return how far the clock of an agent's node is behind ours."""
-    if agent.snapshot is None or agent.received_at is None:
-        return 0.0
-    behind = agent.received_at - agent.snapshot.at
-    return behind if abs(behind) > SKEW else 0.0

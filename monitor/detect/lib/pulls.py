@@ -1,4 +1,4 @@
-"""The pulls that fail right now, each with its cause: what the rules on images and on registries start from. Pure."""
+"""Image pulls that fail now, with their causes."""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from monitor.detect.lib.pods import live
+from monitor.detect.lib.pods import live_pods
 from monitor.explain.image_pull import PULL_REASONS, PullFailure, PullFailureCause, classify, registry_of
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import ContainerStatusFact, EventFact, PodFact
 
-_TELLING = ("failed to pull image", "failed to inspect image", "failed to apply default image tag", "is not present")
-# What the registry and the way to it have no part in.
-NOT_THE_REGISTRY = frozenset(
+_CAUSE_PHRASES = (
+    "failed to pull image",
+    "failed to inspect image",
+    "failed to apply default image tag",
+    "is not present",
+)
+# Causes other than the registry and the connection to it.
+NON_REGISTRY_CAUSES = frozenset(
     {
         PullFailureCause.DISK_FULL,
         PullFailureCause.WRONG_ARCHITECTURE,
@@ -26,95 +31,95 @@ NOT_THE_REGISTRY = frozenset(
 )
 
 
-THE_REGISTRY = tuple(cause.value for cause in PullFailureCause if cause not in NOT_THE_REGISTRY)
-STARTING = (None, "ContainerCreating", "PodInitializing")
-PULLED = ("Pulled", "Created", "Started", "Pulling")
+REGISTRY_CAUSES = tuple(cause.value for cause in PullFailureCause if cause not in NON_REGISTRY_CAUSES)
+STARTING_REASONS = (None, "ContainerCreating", "PodInitializing")
+PROGRESS_REASONS = ("Pulled", "Created", "Started", "Pulling")
 
-# A pull that fails says the same at every look, to every rule.
+# A failing pull has the same message in every evaluation and rule.
 _classified = lru_cache(maxsize=8192)(classify)
 _DOCKER_HUB = ("registry-1.docker.io", "index.docker.io", "registry.hub.docker.com")
 
 
 @dataclass(frozen=True, slots=True)
 class FailedPull:
-    """A container that waits for an image which could not be pulled. `event` is the newest that tells about it."""
+    """A container waiting for an image that failed to pull. `event` is the newest one that states the cause."""
 
     pod: PodFact
     container: str
     image: str
     reason: str
-    found: PullFailure
+    diagnosis: PullFailure
     event: EventFact | None
 
     @property
     def key(self) -> str:
-        """What tells it from other pulls."""
+        """Identifies the pull in the memory of a rule."""
         return f"{self.pod.uid}|{self.image}"
 
     @property
-    def is_telling(self) -> bool:
-        """Whether the cause was said, and not only that there is one."""
-        return self.found.cause is not PullFailureCause.UNKNOWN and not self.found.runtime_down
+    def has_cause(self) -> bool:
+        """Whether the cause is known."""
+        return self.diagnosis.cause is not PullFailureCause.UNKNOWN and not self.diagnosis.runtime_down
 
     @property
     def registry(self) -> str:
-        return canonical(registry_of(self.image))
+        return canonical_registry(registry_of(self.image))
 
 
-def canonical(host: str) -> str:
-    """Given a registry's host, return the one name by which it is known, whether a pull or a probe names it."""
+def canonical_registry(host: str) -> str:
+    """One name per registry, whether a pull or a probe names it."""
     host = host.lower().removesuffix(":443")
     return "docker.io" if host in _DOCKER_HUB else host
 
 
-def failed_pulls(world: ClusterFacts) -> list[FailedPull]:
-    """Return the pulls that fail, once for each pod and image."""
-    found: dict[tuple[str, str], FailedPull] = {}
-    for pod in live(world.pods):
+def failed_pulls(facts: ClusterFacts) -> list[FailedPull]:
+    """Failing pulls, one per pod and image."""
+    pulls: dict[tuple[str, str], FailedPull] = {}
+    for pod in live_pods(facts.pods):
         for status in pod.statuses:
-            if status.state == "waiting" and (status.reason in PULL_REASONS or _just_failed(pod, status, world)):
-                pull = _failed(pod, status, world)
-                found.setdefault((pod.uid, pull.image), pull)
-    return list(found.values())
+            if status.state == "waiting" and (status.reason in PULL_REASONS or _just_failed(pod, status, facts)):
+                pull = _failed_pull(pod, status, facts)
+                pulls.setdefault((pod.uid, pull.image), pull)
+    return list(pulls.values())
 
 
-def with_known_cause(pull: FailedPull, said: object) -> FailedPull:
-    """Given a pull and what was said of it before, return it with that cause where it has none now."""
-    if pull.is_telling or pull.found.runtime_down or not isinstance(said, str):
+def with_known_cause(pull: FailedPull, message: object) -> FailedPull:
+    """`pull`, with the cause of an earlier message if the current one states none."""
+    if pull.has_cause or pull.diagnosis.runtime_down or not isinstance(message, str):
         return pull
-    return replace(pull, found=_classified(pull.reason, said, pull.image))
+    return replace(pull, diagnosis=_classified(pull.reason, message, pull.image))
 
 
-def _just_failed(pod: PodFact, status: ContainerStatusFact, world: ClusterFacts) -> bool:
-    """Return whether the kubelet has told of a failure that the pod does not show yet.
+def _just_failed(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> bool:
+    """Whether an event reports a failure that the pod does not show yet.
 
-    The event comes at once, the pod's state up to a second later. A pull that worked since then ends it.
+    The event arrives at once, the pod's state up to a second later. A later successful pull overrides it.
     """
-    if status.reason not in STARTING:
+    if status.reason not in STARTING_REASONS:
         return False
-    for event in reversed(world.events_of(pod)):
-        if event.container in (None, status.name) and event.reason in PULLED:
+    for event in reversed(facts.events_of(pod)):
+        if event.container in (None, status.name) and event.reason in PROGRESS_REASONS:
             return False
-        # It says "Error: ErrImagePull" right after.
+        # The event "Error: ErrImagePull" follows it.
         if event.container == status.name and "failed to pull image" in (event.message or "").lower():
             return True
     return False
 
 
-def _failed(pod: PodFact, status: ContainerStatusFact, world: ClusterFacts) -> FailedPull:
-    """Return why it fails: the container's own message, if that tells, else the newest event that does."""
-    image = next((each.image for each in pod.containers if each.name == status.name), None)
-    found = _classified(status.reason, status.message, image)
-    event = next(_telling(world.events_of(pod), status.name, image), None)
-    if found.cause is PullFailureCause.UNKNOWN and not found.runtime_down and event is not None:
-        found = _classified(status.reason, event.message, image)
-    return FailedPull(pod, status.name, image or found.image or "?", status.reason or "?", found, event)
+def _failed_pull(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> FailedPull:
+    """The failed pull, with the cause from the container's message or else from the newest event stating one."""
+    image = next((container.image for container in pod.containers if container.name == status.name), None)
+    diagnosis = _classified(status.reason, status.message, image)
+    event = next(_events_with_cause(facts.events_of(pod), status.name, image), None)
+    if diagnosis.cause is PullFailureCause.UNKNOWN and not diagnosis.runtime_down and event is not None:
+        diagnosis = _classified(status.reason, event.message, image)
+    return FailedPull(pod, status.name, image or diagnosis.image or "?", status.reason or "?", diagnosis, event)
 
 
-def _telling(events: tuple[EventFact, ...], container: str, image: str | None) -> Iterator[EventFact]:
-    """Yield the events that say why this image was not pulled, newest first. Not every one names its container."""
+def _events_with_cause(events: tuple[EventFact, ...], container: str, image: str | None) -> Iterator[EventFact]:
+    """Events that state why this image was not pulled, newest first. Not every event names its container."""
     for event in reversed(events):
         message = (event.message or "").lower()
         about = event.container == container or (event.container is None and (image or "").lower() in message)
-        if about and any(word in message for word in _TELLING):
+        if about and any(word in message for word in _CAUSE_PHRASES):
             yield event

@@ -1,4 +1,4 @@
-"""Which node reaches which registry: by its own probes, and by the pulls that fail there. Pure."""
+"""Which nodes reach which registries, from their probes and failing pulls."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from monitor.detect.base import RuleContext
-from monitor.detect.lib.pods import skew
-from monitor.detect.lib.pulls import FailedPull, canonical, failed_pulls
+from monitor.detect.lib.pulls import FailedPull, canonical_registry, failed_pulls
+from monitor.detect.visibility import clock_skew
 from monitor.explain.image_pull import PullFailureCause
 from monitor.facts.storage import ProbeFact
 
 RESOLVE, CONNECT, TRUST, DOWN = "node-cannot-resolve", "node-cannot-connect", "node-does-not-trust", "registry-down"
-DOUBT = 35.0  # seconds: within them every node has asked again
+UNDECIDED_SECONDS = 35.0  # every node probes again within this time
 _BY_PULL = {
     PullFailureCause.DNS: RESOLVE,
     PullFailureCause.CONNECTION_REFUSED: CONNECT,
@@ -27,8 +27,8 @@ _BY_STAGE = {"dns": RESOLVE, "tcp": CONNECT, "tls": CONNECT, "http": DOWN}
 
 
 @dataclass
-class Trouble:
-    """What one node has with one registry. A probe's word on the cause counts more than that of a pull."""
+class RegistryFailure:
+    """Failure of one node to reach one registry. A probe's cause takes precedence over that of a pull."""
 
     node: str
     registry: str
@@ -41,45 +41,47 @@ class Trouble:
 
 
 @dataclass
-class Reach:
-    """By registry: the nodes that have trouble, those that reached it and when, and whether the daemon itself does."""
+class RegistryReachability:
+    """By registry: failures by node, when nodes last reached it, and whether the daemon does."""
 
-    troubles: defaultdict[str, dict[str, Trouble]] = field(default_factory=lambda: defaultdict(dict))
-    well: defaultdict[str, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
-    daemon: dict[str, bool] = field(default_factory=dict)
+    failures: defaultdict[str, dict[str, RegistryFailure]] = field(default_factory=lambda: defaultdict(dict))
+    reached_at: defaultdict[str, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
+    daemon_reached: dict[str, bool] = field(default_factory=dict)
 
 
-def survey(situation: RuleContext) -> Reach:
-    """Return who reaches what."""
-    reach = Reach()
-    for node, probe, at in _probes(situation):
-        registry = canonical(host_of(probe.target))
+def registry_reachability(context: RuleContext) -> RegistryReachability:
+    """Reachability of all probed registries and of those with failing pulls."""
+    reachability = RegistryReachability()
+    for node, probe, at in _probes(context):
+        registry = canonical_registry(host_of(probe.target))
         if probe.ok:
-            reach.well[registry][node] = at
+            reachability.reached_at[registry][node] = at
         else:
             error = probe.error or probe.cause
-            reach.troubles[registry][node] = Trouble(node, registry, _probe_cause(probe), probed=True, error=error)
-    for service in situation.services:
+            reachability.failures[registry][node] = RegistryFailure(
+                node, registry, _probe_cause(probe), probed=True, error=error
+            )
+    for service in context.services:
         if service.kind in ("registry", "harbor"):
-            host = canonical(host_of(service.target))
-            reach.daemon[host] = reach.daemon.get(host, True) and service.ok
-    for pull in failed_pulls(situation.world):
-        cause = _BY_PULL.get(pull.found.cause)
-        if cause is not None and not _is_over(pull, cause, reach):
-            _add(reach, pull, cause)
-    return reach
+            host = canonical_registry(host_of(service.target))
+            reachability.daemon_reached[host] = reachability.daemon_reached.get(host, True) and service.ok
+    for pull in failed_pulls(context.facts):
+        cause = _BY_PULL.get(pull.diagnosis.cause)
+        if cause is not None and not _is_over(pull, cause, reachability):
+            _add(reachability, pull, cause)
+    return reachability
 
 
-def _probes(situation: RuleContext) -> Iterable[tuple[str, ProbeFact, float]]:
-    """Yield each node's probes, and when they were made by our clock. What a silent agent said proves nothing."""
-    for node, agent in situation.world.agent_of_node.items():
+def _probes(context: RuleContext) -> Iterable[tuple[str, ProbeFact, float]]:
+    """Probes of each node with their time in our clock. Those of a silent agent are stale."""
+    for node, agent in context.facts.agent_of_node.items():
         if agent.snapshot is not None and agent.silent_since is None:
             for probe in agent.snapshot.probes or ():
-                yield node, probe, probe.at + skew(agent)
+                yield node, probe, probe.at + clock_skew(agent)
 
 
 def host_of(target: str) -> str:
-    """Given a URL, return its host and port."""
+    """Host and port of a URL."""
     return (target.partition("://")[2] if "://" in target else target).partition("/")[0]
 
 
@@ -88,41 +90,50 @@ def _probe_cause(probe: ProbeFact) -> str:
     return TRUST if cause.startswith("tls-") or cause == "plain-http" else _BY_STAGE.get(probe.stage or "", CONNECT)
 
 
-def _is_over(pull: FailedPull, cause: str, reach: Reach) -> bool:
-    """Return whether the node has reached the registry since: a container in back-off shows what was, not what is.
+def _is_over(pull: FailedPull, cause: str, reachability: RegistryReachability) -> bool:
+    """Whether the node has reached the registry since: a container in back-off shows the past.
 
-    Only for the way there. What the runtime trusts, and whether it goes through a proxy, a probe does not know.
+    Applies to connectivity only; a probe does not know which certificates or proxy the runtime uses.
     """
-    at = reach.well[pull.registry].get(pull.pod.node or "")
-    direct = pull.found.host is None or canonical(pull.found.host) == pull.registry
+    at = reachability.reached_at[pull.registry].get(pull.pod.node or "")
+    direct = pull.diagnosis.host is None or canonical_registry(pull.diagnosis.host) == pull.registry
     if at is None or cause not in (RESOLVE, CONNECT) or not direct:
         return False
     return pull.event is None or pull.event.last_at is None or at > pull.event.last_at
 
 
-def others(troubles: Sequence[Trouble], reach: Reach, since: float) -> set[str]:
-    """Return the nodes without these troubles that reached the same registries at or after this time."""
-    ill = {each.node for each in troubles}
-    registries = {each.registry for each in troubles}
-    return {node for name in registries for node, at in reach.well[name].items() if node not in ill and at >= since}
+def other_nodes(failures: Sequence[RegistryFailure], reachability: RegistryReachability, since: float) -> set[str]:
+    """Nodes without these failures that reached the same registries at or after `since`."""
+    failing = {failure.node for failure in failures}
+    registries = {failure.registry for failure in failures}
+    return {
+        node
+        for name in registries
+        for node, at in reachability.reached_at[name].items()
+        if node not in failing and at >= since
+    }
 
 
-def is_in_doubt(troubles: Sequence[Trouble], reach: Reach, since: float, now: float) -> bool:
-    """Return whether it is too early to say whose fault it is.
+def is_undecided(
+    failures: Sequence[RegistryFailure], reachability: RegistryReachability, since: float, now: float
+) -> bool:
+    """Whether it is too early to tell a node's failure from a registry's.
 
-    Nodes ask a registry one after the other. That the others reached it before this began proves nothing about them;
-    the first of them to ask again does. A pull that fails does not wait for that.
+    Nodes probe a registry one after another. That other nodes reached it before the failure began is not evidence; the
+    next probe of any of them is. A failing pull does not wait for that.
     """
-    if now - since >= DOUBT or any(each.pods or reach.daemon.get(each.registry) is False for each in troubles):
+    if now - since >= UNDECIDED_SECONDS or any(
+        failure.pods or reachability.daemon_reached.get(failure.registry) is False for failure in failures
+    ):
         return False
-    return bool(others(troubles, reach, 0.0)) and not others(troubles, reach, since)
+    return bool(other_nodes(failures, reachability, 0.0)) and not other_nodes(failures, reachability, since)
 
 
-def _add(reach: Reach, pull: FailedPull, cause: str) -> None:
+def _add(reachability: RegistryReachability, pull: FailedPull, cause: str) -> None:
     node = pull.pod.node or "?"
-    trouble = reach.troubles[pull.registry].setdefault(node, Trouble(node, pull.registry, cause))
-    trouble.images.add(pull.image)
-    trouble.pods.add(pull.pod.uid)
+    failure = reachability.failures[pull.registry].setdefault(node, RegistryFailure(node, pull.registry, cause))
+    failure.images.add(pull.image)
+    failure.pods.add(pull.pod.uid)
     began = pull.event.first_at if pull.event else None
     if began is not None:
-        trouble.since = began if trouble.since is None else min(began, trouble.since)
+        failure.since = began if failure.since is None else min(began, failure.since)

@@ -1,4 +1,4 @@
-"""Which of many scopes cover a finding, without trying each: a thousand nodes may be down at once. Pure."""
+"""Index of scopes: finds those covering a finding without testing each, as a thousand nodes may be down at once."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ _Values = tuple[str, ...]
 
 
 class ScopeIndex(Generic[T]):
-    """Scopes, each with something that it stands for."""
+    """Scopes with an associated value each."""
 
     def __init__(self, entries: Iterable[tuple[Scope, T]]) -> None:
-        self._found: dict[_Names, dict[_Values, list[tuple[int, Scope, T]]]] = {}
-        for rank, (scope, meant) in enumerate(entries):
+        self._entries: dict[_Names, dict[_Values, list[tuple[int, Scope, T]]]] = {}
+        for rank, (scope, value) in enumerate(entries):
             names = tuple(sorted(scope.labels))
             values = tuple(scope.labels[name] for name in names)
-            self._found.setdefault(names, {}).setdefault(values, []).append((rank, scope, meant))
+            self._entries.setdefault(names, {}).setdefault(values, []).append((rank, scope, value))
 
     def covering(self, finding: Finding) -> Iterator[T]:
-        """Yield what the scopes stand for that cover a finding, in the order in which they were given."""
+        """Values of the scopes that cover a finding, in insertion order."""
         hits: list[tuple[int, Scope, T]] = []
-        for names, by_values in self._found.items():
+        for names, by_values in self._entries.items():
             values = tuple(finding.labels.get(name, "") for name in names)
             hits += by_values.get(values, ())
-        for _, scope, meant in sorted(hits, key=lambda hit: hit[0]):
+        for _, scope, value in sorted(hits, key=lambda hit: hit[0]):
             if scope.covers(finding):
-                yield meant
+                yield value

@@ -1,4 +1,4 @@
-"""What the rules about storage have in common: which nodes are heard, their disks, who owns what is on them. Pure."""
+"""Shared by the storage rules: which nodes report, their disks, and who owns what is on them."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ from functools import cached_property
 from typing import Any
 
 from monitor.detect.base import RuleContext, cached_per_evaluation
-from monitor.detect.visibility import label
+from monitor.detect.visibility import clock_skew, label_value
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Scope
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import DiskFact
 from monitor.facts.workload import ContainerFact
 
-STALE_AFTER = 120.0  # an answer older than this is no answer
-_SKEW_FROM = 2.0  # less is the way that the answer took
-NODES_REMEMBERED = 20  # of those that have something in common: enough to know whether any of them still speaks
+STALE_AFTER_SECONDS = 120.0  # older reports are ignored
+MAX_REMEMBERED_NODES = 20  # per subject: enough to tell whether any of them still reports
 
 
 @dataclass(frozen=True)
-class Heard:
-    """A node whose agent speaks now. `skew` is what to add to its clock to get ours."""
+class NodeReport:
+    """Current snapshot of a node. Adding `skew` to the node's times gives ours."""
 
     node: str
     snapshot: NodeSnapshot
@@ -31,110 +30,111 @@ class Heard:
 
     @cached_property
     def containers(self) -> dict[str, ContainerFact]:
-        """The node's containers by id."""
         return {container.id: container for container in self.snapshot.containers or ()}
 
-    def part(self, name: str) -> tuple[Any, ...] | None:
-        """Given a part of the snapshot, return it: () where there is nothing to be read, None if it is not known."""
-        found: tuple[Any, ...] | None = getattr(self.snapshot, name)
-        if found is None and any(c.name == name and c.outcome == "absent" for c in self.snapshot.collectors):
+    def section(self, name: str) -> tuple[Any, ...] | None:
+        """A section of the snapshot: () if its collector is absent, None if unknown."""
+        section: tuple[Any, ...] | None = getattr(self.snapshot, name)
+        if section is None and any(c.name == name and c.outcome == "absent" for c in self.snapshot.collectors):
             return ()
-        return found
+        return section
 
 
 @dataclass(frozen=True)
-class Hearing:
-    """All nodes that are heard, and those that should be and are not."""
+class NodeReports:
+    """Nodes that report, and those that should but do not."""
 
-    nodes: dict[str, Heard]
+    nodes: dict[str, NodeReport]
     silent: frozenset[str]
 
-    def blind(self, *parts: str) -> tuple[Scope, ...]:
-        """Given the parts that a rule needs, return of which nodes it cannot know."""
+    def blind_scopes(self, *parts: str) -> tuple[Scope, ...]:
+        """Nodes for which a rule lacks one of these sections."""
         if not self.nodes and not self.silent:
             return (Scope(labels={}),)
-        lacking = {name for name, heard in self.nodes.items() if any(heard.part(part) is None for part in parts)}
-        return tuple(Scope(labels={"node": label(node)}) for node in sorted(self.silent | lacking))
+        lacking = {name for name, report in self.nodes.items() if any(report.section(part) is None for part in parts)}
+        return tuple(Scope(labels={"node": label_value(node)}) for node in sorted(self.silent | lacking))
 
-    def lost_sight(self, nodes: Iterable[str], *parts: str) -> bool:
-        """Given nodes that had something, return whether one may still have it and no longer tells."""
+    def any_hidden(self, nodes: Iterable[str], *parts: str) -> bool:
+        """Whether one of the nodes may still be affected but no longer reports these sections."""
         return any(
-            node in self.silent or (node in self.nodes and any(self.nodes[node].part(part) is None for part in parts))
+            node in self.silent
+            or (node in self.nodes and any(self.nodes[node].section(part) is None for part in parts))
             for node in nodes
         )
 
 
 @cached_per_evaluation
-def hear(situation: RuleContext) -> Hearing:
-    """Given the situation, return who speaks. A node of Kubernetes without an agent is silent, not well."""
-    nodes, silent = {}, set(situation.world.node_by_name)
-    for node, agent in situation.world.agent_of_node.items():
+def node_reports(context: RuleContext) -> NodeReports:
+    """Reports of all nodes. A Kubernetes node without an agent is silent, not healthy."""
+    nodes, silent = {}, set(context.facts.node_by_name)
+    for node, agent in context.facts.agent_of_node.items():
         received, snapshot = agent.received_at, agent.snapshot
-        fresh = received is not None and situation.now - received <= STALE_AFTER and agent.silent_since is None
+        fresh = received is not None and context.now - received <= STALE_AFTER_SECONDS and agent.silent_since is None
         if snapshot is None or received is None or not fresh:
             silent.add(node)
             continue
-        skew = received - snapshot.at
-        nodes[node] = Heard(node, snapshot, skew if abs(skew) > _SKEW_FROM else 0.0)
-    return Hearing(nodes, frozenset(silent - nodes.keys()))
+        nodes[node] = NodeReport(node, snapshot, clock_skew(agent))
+    return NodeReports(nodes, frozenset(silent - nodes.keys()))
 
 
 @dataclass(frozen=True)
-class Disk:
-    """A disk as it is known now. A NAS is one disk, whichever `nodes` have it; `heard` is where it was read."""
+class ClusterDisk:
+    """A disk with its current figures. A NAS is one disk whichever `nodes` mount it; `report` is where it was read."""
 
     key: str
     labels: dict[str, str]
     fact: DiskFact
-    heard: Heard
+    report: NodeReport
     nodes: tuple[str, ...]
 
     @property
     def shared(self) -> bool:
-        """Whether it is not one node's own."""
+        """Whether it is a NAS."""
         return "nas" in self.fact.roles
 
     @property
-    def place(self) -> str:
-        """Where it is, in a few words."""
-        return self.fact.device if self.shared else self.heard.node
+    def location(self) -> str:
+        """Its node, or the device of a NAS."""
+        return self.fact.device if self.shared else self.report.node
 
 
 @dataclass(frozen=True)
-class Disks:
-    """The disks whose figures are known, and of which disks they are not."""
+class KnownDisks:
+    """Disks whose figures are known, and the scopes of those whose are not."""
 
-    known: tuple[Disk, ...]
+    disks: tuple[ClusterDisk, ...]
     blind: tuple[Scope, ...]
 
 
 @cached_per_evaluation
-def disks(situation: RuleContext) -> Disks:
-    """Given the situation, return all disks of nodes that speak, each once."""
-    known: list[Disk] = []
+def known_disks(context: RuleContext) -> KnownDisks:
+    """Disks of all reporting nodes, each once."""
+    disks: list[ClusterDisk] = []
     blind: list[Scope] = []
-    shared: defaultdict[str, list[tuple[Heard, DiskFact]]] = defaultdict(list)
-    for heard in hear(situation).nodes.values():
-        for fact in heard.part("disk") or ():
+    shared: defaultdict[str, list[tuple[NodeReport, DiskFact]]] = defaultdict(list)
+    for report in node_reports(context).nodes.values():
+        for fact in report.section("disk") or ():
             if "nas" in fact.roles:
-                shared[_identity(fact)].append((heard, fact))
+                shared[_identity(fact)].append((report, fact))
                 continue
-            labels = {"node": label(heard.node), "mount": label(fact.mount)}
+            labels = {"node": label_value(report.node), "mount": label_value(fact.mount)}
             if fact.used_bytes is None:
                 blind.append(Scope(labels=labels))
             else:
-                known.append(Disk(f"{heard.node} {fact.mount} {fact.device}", labels, fact, heard, (heard.node,)))
-    for key, seen in shared.items():
-        one = _shared_disk(key, seen)
-        if one.fact.used_bytes is None:
-            blind.append(Scope(labels=one.labels))
+                disks.append(
+                    ClusterDisk(f"{report.node} {fact.mount} {fact.device}", labels, fact, report, (report.node,))
+                )
+    for key, mounts in shared.items():
+        disk = _shared_disk(key, mounts)
+        if disk.fact.used_bytes is None:
+            blind.append(Scope(labels=disk.labels))
         else:
-            known.append(one)
-    return Disks(tuple(known), tuple(blind))
+            disks.append(disk)
+    return KnownDisks(tuple(disks), tuple(blind))
 
 
 def _identity(fact: DiskFact) -> str:
-    """What is equal for all mounts of one network filesystem. A source that names no server tells little by itself."""
+    """Equal for all mounts of one network filesystem; a device that names no server is not enough."""
     device = fact.device
     names_server = ":" in device or device.startswith("//")
     if names_server and not device.startswith(("127.", "localhost:")):
@@ -142,37 +142,37 @@ def _identity(fact: DiskFact) -> str:
     return f"{device} {fact.fstype} {fact.mount} {fact.size_bytes}"
 
 
-def _shared_disk(key: str, seen: list[tuple[Heard, DiskFact]]) -> Disk:
-    """Several nodes' words on one NAS: the fullest of those who know, at the mount point that most of them use."""
-    heard, fact = max(seen, key=lambda each: (each[1].used_bytes or -1, each[0].node))
-    points = Counter(each.mount for _, each in seen)
+def _shared_disk(key: str, mounts: list[tuple[NodeReport, DiskFact]]) -> ClusterDisk:
+    """One NAS as several nodes report it: the highest usage, at the most common mount point."""
+    report, fact = max(mounts, key=lambda item: (item[1].used_bytes or -1, item[0].node))
+    points = Counter(fact.mount for _, fact in mounts)
     mount = min(points, key=lambda point: (-points[point], point))
-    labels = {"mount": label(mount), "service": label(fact.device)}
-    return Disk(key, labels, fact, heard, tuple(sorted(each.node for each, _ in seen)))
+    labels = {"mount": label_value(mount), "service": label_value(fact.device)}
+    return ClusterDisk(key, labels, fact, report, tuple(sorted(report.node for report, _ in mounts)))
 
 
-def used_share(fact: DiskFact) -> float | None:
-    """Given a disk, return how full it is, as df says it: what is kept for root counts as full."""
+def used_ratio(fact: DiskFact) -> float | None:
+    """Fullness as df shows it: blocks reserved for root count as used."""
     if fact.used_bytes is None or fact.available_bytes is None or fact.used_bytes + fact.available_bytes <= 0:
         return None
     return fact.used_bytes / (fact.used_bytes + fact.available_bytes)
 
 
-def disk_of(path: str, facts: Iterable[DiskFact]) -> DiskFact | None:
-    """Given a path of a node and its disks, return the disk that it is on."""
+def disk_containing(path: str, facts: Iterable[DiskFact]) -> DiskFact | None:
+    """The disk that contains a path."""
     holding = [fact for fact in facts if path == fact.mount or path.startswith(fact.mount.rstrip("/") + "/")]
     return max(holding, key=lambda fact: len(fact.mount), default=None)
 
 
-def owner_of(container: ContainerFact, world: ClusterFacts) -> tuple[str, str]:
-    """Given a container, return its pod (else its own name) and whom to ask (user, else namespace, else nobody)."""
+def container_owner(container: ContainerFact, facts: ClusterFacts) -> tuple[str, str]:
+    """Pod of a container (or else its own name) and its user (or else namespace, or else "-")."""
     name = f"{container.namespace}/{container.pod_name}" if container.pod_name else container.name or container.id[:12]
-    identity = world.identities.get(container.pod_uid or "")
+    identity = facts.identities.get(container.pod_uid or "")
     user = (identity.user if identity else None) or container.user or container.namespace or "-"
-    return label(name), label(user)
+    return label_value(name), label_value(user)
 
 
-def read_memory(memory: Any, *parts: str) -> list[dict[str, Any]]:
-    """Given what was remembered, return its parts; those that are missing or of another shape are empty."""
-    whole = memory if isinstance(memory, dict) else {}
-    return [dict(part) if isinstance(part := whole.get(name), dict) else {} for name in parts]
+def memory_sections(memory: Any, *parts: str) -> list[dict[str, Any]]:
+    """Sections of the memory; missing or malformed ones are empty."""
+    sections = memory if isinstance(memory, dict) else {}
+    return [dict(part) if isinstance(part := sections.get(name), dict) else {} for name in parts]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from monitor.detect.base import ANY_CAUSE, Delay, Latency, NoLimits, RuleMetadata
+from monitor.detect.base import ANY_CAUSE, MAX_RAW_CHARS, Delay, Latency, NoLimits, RuleMetadata
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import SourceView
 from monitor.facts.findings import Finding, Severity
@@ -18,7 +18,6 @@ STARTUP_GRACE_SECONDS = 60.0
 BLIND_AFTER_SECONDS = 60.0
 AGENT_STALE_SECONDS = 120.0  # an agent that has not been polled for this long counts as silent
 MAX_REASON_CHARS = 300
-MAX_RAW_CHARS = 1000
 KUBERNETES_DOWN = "service-down|service=kubernetes"
 CORE_SOURCES = ("pods", "nodes")
 PROMETHEUS = "prometheus"  # the source of agent facts if agents are not polled directly
@@ -50,14 +49,14 @@ def with_monitor_findings(findings: Iterable[Finding], state: MonitorState, now:
     The loss of all agents explains each silent agent; a Kubernetes outage explains why the API is not visible.
     """
     findings = tuple(findings)
-    own = tuple(_evaluate(state, now)) if now - state.started_at >= STARTUP_GRACE_SECONDS else ()
+    about_monitor = tuple(_evaluate(state, now)) if now - state.started_at >= STARTUP_GRACE_SECONDS else ()
     keys = {finding.key for finding in findings}
-    all_silent = next((finding.key for finding in own if finding.cause == "agents"), None)
+    all_silent = next((finding.key for finding in about_monitor if finding.cause == "agents"), None)
     explained = [
         msgspec.structs.replace(finding, explained_by=KUBERNETES_DOWN)
         if finding.cause == "api-server" and KUBERNETES_DOWN in keys
         else finding
-        for finding in own
+        for finding in about_monitor
     ]
     return (*(_explained(finding, all_silent) for finding in findings), *explained)
 

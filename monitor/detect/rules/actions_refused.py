@@ -1,4 +1,4 @@
-"""actions-refused: somebody wants an agent to act and may not: by a wrong token, by a request that is not good."""
+"""actions-refused: an agent refuses requests to act, because of a wrong token or an invalid request."""
 
 from __future__ import annotations
 
@@ -6,48 +6,48 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.lib.storage import Heard, hear
-from monitor.detect.visibility import label
+from monitor.detect.lib.storage import NodeReport, node_reports
+from monitor.detect.visibility import label_value
 from monitor.facts.actions import ActionsFact
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
 
-CAUSES = ("token", "replayed", "too-many", "expired")  # the gravest first
+CAUSES = ("token", "replayed", "too-many", "expired")  # most severe first
 
 
 @dataclass(frozen=True)
 class Limits:
-    """For how long nothing may be refused until it is over."""
+    """How long no request may be refused until it resolves."""
 
     quiet: Seconds = 900.0
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
-    """Find the agents that refused to act lately. Remember how often each has, and for which reasons since when."""
+def detect(context: RuleContext, memory: Any) -> RuleResult:
+    """Agents that recently refused requests. The memory holds counts by reason and their last increase."""
     before: dict[str, Any] = memory if isinstance(memory, dict) else {}
-    hearing = hear(situation)
-    after = {node: kept for node, kept in before.items() if node in hearing.silent}
+    reports = node_reports(context)
+    after = {node: entry for node, entry in before.items() if node in reports.silent}
     findings = []
-    for node, heard in hearing.nodes.items():
-        actions = heard.snapshot.actions
+    for node, report in reports.nodes.items():
+        actions = report.snapshot.actions
         if actions is None:
             continue
-        labels = {"node": label(node)}
-        limits: Limits = situation.limits.of(labels)
-        kept = _kept(heard.snapshot.at, actions, before.get(node), situation.now, limits)
-        if kept is None:
+        labels = {"node": label_value(node)}
+        limits: Limits = context.limits.of(labels)
+        entry = _updated(report.snapshot.at, actions, before.get(node), context.now, limits)
+        if entry is None:
             continue
-        after[node] = kept
-        if kept["at"]:
-            findings.append(_finding(situation.now, heard, actions, kept))
-    return RuleResult(findings=tuple(findings), memory=after, blind=hearing.blind())
+        after[node] = entry
+        if entry["at"]:
+            findings.append(_finding(context.now, report, actions, entry))
+    return RuleResult(findings=tuple(findings), memory=after, blind=reports.blind_scopes())
 
 
-def _kept(at: float, actions: ActionsFact, before: Any, now: float, limits: Limits) -> dict[str, Any] | None:
-    """Return what to remember of an agent: its counts, when each lately rose, and since when this has been going on.
+def _updated(at: float, actions: ActionsFact, before: Any, now: float, limits: Limits) -> dict[str, Any] | None:
+    """Counts, time of each recent increase, and start; None without refusals.
 
-    An agent that was restarted counts from 0 again. Of one that is seen for the first time it is only known when the
-    last of its counts rose, by its own clock.
+    A restarted agent counts from 0 again. On first sight, only the time of the last refusal is known, in the agent's
+    clock.
     """
     counts = {reason: count for reason in CAUSES if (count := actions.refused.get(reason, 0)) > 0}
     if not counts:
@@ -56,31 +56,31 @@ def _kept(at: float, actions: ActionsFact, before: Any, now: float, limits: Limi
     age = max(0.0, at - actions.refused_at) if actions.refused_at is not None else 0.0
     rose = now if isinstance(before, dict) else now - age
     times = known["at"] | {reason: rose for reason, count in counts.items() if count != known["counts"].get(reason)}
-    # A clock that was set back leaves times that are yet to come: they would be lately for as long as it was ahead.
+    # Times in the future, after the clock was set back, would stay recent for too long.
     times = {reason: min(when, now) for reason, when in times.items() if now - when < limits.quiet}
     since = min(known["since"], now) if known["since"] is not None else min(times.values(), default=None)
     return {"counts": counts, "at": times, "since": since if times else None}
 
 
-def _finding(now: float, heard: Heard, actions: ActionsFact, kept: dict[str, Any]) -> Finding:
-    lately: dict[str, float] = kept["at"]
-    cause, *others = (reason for reason in CAUSES if reason in lately)
-    seconds = max(0.0, now - lately[cause])
+def _finding(now: float, report: NodeReport, actions: ActionsFact, entry: dict[str, Any]) -> Finding:
+    refused_at: dict[str, float] = entry["at"]
+    cause, *others = (reason for reason in CAUSES if reason in refused_at)
+    seconds = max(0.0, now - refused_at[cause])
     return Finding(
         rule="actions-refused",
         severity=Severity.WARNING,
         cause=cause,
-        labels={"node": label(heard.node)},
+        labels={"node": label_value(report.node)},
         headline=Text(
             key=f"actions-refused.{cause}",
-            values={"node": heard.node, "count": actions.refused.get(cause, 0), "seconds": seconds},
+            values={"node": report.node, "count": actions.refused.get(cause, 0), "seconds": seconds},
         ),
         evidence=tuple(
             Text(key=f"actions-refused.{reason}.too", values={"count": actions.refused.get(reason, 0)})
             for reason in others
         ),
-        advice=(Text(key=f"actions-refused.{cause}.advice", values={"node": heard.node}),),
-        since=kept["since"],
+        advice=(Text(key=f"actions-refused.{cause}.advice", values={"node": report.node}),),
+        since=entry["since"],
     )
 
 

@@ -1,4 +1,4 @@
-"""capacity-mismatch: the driver, the device plugin and the kubelet count a node's cards differently."""
+"""capacity-mismatch: driver, device plugin and kubelet disagree on the number of GPUs of a node."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib import gpus
-from monitor.detect.lib.gpu_counts import Counts, are_shared, card_counts
-from monitor.detect.visibility import label
+from monitor.detect.lib.gpu_counts import GpuCounts, gpu_counts_by_node, gpus_are_shared
+from monitor.detect.visibility import label_value
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text, Value
 
@@ -19,39 +19,41 @@ PLUGIN, UNHEALTHY = CAUSES
 
 @dataclass(frozen=True)
 class Limits:
-    """How long it has to last: while a kubelet or a device plugin restarts, a node has no cards at all."""
+    """How long it has to persist: while a kubelet or device plugin restarts, a node has no GPUs."""
 
     after: Seconds = 300.0
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
-    """Find the nodes whose cards are counted differently."""
-    reports = gpus.reports_of(situation)
-    blind = gpus.look(situation, reports, "gpu", kube=("nodes",))
-    found = {} if blind.everything else dict(_mismatches(situation))
-    since = gpus.lasting(memory, {f"{node}/{cause}": None for node, (cause, _) in found.items()}, blind, situation.now)
+def detect(context: RuleContext, memory: Any) -> RuleResult:
+    """Nodes whose GPU counts differ."""
+    reports = gpus.reporting_agents(context)
+    blind = gpus.find_blind_spots(context, reports, "gpu", kube=("nodes",))
+    mismatches = {} if blind.everything else dict(_mismatches(context))
+    since = gpus.track_since(
+        memory, {f"{node}/{cause}": None for node, (cause, _) in mismatches.items()}, blind, context.now
+    )
     findings = []
-    for node, (cause, counts) in found.items():
-        limits: Limits = situation.limits.of({"node": node})
+    for node, (cause, counts) in mismatches.items():
+        limits: Limits = context.limits.of({"node": node})
         began = since[f"{node}/{cause}"]
-        if situation.now - began >= limits.after:
-            findings.append(_finding(node, cause, counts, began, situation.now))
+        if context.now - began >= limits.after:
+            findings.append(_finding(node, cause, counts, began, context.now))
     return RuleResult(findings=tuple(findings), memory=since, blind=blind.scopes)
 
 
-def _mismatches(situation: RuleContext) -> Iterator[tuple[str, tuple[str, Counts]]]:
-    """Yield the nodes that differ: a card that was taken out of use, else a device plugin that counts wrongly."""
-    for node, counts in card_counts(situation).items():
+def _mismatches(context: RuleContext) -> Iterator[tuple[str, tuple[str, GpuCounts]]]:
+    """Nodes whose counts differ: an unhealthy GPU, or else a device plugin that counts wrongly."""
+    for node, counts in gpu_counts_by_node(context).items():
         if counts.allocatable < counts.capacity:
             yield node, (UNHEALTHY, counts)
-        elif counts.capacity != counts.cards and not are_shared(situation, node, counts):
-            yield node, (UNHEALTHY if counts.capacity > counts.cards else PLUGIN, counts)
+        elif counts.capacity != counts.gpus and not gpus_are_shared(context, node, counts):
+            yield node, (UNHEALTHY if counts.capacity > counts.gpus else PLUGIN, counts)
 
 
-def _finding(node: str, cause: str, counts: Counts, since: float, now: float) -> Finding:
+def _finding(node: str, cause: str, counts: GpuCounts, since: float, now: float) -> Finding:
     values: dict[str, Value] = {
         "node": node,
-        "cards": counts.cards,
+        "cards": counts.gpus,
         "capacity": counts.capacity,
         "allocatable": counts.allocatable,
         "seconds": now - since,
@@ -60,7 +62,7 @@ def _finding(node: str, cause: str, counts: Counts, since: float, now: float) ->
         rule="capacity-mismatch",
         severity=Severity.WARNING,
         cause=cause,
-        labels={"node": label(node)},
+        labels={"node": label_value(node)},
         headline=Text(key=f"capacity-mismatch.{cause}", values=values),
         evidence=(Text(key="capacity-mismatch.counts", values=values),),
         advice=(Text(key=f"capacity-mismatch.{cause}.advice", values=values),),

@@ -1,4 +1,4 @@
-"""disk-filling: at the pace of the last hours a disk will be full soon; with what fills it."""
+"""disk-filling: at its current growth a disk will be full soon; with what fills it."""
 
 from __future__ import annotations
 
@@ -6,57 +6,63 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.lib.disk_contents import CAUSES, contents
-from monitor.detect.lib.growth import Trend, fast_trend, may_fill, remember, slow_trend
-from monitor.detect.lib.storage import NODES_REMEMBERED, Disk, disks, hear, read_memory
+from monitor.detect.lib.disk_contents import CAUSES, disk_contents
+from monitor.detect.lib.growth import GrowthTrend, append_point, fast_trend, may_fill, slow_trend
+from monitor.detect.lib.storage import MAX_REMEMBERED_NODES, ClusterDisk, known_disks, memory_sections, node_reports
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.text import Text, Value
 
-_HOUR = 3600.0
-_REMEMBER_UNSEEN = 2 * _HOUR
+_HOUR_SECONDS = 3600.0
+_KEEP_UNSEEN_SECONDS = 2 * _HOUR_SECONDS
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How long before it is full. What was seen for an hour only counts when there is not more time than `critical`."""
+    """Time until the disk is full. A trend of only one hour counts below `critical`."""
 
-    warning: Seconds = 24 * _HOUR
-    critical: Seconds = 4 * _HOUR
+    warning: Seconds = 24 * _HOUR_SECONDS
+    critical: Seconds = 4 * _HOUR_SECONDS
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
-    """Find the disks that fill up. Remember how full each was over the last hours."""
-    before, found = read_memory(memory, "used", "found")
-    hearing = hear(situation)
-    seen = disks(situation)
+def detect(context: RuleContext, memory: Any) -> RuleResult:
+    """Disks that fill up. The memory holds the usage of each over the last hours."""
+    before, previous = memory_sections(memory, "used", "found")
+    reports = node_reports(context)
+    seen = known_disks(context)
     used: dict[str, Any] = {}
-    findings, now_found = [], {}
-    for disk in seen.known:
-        points = remember(before.get(disk.key, []), situation.now, disk.fact.used_bytes or 0)
+    findings, current = [], {}
+    for disk in seen.disks:
+        points = append_point(before.get(disk.key, []), context.now, disk.fact.used_bytes or 0)
         used[disk.key] = points
-        finding = _judge(situation, disk, points, found.get(disk.key))
+        finding = _evaluate(context, disk, points, previous.get(disk.key))
         if finding is not None:
             findings.append(finding)
-            nodes = list(disk.nodes[:NODES_REMEMBERED])
-            now_found[disk.key] = {"since": finding.since, "labels": finding.labels, "nodes": nodes}
-    lost = {key: kept for key, kept in found.items() if key not in used and hearing.lost_sight(kept["nodes"], "disk")}
-    blind = (*hearing.blind("disk"), *seen.blind, *(Scope(labels=dict(kept["labels"])) for kept in lost.values()))
-    remembered = {"used": used | _unseen(before, used, situation.now), "found": lost | now_found}
+            nodes = list(disk.nodes[:MAX_REMEMBERED_NODES])
+            current[disk.key] = {"since": finding.since, "labels": finding.labels, "nodes": nodes}
+    hidden = {
+        key: entry for key, entry in previous.items() if key not in used and reports.any_hidden(entry["nodes"], "disk")
+    }
+    blind = (
+        *reports.blind_scopes("disk"),
+        *seen.blind,
+        *(Scope(labels=dict(entry["labels"])) for entry in hidden.values()),
+    )
+    remembered = {"used": used | _unseen(before, used, context.now), "found": hidden | current}
     return RuleResult(findings=tuple(findings), memory=remembered, blind=blind)
 
 
 def _unseen(before: dict[str, Any], used: dict[str, Any], now: float) -> dict[str, Any]:
-    """Return the histories to keep of disks that are not seen now: they, or their nodes, may speak again."""
+    """Histories of disks that are not visible now but may return."""
     return {
         key: points
         for key, points in before.items()
-        if key not in used and len(points) >= 2 and now - points[-2] < _REMEMBER_UNSEEN
+        if key not in used and len(points) >= 2 and now - points[-2] < _KEEP_UNSEEN_SECONDS
     }
 
 
-def _judge(situation: RuleContext, disk: Disk, points: list[int], before: Any) -> Finding | None:
-    """Return that a disk will be full soon, or None. One that is full already is another rule's."""
-    fact, limits = disk.fact, situation.limits.of(disk.labels)
+def _evaluate(context: RuleContext, disk: ClusterDisk, points: list[int], previous: Any) -> Finding | None:
+    """The finding if a disk will be full soon, or None. A full disk is reported by disk-full."""
+    fact, limits = disk.fact, context.limits.of(disk.labels)
     available, size = fact.available_bytes, fact.size_bytes
     if not available or size is None or not may_fill(points, available, limits.warning):
         return None
@@ -69,14 +75,14 @@ def _judge(situation: RuleContext, disk: Disk, points: list[int], before: Any) -
         return None
     seconds = available / trend.rate
     severity = Severity.CRITICAL if seconds < limits.critical else Severity.WARNING
-    return _finding(situation, disk, trend, seconds, severity, before["since"] if before else situation.now)
+    return _finding(context, disk, trend, seconds, severity, previous["since"] if previous else context.now)
 
 
 def _finding(
-    situation: RuleContext, disk: Disk, trend: Trend, seconds: float, severity: Severity, since: float
+    context: RuleContext, disk: ClusterDisk, trend: GrowthTrend, seconds: float, severity: Severity, since: float
 ) -> Finding:
-    held = contents(disk, situation.world)
-    values: dict[str, Value] = {"place": disk.place, "mount": disk.labels["mount"], "seconds": seconds}
+    held = disk_contents(disk, context.facts)
+    values: dict[str, Value] = {"place": disk.location, "mount": disk.labels["mount"], "seconds": seconds}
     fact = disk.fact
     space: dict[str, Value] = {"used": fact.used_bytes or 0, "size": fact.size_bytes or 0}
     return Finding(
@@ -84,13 +90,13 @@ def _finding(
         severity=severity,
         cause=held.cause,
         labels=disk.labels,
-        headline=Text(key=f"disk-filling.{held.cause}", values=values | {"rate": trend.rate * _HOUR}),
+        headline=Text(key=f"disk-filling.{held.cause}", values=values | {"rate": trend.rate * _HOUR_SECONDS}),
         evidence=(
             Text(key="disk-filling.history", values={"window": trend.window, "bytes": trend.grown_bytes}),
             Text(key="disk-space", values=space | {"available": fact.available_bytes or 0}),
             *held.evidence,
         ),
-        advice=(Text(key="disk-filling.advice", values={"node": disk.heard.node, "mount": fact.mount}),),
+        advice=(Text(key="disk-filling.advice", values={"node": disk.report.node, "mount": fact.mount}),),
         since=since,
     )
 

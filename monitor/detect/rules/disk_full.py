@@ -1,4 +1,4 @@
-"""disk-full: a disk, or its inodes, are nearly used up, or the kernel has made it read-only; with what fills it."""
+"""disk-full: a disk or its inodes are nearly used up, or the kernel remounted it read-only; with what fills it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Share
-from monitor.detect.lib.disk_contents import CAUSES, Contents, contents
-from monitor.detect.lib.storage import NODES_REMEMBERED, Disk, Hearing, disks, hear, read_memory, used_share
-from monitor.detect.visibility import label
+from monitor.detect.base import ANY_CAUSE, Latency, Ratio, Rule, RuleContext, RuleResult
+from monitor.detect.lib.disk_contents import CAUSES, DiskContents, disk_contents
+from monitor.detect.lib.storage import (
+    MAX_REMEMBERED_NODES,
+    ClusterDisk,
+    NodeReports,
+    known_disks,
+    memory_sections,
+    node_reports,
+    used_ratio,
+)
+from monitor.detect.visibility import label_value
 from monitor.explain.image_pull import PullFailureCause, classify
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Scope, Severity
@@ -18,87 +26,93 @@ from monitor.facts.storage import DiskFact
 from monitor.facts.text import Text, Value
 
 NEEDED_BY_NODE = frozenset({"system", "runtime", "kubelet"})
-STARTING = ("image-pull", "pod-start-failed", "pod-stuck-creating")
-_BOOT = "/boot"  # holds what updates put there: often 80 % full, and nothing grows
-_HYSTERESIS = 0.01  # one file more or less must not end and begin an alert
-_MOST_EXPLAINED = 100  # pods
+START_RULES = ("image-pull", "pod-start-failed", "pod-stuck-creating")
+_BOOT = "/boot"  # often 80 % full after updates, and does not grow
+_HYSTERESIS_RATIO = 0.01  # keeps an alert from flapping at the limit
+_MAX_EXPLAINED_PODS = 100
 
 
 @dataclass(frozen=True)
 class Limits:
-    """From which share on a disk counts as full, as df counts; the same for inodes."""
+    """Used share, as df counts, at which a disk counts as full; the same for inodes."""
 
-    warning: Share = 0.80
-    critical: Share = 0.90
+    warning: Ratio = 0.80
+    critical: Ratio = 0.90
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
-    """Find the disks that are full. Remember which were, on which nodes, and which could be written to."""
-    found, writable = read_memory(memory, "found", "writable")
-    hearing = hear(situation)
-    seen = disks(situation)
-    findings, now_found = [], {}
-    for disk in seen.known:
+def detect(context: RuleContext, memory: Any) -> RuleResult:
+    """Full disks. The memory holds which were full on which nodes, and which were writable."""
+    previous, writable = memory_sections(memory, "found", "writable")
+    reports = node_reports(context)
+    seen = known_disks(context)
+    findings, current = [], {}
+    for disk in seen.disks:
         if disk.fact.mount.startswith(_BOOT):
             continue
-        finding = _judge(situation, disk, disk.key in writable, found.get(disk.key))
+        finding = _evaluate(context, disk, disk.key in writable, previous.get(disk.key))
         if finding is not None:
             findings.append(finding)
-            now_found[disk.key] = _remembered(disk, finding)
-    known = {disk.key for disk in seen.known}
-    lost = {key: kept for key, kept in found.items() if key not in known and _lost_sight(kept, hearing, seen.blind)}
-    blind = (*hearing.blind("disk"), *seen.blind, *(Scope(labels=dict(kept["labels"])) for kept in lost.values()))
-    remembered = {"found": lost | now_found, "writable": _writable(seen.known, writable, hearing)}
+            current[disk.key] = _remembered(disk, finding)
+    known = {disk.key for disk in seen.disks}
+    hidden = {
+        key: entry for key, entry in previous.items() if key not in known and _is_hidden(entry, reports, seen.blind)
+    }
+    blind = (
+        *reports.blind_scopes("disk"),
+        *seen.blind,
+        *(Scope(labels=dict(entry["labels"])) for entry in hidden.values()),
+    )
+    remembered = {"found": hidden | current, "writable": _writable(seen.disks, writable, reports)}
     return RuleResult(findings=tuple(findings), memory=remembered, blind=blind)
 
 
-def _remembered(disk: Disk, finding: Finding) -> dict[str, Any]:
-    return {"since": finding.since, "labels": finding.labels, "nodes": list(disk.nodes[:NODES_REMEMBERED])}
+def _remembered(disk: ClusterDisk, finding: Finding) -> dict[str, Any]:
+    return {"since": finding.since, "labels": finding.labels, "nodes": list(disk.nodes[:MAX_REMEMBERED_NODES])}
 
 
-def _lost_sight(kept: Any, hearing: Hearing, blind: tuple[Scope, ...]) -> bool:
-    """Return whether a disk that was full may still be so: nobody who had it can tell."""
-    hidden = any(scope.labels == kept["labels"] for scope in blind)
-    return hidden or hearing.lost_sight(kept["nodes"], "disk")
+def _is_hidden(entry: Any, reports: NodeReports, blind: tuple[Scope, ...]) -> bool:
+    """Whether a full disk may still be full because no node that mounts it reports."""
+    hidden = any(scope.labels == entry["labels"] for scope in blind)
+    return hidden or reports.any_hidden(entry["nodes"], "disk")
 
 
-def _writable(known: Iterable[Disk], before: dict[str, Any], hearing: Hearing) -> dict[str, int]:
-    """Return the disks that have been seen writable: only those can have been made read-only."""
+def _writable(known: Iterable[ClusterDisk], before: dict[str, Any], reports: NodeReports) -> dict[str, int]:
+    """Disks seen writable: only these can have become read-only."""
     kept = {disk.key: 1 for disk in known if not disk.shared and (disk.fact.read_only is False or disk.key in before)}
-    return kept | {key: 1 for key in before if hearing.lost_sight((key.partition(" ")[0],), "disk")}
+    return kept | {key: 1 for key in before if reports.any_hidden((key.partition(" ")[0],), "disk")}
 
 
-def _judge(situation: RuleContext, disk: Disk, was_writable: bool, before: Any) -> Finding | None:
-    """Return what is wrong with a disk: read-only is worse than full, and bytes are said before inodes."""
-    limits: Limits = situation.limits.of(disk.labels)
-    since = before["since"] if before else situation.now
+def _evaluate(context: RuleContext, disk: ClusterDisk, was_writable: bool, previous: Any) -> Finding | None:
+    """The worst problem of a disk: read-only before full, bytes before inodes."""
+    limits: Limits = context.limits.of(disk.labels)
+    since = previous["since"] if previous else context.now
     needed = bool({"runtime", "kubelet"} & set(disk.fact.roles))
     if disk.fact.read_only and not disk.shared and (was_writable or needed):
-        return _finding(situation, disk, "read-only", Severity.CRITICAL, since)
-    slack = _HYSTERESIS if before else 0.0
-    shares = {"bytes": used_share(disk.fact), "inodes": inode_share(disk.fact)}
+        return _finding(context, disk, "read-only", Severity.CRITICAL, since)
+    slack = _HYSTERESIS_RATIO if previous else 0.0
+    shares = {"bytes": used_ratio(disk.fact), "inodes": inode_ratio(disk.fact)}
     fullest = max(shares, key=lambda name: shares[name] or 0.0)
     share = shares[fullest] or 0.0
     if share < limits.warning - slack:
         return None
     severity = Severity.CRITICAL if share >= limits.critical else Severity.WARNING
     what = "inodes" if (shares["bytes"] or 0.0) < limits.warning - slack else "bytes"
-    return _finding(situation, disk, what, severity, since)
+    return _finding(context, disk, what, severity, since)
 
 
-def inode_share(fact: DiskFact) -> float | None:
-    """Given a disk, return what share of its inodes is used; None where it does not count them."""
+def inode_ratio(fact: DiskFact) -> float | None:
+    """Used share of the inodes; None if the filesystem does not count them."""
     return fact.inodes_used / fact.inodes if fact.inodes and fact.inodes_used is not None else None
 
 
-def _finding(situation: RuleContext, disk: Disk, what: str, severity: Severity, since: float) -> Finding:
-    held = contents(disk, situation.world)
+def _finding(context: RuleContext, disk: ClusterDisk, what: str, severity: Severity, since: float) -> Finding:
+    held = disk_contents(disk, context.facts)
     cause = held.cause if what == "bytes" else "datasets" if "datasets" in held.parts else "other"
     fact = disk.fact
     values: dict[str, Value] = {
-        "place": disk.place,
+        "place": disk.location,
         "mount": disk.labels["mount"],
-        "share": (inode_share(fact) if what == "inodes" else used_share(fact)) or 0.0,
+        "share": (inode_ratio(fact) if what == "inodes" else used_ratio(fact)) or 0.0,
         "bytes": held.parts.get(cause, 0),
         "available": fact.available_bytes or 0,
     }
@@ -111,15 +125,15 @@ def _finding(situation: RuleContext, disk: Disk, what: str, severity: Severity, 
         evidence=_evidence(disk, held),
         advice=(Text(key=f"disk-full.{cause if what == 'bytes' else what}.advice", values=_where(disk)),),
         since=since,
-        explains=_explains(disk, cause, severity, situation.world),
+        explains=_explains(disk, cause, severity, context.facts),
     )
 
 
-def _where(disk: Disk) -> dict[str, Value]:
-    return {"node": disk.heard.node, "mount": disk.fact.mount, "device": disk.fact.device}
+def _where(disk: ClusterDisk) -> dict[str, Value]:
+    return {"node": disk.report.node, "mount": disk.fact.mount, "device": disk.fact.device}
 
 
-def _evidence(disk: Disk, held: Contents) -> tuple[Text, ...]:
+def _evidence(disk: ClusterDisk, held: DiskContents) -> tuple[Text, ...]:
     fact = disk.fact
     notes = []
     if fact.used_bytes is not None and fact.size_bytes is not None:
@@ -132,8 +146,8 @@ def _evidence(disk: Disk, held: Contents) -> tuple[Text, ...]:
     return (*notes, *held.evidence)
 
 
-def _explains(disk: Disk, cause: str, severity: Severity, world: ClusterFacts) -> tuple[Scope, ...]:
-    """Return what a full disk brings about: not all that goes wrong on its node, but what says so itself."""
+def _explains(disk: ClusterDisk, cause: str, severity: Severity, facts: ClusterFacts) -> tuple[Scope, ...]:
+    """Scopes of the symptoms of a full disk: only what names the disk or a lack of space, not all of its node."""
     scopes = []
     if cause == "images":
         scopes.append(Scope(labels=disk.labels, rules=("image-cache-large",)))
@@ -141,24 +155,26 @@ def _explains(disk: Disk, cause: str, severity: Severity, world: ClusterFacts) -
         scopes.append(Scope(labels=disk.labels, rules=("disk-filling",)))
     if not NEEDED_BY_NODE & set(disk.fact.roles):
         return tuple(scopes)
-    node = world.node_by_name.get(disk.heard.node)
+    node = facts.node_by_name.get(disk.report.node)
     if node is not None and node.ready and any(c.type == "DiskPressure" and c.status for c in node.conditions):
-        scopes.append(Scope(labels={"node": label(node.name)}, rules=("node-down",)))
-    hit = [pod for pod in world.bound.get(disk.heard.node, ()) if pod.phase == "Pending" and _no_space(pod, world)]
-    for pod in hit[:_MOST_EXPLAINED]:
-        scopes.append(Scope(labels={"namespace": label(pod.namespace), "pod": label(pod.name)}, rules=STARTING))
+        scopes.append(Scope(labels={"node": label_value(node.name)}, rules=("node-down",)))
+    hit = [pod for pod in facts.bound.get(disk.report.node, ()) if pod.phase == "Pending" and _no_space(pod, facts)]
+    for pod in hit[:_MAX_EXPLAINED_PODS]:
+        scopes.append(
+            Scope(labels={"namespace": label_value(pod.namespace), "pod": label_value(pod.name)}, rules=START_RULES)
+        )
         scopes += [
-            Scope(labels={"node": label(disk.heard.node), "image": label(image)}, rules=("image-pull",))
+            Scope(labels={"node": label_value(disk.report.node), "image": label_value(image)}, rules=("image-pull",))
             for image in {container.image for container in pod.containers if container.image}
         ]
     return tuple(scopes)
 
 
-def _no_space(pod: PodFact, world: ClusterFacts) -> bool:
-    """Return whether a pod cannot start for want of space: the newest of what is said about it counts."""
-    said = [(status.reason, status.message) for status in pod.statuses if status.message]
-    said += [(None, event.message) for event in world.events_of(pod)[-5:] if event.message]
-    return any(classify(reason, message).cause is PullFailureCause.DISK_FULL for reason, message in said)
+def _no_space(pod: PodFact, facts: ClusterFacts) -> bool:
+    """Whether a pod cannot start because the disk is full, according to its latest messages."""
+    messages = [(status.reason, status.message) for status in pod.statuses if status.message]
+    messages += [(None, event.message) for event in facts.events_of(pod)[-5:] if event.message]
+    return any(classify(reason, message).cause is PullFailureCause.DISK_FULL for reason, message in messages)
 
 
 RULE = Rule("disk-full", Limits, CAUSES, detect, latency={ANY_CAUSE: Latency(collector="disk")})

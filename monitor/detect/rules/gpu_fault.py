@@ -1,4 +1,4 @@
-"""gpu-fault: a card, or the driver of a node, is broken: by XID, ECC, remapped rows, or because it does not answer."""
+"""gpu-fault: a GPU or the driver of a node is broken, by XID, ECC, remapped rows, or because it does not respond."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Delay, Latency, Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.lib import gpus as cards
+from monitor.detect.base import MAX_RAW_CHARS, Delay, Latency, Rule, RuleContext, RuleResult, Seconds
+from monitor.detect.lib import gpus as gpu_lib
 from monitor.detect.lib import xids
-from monitor.detect.lib.gpu_fault_signs import Sign, signs_of_cards, signs_of_nodes, signs_of_xids
-from monitor.detect.visibility import label, unseen
+from monitor.detect.lib.gpu_fault_signs import FaultSign, gpu_signs, node_signs, xid_signs
+from monitor.detect.visibility import label_value, resources_unavailable
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuView
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text, Value
 
-# The gravest first: a card that has several is called by the first of them.
+# Most severe first: the first one is the cause of a GPU that has several.
 SEVERITIES = {
     "driver-hung": Severity.CRITICAL,
     "card-lost": Severity.CRITICAL,
@@ -34,12 +34,11 @@ SEVERITIES = {
     "xid-application": Severity.INFO,
 }
 CAUSES = tuple(SEVERITIES)
-LONGEST_RAW = 1000
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What an XID means, and how long after it is spoken of: what it leaves behind is seen on the card itself."""
+    """Classes of XIDs, and how long one is reported; lasting damage shows on the GPU itself."""
 
     hung_after: Seconds = 60.0
     missing_after: Seconds = 300.0
@@ -54,7 +53,7 @@ class Limits:
     xid_ignored: tuple[int, ...] = xids.IGNORED
 
     def meaning(self, code: int) -> str | None:
-        """Return the class of an XID, or None for one that means nothing."""
+        """Class of an XID, or None if it is ignored."""
         if code in self.xid_ignored:
             return None
         classes = {
@@ -67,83 +66,83 @@ class Limits:
         }
         return next((name for name, codes in classes.items() if code in codes), "xid-unknown")
 
-    def waits(self, sign: Sign) -> float:
-        """Return how long a sign has to last before it counts."""
+    def waits(self, sign: FaultSign) -> float:
+        """How long a sign has to persist before it counts."""
         return {"driver-hung": self.hung_after, "cards-missing": self.missing_after}.get(sign.cause, 0.0)
 
     def holds(self, cause: str) -> float:
-        """Return for how long an XID counts."""
+        """How long an XID counts."""
         return self.xid_application_hold if cause == "xid-application" else self.xid_hold
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
-    """Find what is broken: one finding a card, and one a node for what concerns no single card."""
-    reports = cards.reports_of(situation)
-    blind = _blind(situation, reports, memory)
-    signs = [*signs_of_cards(reports), *signs_of_nodes(situation, reports)]
-    for sign, code in signs_of_xids(reports):
-        limits: Limits = situation.limits.of({"node": sign.node})
+def detect(context: RuleContext, memory: Any) -> RuleResult:
+    """Faults: one finding per GPU, and one per node for what concerns no single GPU."""
+    reports = gpu_lib.reporting_agents(context)
+    blind = _blind(context, reports, memory)
+    signs = [*gpu_signs(reports), *node_signs(context, reports)]
+    for sign, code in xid_signs(reports):
+        limits: Limits = context.limits.of({"node": sign.node})
         cause = limits.meaning(code)
-        if cause is not None and situation.now - (sign.since or 0.0) < limits.holds(cause):
-            signs.append(sign.named(cause))
-    since = cards.lasting(memory, {sign.key: sign.since for sign in signs}, blind, situation.now)
-    due = [sign for sign in signs if situation.now - since[sign.key] >= _limits(situation, sign).waits(sign)]
-    findings = [_finding(each, since, situation.now) for each in _by_subject(due, situation)]
+        if cause is not None and context.now - (sign.since or 0.0) < limits.holds(cause):
+            signs.append(sign.with_cause(cause))
+    since = gpu_lib.track_since(memory, {sign.key: sign.since for sign in signs}, blind, context.now)
+    due = [sign for sign in signs if context.now - since[sign.key] >= _limits(context, sign).waits(sign)]
+    findings = [_finding(subject, since, context.now) for subject in _by_subject(due, context)]
     return RuleResult(findings=tuple(findings), memory=since, blind=blind.scopes)
 
 
-def _blind(situation: RuleContext, reports: Mapping[str, AgentFact], memory: Any) -> cards.Blind:
-    """Return of what nothing is known, also where only the kernel log or Kubernetes cannot be asked.
+def _blind(context: RuleContext, reports: Mapping[str, AgentFact], memory: Any) -> gpu_lib.BlindSpots:
+    """Blind spots, including nodes where only the kernel log or Kubernetes is unavailable.
 
-    A node whose XIDs, or whose number of cards, was amiss is not called well then; of others the rest is known.
+    A node with an earlier XID or missing GPU is not healthy while these are unknown; other nodes remain visible.
     """
-    blind = cards.look(situation, reports, "gpu")
+    blind = gpu_lib.find_blind_spots(context, reports, "gpu")
     if blind.everything:
         return blind
-    without_xids = cards.look(situation, reports, "xid").nodes
-    uncounted = unseen(situation, "nodes")
+    without_xids = gpu_lib.find_blind_spots(context, reports, "xid").nodes
+    uncounted = resources_unavailable(context, "nodes")
     hidden = set(blind.nodes)
-    for key in cards.numbers(memory):
+    for key in gpu_lib.numeric_values(memory):
         node = key.partition("/")[0]
         if ("/xid-" in key and node in without_xids) or ("/cards-missing/" in key and uncounted):
             hidden.add(node)
-    return cards.Blind(nodes=frozenset(hidden))
+    return gpu_lib.BlindSpots(nodes=frozenset(hidden))
 
 
-def _limits(situation: RuleContext, sign: Sign) -> Limits:
-    limits: Limits = situation.limits.of({"node": sign.node})
+def _limits(context: RuleContext, sign: FaultSign) -> Limits:
+    limits: Limits = context.limits.of({"node": sign.node})
     return limits
 
 
 @dataclass(frozen=True)
 class _Subject:
-    """A card, or a node, with its signs, the gravest first."""
+    """A GPU or node with its signs, most severe first."""
 
-    signs: tuple[Sign, ...]
+    signs: tuple[FaultSign, ...]
     gpu: GpuView | None
 
 
-def _by_subject(signs: Iterable[Sign], situation: RuleContext) -> list[_Subject]:
-    grouped: dict[tuple[str, int | None], list[Sign]] = {}
-    for sign in sorted(signs, key=lambda each: (each.node, CAUSES.index(each.cause), each.key)):
+def _by_subject(signs: Iterable[FaultSign], context: RuleContext) -> list[_Subject]:
+    grouped: dict[tuple[str, int | None], list[FaultSign]] = {}
+    for sign in sorted(signs, key=lambda item: (item.node, CAUSES.index(item.cause), item.key)):
         grouped.setdefault((sign.node, sign.gpu), []).append(sign)
-    view = situation.world.view
+    view = context.facts.view
     gpus = view.gpus if view and grouped else ()
-    views = {place: gpu for gpu in gpus if (place := (gpu.node, gpu.index)) in grouped}
+    views = {key: gpu for gpu in gpus if (key := (gpu.node, gpu.index)) in grouped}
     return [
-        _Subject(tuple(found), views.get((node, gpu)) if gpu is not None else None)
-        for (node, gpu), found in grouped.items()
+        _Subject(tuple(group), views.get((node, gpu)) if gpu is not None else None)
+        for (node, gpu), group in grouped.items()
     ]
 
 
 def _finding(subject: _Subject, since: dict[str, float], now: float) -> Finding:
     worst = subject.signs[0]
-    # Whoever is on a card changes; the card stays broken. So the pod is told, and is no part of what it is known by.
-    labels = {"node": label(worst.node)} | ({"gpu": str(worst.gpu)} if worst.gpu is not None else {})
+    # The pod is evidence and not a label: it changes while the GPU stays broken.
+    labels = {"node": label_value(worst.node)} | ({"gpu": str(worst.gpu)} if worst.gpu is not None else {})
     values: dict[str, Value] = {"node": worst.node, "gpu": worst.gpu if worst.gpu is not None else "?"}
     values |= worst.values | {"seconds": max(0.0, now - since[worst.key])}
-    holder = next(iter(cards.live_holders(subject.gpu)), None) if subject.gpu else None
-    hit = (Text(key="gpu-fault.hit", values={"pod": cards.pod_text(holder)}),) if holder else ()
+    holder = next(iter(gpu_lib.live_holders(subject.gpu)), None) if subject.gpu else None
+    hit = (Text(key="gpu-fault.hit", values={"pod": gpu_lib.holder_pod_name(holder)}),) if holder else ()
     raw = "; ".join(sign.raw for sign in subject.signs if sign.raw)
     return Finding(
         rule="gpu-fault",
@@ -151,10 +150,10 @@ def _finding(subject: _Subject, since: dict[str, float], now: float) -> Finding:
         cause=worst.cause,
         labels=labels,
         headline=Text(key=f"gpu-fault.{worst.cause}", values=values),
-        evidence=(*(note for sign in subject.signs for note in sign.evidence), *hit, *cards.owner_notes(holder)),
+        evidence=(*(item for sign in subject.signs for item in sign.evidence), *hit, *gpu_lib.owner_evidence(holder)),
         advice=(Text(key=f"gpu-fault.{worst.cause}.advice", values=values),),
         since=since[worst.key],
-        raw=raw[:LONGEST_RAW] or None,
+        raw=raw[:MAX_RAW_CHARS] or None,
     )
 
 

@@ -1,4 +1,4 @@
-"""gpu-fragmented: a job waits although enough GPUs are free, only not on one node; and what could be moved."""
+"""gpu-fragmented: a job is pending although enough GPUs are free, but not on one node; with pods to move."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib.moves import Move, fewest_moves
-from monitor.detect.visibility import label, unseen
+from monitor.detect.visibility import label_value, resources_unavailable
 from monitor.explain.fit import NodeFit, fit_all, gpu_resource, requested_gpus
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Scope, Severity
@@ -18,20 +18,20 @@ from monitor.facts.text import Text, Value
 
 CAUSES: tuple[str, ...] = ()
 NAME = "gpu-fragmented"
-SHAPES = 6  # so many kinds of wishes (selector, affinity, tolerations) are looked at in one go, oldest first
-PLANS = 3
+MAX_SHAPES = 6  # of selector, affinity and tolerations, per evaluation; oldest pods first
+MAX_PLANS = 3
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How long a job has to wait before its waiting is said to be due to fragments."""
+    """How long a job has to wait."""
 
     after: Seconds = 600.0
 
 
 @dataclass(frozen=True)
-class _Room:
-    """The nodes as pods of one shape see them, and what is free on those that they may use."""
+class _FreeGpus:
+    """Nodes as pods of one shape see them, and the GPUs free on usable ones."""
 
     fits: tuple[NodeFit, ...]
     most: NodeFit | None  # the node with the most free GPUs
@@ -40,123 +40,123 @@ class _Room:
     largest: int
 
     def too_scattered(self, asked: int) -> bool:
-        """Return whether there is enough, only not on one node. What no node could ever take is not meant."""
+        """Whether enough GPUs are free but not on one node; requests beyond any node are not meant."""
         return self.most is not None and self.most.free < asked <= min(self.free, self.largest)
 
 
-def _room(fits: tuple[NodeFit, ...]) -> _Room:
-    usable = [each for each in fits if each.usable and each.total]
-    return _Room(
+def _free_gpus(fits: tuple[NodeFit, ...]) -> _FreeGpus:
+    usable = [fit for fit in fits if fit.usable and fit.total]
+    return _FreeGpus(
         fits=fits,
-        most=max(usable, key=lambda each: (each.free, each.node.name), default=None),
-        free=sum(each.free for each in usable),
-        nodes=sum(each.free > 0 for each in usable),
-        largest=max((each.total for each in usable), default=0),
+        most=max(usable, key=lambda fit: (fit.free, fit.node.name), default=None),
+        free=sum(fit.free for fit in usable),
+        nodes=sum(fit.free > 0 for fit in usable),
+        largest=max((fit.total for fit in usable), default=0),
     )
 
 
 @dataclass
-class _Cluster:
-    """The nodes as pods of one shape see them, asked once a shape; and plans, made once for pods that are alike."""
+class _FitCache:
+    """Free GPUs per pod shape, and plans per shape and request; both computed once."""
 
-    world: ClusterFacts
-    rooms: dict[tuple[object, ...], _Room] = field(default_factory=dict)
+    facts: ClusterFacts
+    free_by_shape: dict[tuple[object, ...], _FreeGpus] = field(default_factory=dict)
     plans: dict[tuple[object, ...], tuple[Move, ...] | None] = field(default_factory=dict)
 
-    def seen_by(self, pod: PodFact) -> _Room | None:
-        """Return the nodes as a pod sees them; None when there are too many kinds of pods."""
-        shape = _shape(pod, self.world)
-        if shape not in self.rooms:
-            if len(self.rooms) >= SHAPES:
+    def seen_by(self, pod: PodFact) -> _FreeGpus | None:
+        """Nodes as a pod sees them; None if there are too many shapes."""
+        shape = _shape(pod, self.facts)
+        if shape not in self.free_by_shape:
+            if len(self.free_by_shape) >= MAX_SHAPES:
                 return None
-            self.rooms[shape] = _room(fit_all(pod, self.world))
-        return self.rooms[shape]
+            self.free_by_shape[shape] = _free_gpus(fit_all(pod, self.facts))
+        return self.free_by_shape[shape]
 
     def plan(self, pod: PodFact, fits: Sequence[NodeFit]) -> tuple[Move, ...] | None:
-        """Return the fewest moves that help; None if none do, or enough has been planned."""
-        alike = _shape(pod, self.world), *sorted(pod.requests.items())
-        if alike not in self.plans and len(self.plans) < PLANS:
-            self.plans[alike] = fewest_moves(pod, fits, self.world)
+        """The fewest moves that help; None if none do or the plan limit is reached."""
+        alike = _shape(pod, self.facts), *sorted(pod.requests.items())
+        if alike not in self.plans and len(self.plans) < MAX_PLANS:
+            self.plans[alike] = fewest_moves(pod, fits, self.facts)
         return self.plans.get(alike)
 
 
-def detect(situation: RuleContext, _memory: Any) -> RuleResult:
-    """Find the jobs that would fit into what is free, if it were on one node."""
-    if unseen(situation, "pods", "nodes"):
+def detect(context: RuleContext, _memory: Any) -> RuleResult:
+    """Jobs that would fit if the free GPUs were on one node."""
+    if resources_unavailable(context, "pods", "nodes"):
         return RuleResult(blind=(Scope(labels={}),))
     findings, blind = [], []
-    cluster = _Cluster(situation.world)
-    for pods in _jobs(situation):
-        pod = max(pods, key=lambda each: requested_gpus(each, situation.world))
-        room = cluster.seen_by(pod)
-        if room is None:
-            blind.append(Scope(labels=_labels(pods, situation.world)))
-        elif room.too_scattered(requested_gpus(pod, situation.world)):
-            findings.append(_finding(pods, pod, room, cluster.plan(pod, room.fits), situation))
+    cache = _FitCache(context.facts)
+    for pods in _jobs(context):
+        pod = max(pods, key=lambda pod: requested_gpus(pod, context.facts))
+        free_gpus = cache.seen_by(pod)
+        if free_gpus is None:
+            blind.append(Scope(labels=_labels(pods, context.facts)))
+        elif free_gpus.too_scattered(requested_gpus(pod, context.facts)):
+            findings.append(_finding(pods, pod, free_gpus, cache.plan(pod, free_gpus.fits), context))
     return RuleResult(findings=tuple(findings), blind=tuple(blind))
 
 
-def _shape(pod: PodFact, world: ClusterFacts) -> tuple[object, ...]:
+def _shape(pod: PodFact, facts: ClusterFacts) -> tuple[object, ...]:
     selector = tuple(sorted(pod.node_selector.items()))
-    return gpu_resource(pod, world), selector, pod.node_affinity, pod.tolerations
+    return gpu_resource(pod, facts), selector, pod.node_affinity, pod.tolerations
 
 
-def _jobs(situation: RuleContext) -> list[list[PodFact]]:
-    """Return the pods that wait for GPUs and for a node, by job; who has waited longest comes first."""
-    world, jobs = situation.world, defaultdict(list)
-    for pod in world.pods:
+def _jobs(context: RuleContext) -> list[list[PodFact]]:
+    """Unscheduled pods requesting GPUs, by job, longest waiting first."""
+    facts, jobs = context.facts, defaultdict(list)
+    for pod in facts.pods:
         if pod.node is not None or pod.phase not in ("Pending", None) or pod.deletion_at is not None:
             continue
-        limits: Limits = situation.limits.of({"namespace": pod.namespace, "queue": world.identity(pod).queue or ""})
-        waited = situation.now - pod.created_at if pod.created_at is not None else 0.0
-        if not pod.scheduling_gates and waited >= limits.after and requested_gpus(pod, world) > 0:
-            jobs[pod.namespace, world.identity(pod).job or pod.uid].append(pod)
+        limits: Limits = context.limits.of({"namespace": pod.namespace, "queue": facts.identity(pod).queue or ""})
+        waited = context.now - pod.created_at if pod.created_at is not None else 0.0
+        if not pod.scheduling_gates and waited >= limits.after and requested_gpus(pod, facts) > 0:
+            jobs[pod.namespace, facts.identity(pod).job or pod.uid].append(pod)
     return sorted(jobs.values(), key=lambda pods: (min(pod.created_at or 0.0 for pod in pods), pods[0].uid))
 
 
-def _labels(pods: Sequence[PodFact], world: ClusterFacts) -> dict[str, str]:
-    who = world.identity(pods[0])
-    named = {"namespace": pods[0].namespace, "job": who.job, "user": who.user, "queue": who.queue}
+def _labels(pods: Sequence[PodFact], facts: ClusterFacts) -> dict[str, str]:
+    identity = facts.identity(pods[0])
+    labels = {"namespace": pods[0].namespace, "job": identity.job, "user": identity.user, "queue": identity.queue}
     if len(pods) == 1:
-        named["pod"] = pods[0].name
-    return {name: label(value) for name, value in named.items() if value}
+        labels["pod"] = pods[0].name
+    return {name: label_value(value) for name, value in labels.items() if value}
 
 
 def _finding(
     pods: Sequence[PodFact],
     pod: PodFact,
-    room: _Room,
+    free_gpus: _FreeGpus,
     plan: tuple[Move, ...] | None,
-    situation: RuleContext,
+    context: RuleContext,
 ) -> Finding:
-    world = situation.world
-    since = min(each.created_at or situation.now for each in pods)
+    facts = context.facts
+    since = min(pod.created_at or context.now for pod in pods)
     values: dict[str, Value] = {
-        "job": world.identity(pod).job or pod.name,
+        "job": facts.identity(pod).job or pod.name,
         "namespace": pod.namespace,
-        "user": world.user(pod),
-        "asked": requested_gpus(pod, world),
-        "free": room.free,
-        "most": room.most.free if room.most else 0,
-        "node": room.most.node.name if room.most else "?",
-        "nodes": room.nodes,
-        "seconds": situation.now - since,
+        "user": facts.user(pod),
+        "asked": requested_gpus(pod, facts),
+        "free": free_gpus.free,
+        "most": free_gpus.most.free if free_gpus.most else 0,
+        "node": free_gpus.most.node.name if free_gpus.most else "?",
+        "nodes": free_gpus.nodes,
+        "seconds": context.now - since,
     }
     return Finding(
         rule=NAME,
         severity=Severity.WARNING,
         cause=NAME,
-        labels=_labels(pods, world),
+        labels=_labels(pods, facts),
         headline=Text(key=NAME, values=values),
-        evidence=(Text(key=f"{NAME}.moves", values=_told(plan)),) if plan else (),
+        evidence=(Text(key=f"{NAME}.moves", values=_move_values(plan)),) if plan else (),
         advice=(_advice(plan, values),),
         since=since,
     )
 
 
-def _told(plan: Sequence[Move]) -> dict[str, Value]:
+def _move_values(plan: Sequence[Move]) -> dict[str, Value]:
     moves = "; ".join(
-        f"{each.pod.namespace}/{each.pod.name} ({each.gpus}) {each.source} -> {each.target}" for each in plan
+        f"{move.pod.namespace}/{move.pod.name} ({move.gpus}) {move.source} -> {move.target}" for move in plan
     )
     return {"count": len(plan), "moves": moves}
 
@@ -164,7 +164,7 @@ def _told(plan: Sequence[Move]) -> dict[str, Value]:
 def _advice(plan: Sequence[Move] | None, values: dict[str, Value]) -> Text:
     if not plan:
         return Text(key=f"{NAME}.advice", values=values)
-    pods = ", ".join(f"{each.pod.namespace}/{each.pod.name}" for each in plan)
+    pods = ", ".join(f"{move.pod.namespace}/{move.pod.name}" for move in plan)
     return Text(key=f"{NAME}.moves.advice", values={"node": plan[0].source, "pods": pods})
 
 

@@ -1,4 +1,4 @@
-"""gpu-ghost: a card's memory is full, or it claims to work, and there is no process on it."""
+"""gpu-ghost: a GPU has used memory or reports utilization, but no process runs on it."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ LEAK, LATCHED = CAUSES
 
 @dataclass(frozen=True)
 class Limits:
-    """How long it has to last: the driver takes a moment to clean up after a process."""
+    """How long it has to persist: the driver takes a moment to clean up after a process."""
 
     after: Seconds = 300.0
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
-    """Find the cards that are in use by nobody."""
-    reports = gpus.reports_of(situation)
-    blind = gpus.look(situation, reports, "gpu", "gpu_processes")
-    ghosts = {gpus.card_key(gpu): gpu for gpu in gpus.cards_in(situation, GpuState.GHOST)}
-    since = gpus.lasting(memory, {key: gpu.since for key, gpu in ghosts.items()}, blind, situation.now)
+def detect(context: RuleContext, memory: Any) -> RuleResult:
+    """GPUs in use without a process."""
+    reports = gpus.reporting_agents(context)
+    blind = gpus.find_blind_spots(context, reports, "gpu", "gpu_processes")
+    ghosts = {gpus.gpu_key(gpu): gpu for gpu in gpus.gpus_in_state(context, GpuState.GHOST)}
+    since = gpus.track_since(memory, {key: gpu.since for key, gpu in ghosts.items()}, blind, context.now)
     findings = []
     for key, gpu in ghosts.items():
-        limits: Limits = situation.limits.of(gpus.card_labels(gpu))
-        if situation.now - since[key] > limits.after:
-            findings.append(_finding(gpu, since[key], situation.now))
+        limits: Limits = context.limits.of(gpus.gpu_labels(gpu))
+        if context.now - since[key] > limits.after:
+            findings.append(_finding(gpu, since[key], context.now))
     return RuleResult(findings=tuple(findings), memory=since, blind=blind.scopes)
 
 
 def _finding(gpu: GpuView, since: float, now: float) -> Finding:
-    cause = LEAK if any(each.key == "memory-without-process" for each in gpu.evidence) else LATCHED
+    cause = LEAK if any(item.key == "memory-without-process" for item in gpu.evidence) else LATCHED
     holder = gpus.sole_holder(gpu)
-    values = gpus.card_values(gpu) | {
+    values = gpus.gpu_values(gpu) | {
         "bytes": gpu.memory_used_bytes or 0,
         "ratio": gpu.utilization_ratio or 0.0,
         "seconds": now - since,
@@ -48,9 +48,9 @@ def _finding(gpu: GpuView, since: float, now: float) -> Finding:
         rule="gpu-ghost",
         severity=Severity.WARNING,
         cause=cause,
-        labels=gpus.card_labels(gpu, holder),
+        labels=gpus.gpu_labels(gpu, holder),
         headline=Text(key=f"gpu-ghost.{cause}", values=values),
-        evidence=gpus.owner_notes(holder),
+        evidence=gpus.owner_evidence(holder),
         advice=(Text(key=f"gpu-ghost.{cause}.advice", values=values),),
         since=since,
     )

@@ -1,4 +1,4 @@
-"""gpu-hot: a card is slowed down because it is too hot, or because its power supply asks for it."""
+"""gpu-hot: a GPU is throttled because it is too hot or its power supply requires it."""
 
 from __future__ import annotations
 
@@ -7,51 +7,51 @@ from typing import Any
 
 from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib import gpus
-from monitor.detect.visibility import label
+from monitor.detect.visibility import label_value
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.gpu import GpuFact
 from monitor.facts.text import Text, Value
 
 CAUSES = ("thermal", "power-brake")
 THERMAL, BRAKE = CAUSES
-# A card at its power limit (sw_power_cap) does what it is made for, and hw_slowdown alone does not say why.
+# Running at the power limit (sw_power_cap) is normal, and hw_slowdown alone does not state the cause.
 REASONS = {"sw_thermal_slowdown": THERMAL, "hw_thermal_slowdown": THERMAL, "hw_power_brake_slowdown": BRAKE}
 MEGAHERTZ = 1_000_000
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How long a card has to be slowed down: a hot minute is nothing."""
+    """How long a GPU has to be throttled: a hot minute is harmless."""
 
     after: Seconds = 600.0
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
-    """Find the cards that have been slowed down for a while."""
-    reports = gpus.reports_of(situation)
-    blind = gpus.look(situation, reports, "gpu")
-    facts = gpus.card_facts(situation)
-    slowed = {place: cause for place, fact in facts.items() if (cause := _cause(fact)) is not None}
-    keys = {place: f"{place[0]}/{place[1]}/{cause}" for place, cause in slowed.items()}
-    since = gpus.lasting(memory, dict.fromkeys(keys.values()), blind, situation.now)
+def detect(context: RuleContext, memory: Any) -> RuleResult:
+    """GPUs that have been throttled for a while."""
+    reports = gpus.reporting_agents(context)
+    blind = gpus.find_blind_spots(context, reports, "gpu")
+    facts = gpus.gpu_facts(context)
+    throttled = {key: cause for key, fact in facts.items() if (cause := _cause(fact)) is not None}
+    keys = {key: f"{key[0]}/{key[1]}/{cause}" for key, cause in throttled.items()}
+    since = gpus.track_since(memory, dict.fromkeys(keys.values()), blind, context.now)
     findings = []
-    for place, cause in slowed.items():
-        limits: Limits = situation.limits.of({"node": place[0], "gpu": str(place[1])})
-        if situation.now - since[keys[place]] > limits.after:
-            findings.append(_finding(place, cause, facts[place], since[keys[place]], situation.now))
-    mute = (place for place, fact in facts.items() if fact.throttle_reasons is None)
-    scopes = (Scope(labels={"node": label(node), "gpu": str(gpu)}) for node, gpu in mute)
+    for key, cause in throttled.items():
+        limits: Limits = context.limits.of({"node": key[0], "gpu": str(key[1])})
+        if context.now - since[keys[key]] > limits.after:
+            findings.append(_finding(key, cause, facts[key], since[keys[key]], context.now))
+    unreadable = (key for key, fact in facts.items() if fact.throttle_reasons is None)
+    scopes = (Scope(labels={"node": label_value(node), "gpu": str(gpu)}) for node, gpu in unreadable)
     return RuleResult(findings=tuple(findings), memory=since, blind=(*blind.scopes, *scopes))
 
 
 def _cause(fact: GpuFact) -> str | None:
-    """Return why a card is slowed down; heat before the brake, which heat may be the reason of."""
+    """Why a GPU is throttled: heat before the power brake, which heat may trigger."""
     causes = {REASONS[reason] for reason in fact.throttle_reasons or () if reason in REASONS}
     return THERMAL if THERMAL in causes else next(iter(causes), None)
 
 
-def _finding(place: tuple[str, int], cause: str, fact: GpuFact, since: float, now: float) -> Finding:
-    values: dict[str, Value] = {"node": place[0], "gpu": place[1], "seconds": now - since}
+def _finding(key: tuple[str, int], cause: str, fact: GpuFact, since: float, now: float) -> Finding:
+    values: dict[str, Value] = {"node": key[0], "gpu": key[1], "seconds": now - since}
     evidence = []
     if fact.temperature_celsius is not None:
         evidence.append(Text(key="gpu-hot.temperature", values={"celsius": fact.temperature_celsius}))
@@ -64,7 +64,7 @@ def _finding(place: tuple[str, int], cause: str, fact: GpuFact, since: float, no
         rule="gpu-hot",
         severity=Severity.WARNING,
         cause=cause,
-        labels={"node": label(place[0]), "gpu": str(place[1])},
+        labels={"node": label_value(key[0]), "gpu": str(key[1])},
         headline=Text(key=f"gpu-hot.{cause}", values=values),
         evidence=tuple(evidence),
         advice=(Text(key=f"gpu-hot.{cause}.advice", values=values),),

@@ -1,4 +1,4 @@
-"""gpu-idle: a live pod has cards and does nothing with them; or a job uses only some of its cards."""
+"""gpu-idle: a live pod holds GPUs without using them, or a job uses only some of its GPUs."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Delay, Latency, Rule, RuleContext, RuleResult, Seconds, Share
-from monitor.detect.lib import gpus as cards
+from monitor.detect.base import ANY_CAUSE, Delay, Latency, Ratio, Rule, RuleContext, RuleResult, Seconds
+from monitor.detect.lib import gpus as gpu_lib
 from monitor.detect.lib import io_wait
-from monitor.detect.lib.gpu_idle_power import Draws, worked_until
-from monitor.detect.lib.gpu_idle_why import Why, is_notebook, why_idle
-from monitor.detect.visibility import label
+from monitor.detect.lib.gpu_idle_power import PowerHistory, track_power
+from monitor.detect.lib.gpu_idle_why import IdleCause, diagnose_idle, is_notebook
+from monitor.detect.visibility import label_value
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, GpuView, Holder
 from monitor.facts.findings import Finding, Scope, Severity
@@ -20,17 +20,17 @@ from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
 
 CAUSES = ("idle-notebook", "idle-job", "hung-job", "waiting-for-data", "partially-idle")
-PARTIALLY = "partially-idle"
-HELD = (GpuState.IDLE_HELD, GpuState.BUSY)
-NAMED = 16
+PARTIALLY_IDLE = "partially-idle"
+HELD_STATES = (GpuState.IDLE_HELD, GpuState.BUSY)
+MAX_NAMED_GPUS = 16
 
 
 @dataclass(frozen=True)
 class Limits:
-    """From when on a card counts as idle, and what proves that it is not although its utilisation says so.
+    """When a GPU counts as idle, and when its power proves otherwise.
 
-    A card works if it draws `power_times` as much as the least that was ever seen of it, and `power_share` of what is
-    between that and its power limit: an open context alone doubles what a small card draws.
+    A GPU works if it draws more than `power_times` its lowest power, and more than `power_share` of the range from
+    there to its limit: an open context alone doubles the power of a small GPU.
     """
 
     warning_after: Seconds = 1800.0
@@ -39,13 +39,13 @@ class Limits:
     notebook_critical_after: Seconds = 7200.0
     warm_up: Seconds = 900.0
     power_times: float = 1.5
-    power_share: Share = 0.35
+    power_share: Ratio = 0.35
     io_wait_cores: float = 1.0
 
 
 @dataclass(frozen=True)
-class _Card:
-    """A card of a live pod. `since` is since when it does nothing; None while it works."""
+class _HeldGpu:
+    """A GPU of a live pod. `since` is the start of its idleness, None while it works."""
 
     gpu: GpuView
     holder: Holder
@@ -56,160 +56,167 @@ class _Card:
         return max(0.0, now - self.since) if self.since is not None else 0.0
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
-    """Find the cards that a live pod has and does not use."""
+def detect(context: RuleContext, memory: Any) -> RuleResult:
+    """GPUs that a live pod holds without using them."""
     before = memory if isinstance(memory, dict) else {}
-    reports = cards.reports_of(situation)
-    blind = cards.look(situation, reports, "gpu", "pod_devices", kube=("pods",))
-    marks, waiting = io_wait.advance(before.get("io"), reports)
-    limits: Limits = situation.limits.default
-    draws = worked_until(before.get("power"), situation, blind, (limits.power_times, limits.power_share))
-    remembered = {"io": marks, "power": draws}
+    reports = gpu_lib.reporting_agents(context)
+    blind = gpu_lib.find_blind_spots(context, reports, "gpu", "pod_devices", kube=("pods",))
+    samples, waiting = io_wait.update_samples(before.get("io"), reports)
+    limits: Limits = context.limits.default
+    power = track_power(before.get("power"), context, blind, (limits.power_times, limits.power_share))
+    remembered = {"io": samples, "power": power}
     if blind.everything:
         return RuleResult(memory=remembered, blind=blind.scopes)
     findings: list[Finding] = []
-    half_seen = _half_seen(situation, blind)
-    for job, group in _jobs(_cards(situation, draws), situation).items():
+    half_seen = _partly_hidden_jobs(context, blind)
+    for job, group in _jobs(_held_gpus(context, power), context).items():
         if job not in half_seen:
-            findings += _of_job(group, situation, reports, waiting)
-    jobs = (Scope(labels={"namespace": label(namespace), "job": label(job)}) for namespace, job in sorted(half_seen))
+            findings += _job_findings(group, context, reports, waiting)
+    jobs = (
+        Scope(labels={"namespace": label_value(namespace), "job": label_value(job)})
+        for namespace, job in sorted(half_seen)
+    )
     return RuleResult(findings=tuple(findings), memory=remembered, blind=(*blind.scopes, *jobs))
 
 
-def _cards(situation: RuleContext, draws: Draws) -> list[_Card]:
-    """Return the cards of jobs with an idle one. What a card did before its pod came is not the pod's."""
-    view, suspects = situation.world.view, _suspects(situation)
+def _held_gpus(context: RuleContext, draws: PowerHistory) -> list[_HeldGpu]:
+    """GPUs of jobs that have an idle one. Idleness counts from the start of the pod."""
+    view, suspects = context.facts.view, _candidate_jobs(context)
     gpus = view.gpus if view and suspects else ()
-    held = [gpu for gpu in gpus if _counts(gpu) and any(h.live and _job(h) in suspects for h in gpu.holders)]
-    pods = cards.pods_by_uid(situation, (h.pod_uid for gpu in held for h in cards.live_holders(gpu)))
-    found = []
-    for gpu in held:
-        owners = [(h, pods[h.pod_uid]) for h in cards.live_holders(gpu) if h.pod_uid in pods]
+    gpus_of_jobs = [
+        gpu for gpu in gpus if _counts(gpu) and any(h.live and _holder_job(h) in suspects for h in gpu.holders)
+    ]
+    pods = gpu_lib.pods_by_uid(context, (h.pod_uid for gpu in gpus_of_jobs for h in gpu_lib.live_holders(gpu)))
+    held_gpus = []
+    for gpu in gpus_of_jobs:
+        owners = [(h, pods[h.pod_uid]) for h in gpu_lib.live_holders(gpu) if h.pod_uid in pods]
         starts = [started for _, pod in owners if (started := started_at(pod)) is not None]
         if not owners or len(starts) < len(owners):
             continue
-        began = (gpu.idle_since, max(starts), draws.get(cards.card_key(gpu), (0.0, 0.0))[1])
+        began = (gpu.idle_since, max(starts), draws.get(gpu_lib.gpu_key(gpu), (0.0, 0.0))[1])
         since = max(began[0], began[1], began[2]) if began[0] is not None else None
-        found.append(_Card(gpu, *owners[-1], since))
-    return found
+        held_gpus.append(_HeldGpu(gpu, *owners[-1], since))
+    return held_gpus
 
 
-def _suspects(situation: RuleContext) -> set[tuple[str | None, str | None]]:
-    """Return the jobs that have a card which has long been idle: only these are worth a closer look."""
-    every: list[Limits] = [situation.limits.default, *(each.limits for each in situation.limits.overrides)]
+def _candidate_jobs(context: RuleContext) -> set[tuple[str | None, str | None]]:
+    """Jobs with a GPU that has been idle for long; only these are examined."""
+    every: list[Limits] = [context.limits.default, *(override.limits for override in context.limits.overrides)]
     shortest = min(min(limits.warning_after, limits.notebook_warning_after) for limits in every)
-    view, latest = situation.world.view, situation.now - shortest
+    view, latest = context.facts.view, context.now - shortest
     idle = (gpu for gpu in (view.gpus if view else ()) if gpu.idle_since is not None and gpu.idle_since <= latest)
-    return {_job(holder) for gpu in idle for holder in gpu.holders if holder.live}
+    return {_holder_job(holder) for gpu in idle for holder in gpu.holders if holder.live}
 
 
-def _job(holder: Holder) -> tuple[str | None, str | None]:
+def _holder_job(holder: Holder) -> tuple[str | None, str | None]:
     return holder.namespace, holder.job or holder.pod_uid
 
 
 def _counts(gpu: GpuView) -> bool:
-    """Whether a card is one that its job could work with: one that is ill or in other hands has a rule of its own."""
-    return gpu.state in HELD or (gpu.state is GpuState.GHOST and gpu.idle_since is None)
+    """Whether the job could use the GPU; faulty or otherwise held ones have rules of their own."""
+    return gpu.state in HELD_STATES or (gpu.state is GpuState.GHOST and gpu.idle_since is None)
 
 
 def started_at(pod: PodFact) -> float | None:
-    """Return when the pod's newest container was started: one that was restarted has to load everything again."""
-    starts = [each.started_at for each in pod.statuses if each.state == "running" and each.started_at is not None]
+    """Start of the newest container: a restarted one has to load everything again."""
+    starts = [
+        status.started_at for status in pod.statuses if status.state == "running" and status.started_at is not None
+    ]
     return max(starts, default=pod.started_at if pod.started_at is not None else pod.created_at)
 
 
-def _jobs(found: Iterable[_Card], situation: RuleContext) -> dict[tuple[str, str], list[_Card]]:
-    jobs: defaultdict[tuple[str, str], list[_Card]] = defaultdict(list)
-    for card in found:
-        jobs[job_of(card.pod, situation)].append(card)
+def _jobs(gpus: Iterable[_HeldGpu], context: RuleContext) -> dict[tuple[str, str], list[_HeldGpu]]:
+    jobs: defaultdict[tuple[str, str], list[_HeldGpu]] = defaultdict(list)
+    for held in gpus:
+        jobs[job_of(held.pod, context)].append(held)
     return jobs
 
 
-def job_of(pod: PodFact, situation: RuleContext) -> tuple[str, str]:
-    """Return the job that a pod is of; one that belongs to none is its own."""
-    return pod.namespace, situation.world.identity(pod).job or pod.uid
+def job_of(pod: PodFact, context: RuleContext) -> tuple[str, str]:
+    """Job of a pod; a pod without one is its own."""
+    return pod.namespace, context.facts.identity(pod).job or pod.uid
 
 
-def _half_seen(situation: RuleContext, blind: cards.Blind) -> set[tuple[str, str]]:
-    """Return the jobs with pods where nothing can be seen: whether all of their cards are idle is not known."""
-    world = situation.world
-    pods = [pod for node in blind.nodes for pod in world.bound.get(node, ()) if pod.requests.get(world.resource)]
-    return {job_of(pod, situation) for pod in pods if world.identity(pod).job}
+def _partly_hidden_jobs(context: RuleContext, blind: gpu_lib.BlindSpots) -> set[tuple[str, str]]:
+    """Jobs with pods on blind nodes: whether all of their GPUs are idle is unknown."""
+    facts = context.facts
+    pods = [pod for node in blind.nodes for pod in facts.bound.get(node, ()) if pod.requests.get(facts.resource)]
+    return {job_of(pod, context) for pod in pods if facts.identity(pod).job}
 
 
-def _of_job(
-    job: list[_Card], situation: RuleContext, reports: Mapping[str, AgentFact], waiting: Mapping[str, float]
+def _job_findings(
+    job: list[_HeldGpu], context: RuleContext, reports: Mapping[str, AgentFact], waiting: Mapping[str, float]
 ) -> list[Finding]:
-    """Return one finding for a job of which some cards work, else one for each card that is idle."""
-    now = situation.now
-    idle = [(card, level) for card in job if (level := _severity(card, situation)) is not None]
+    """One finding for a partially idle job, else one for each idle GPU."""
+    now = context.now
+    idle = [(held, level) for held in job if (level := _severity(held, context)) is not None]
     if not idle:
         return []
-    limits: Limits = cards.limits_for(situation, job[0].gpu, job[0].holder)
-    # Cards of a job that ended do not stop in the same second: one that has just stopped does not work.
-    if any(card.seconds(now) < limits.warning_after / 2 for card in job):
-        return [_partial(job, idle, now)]
-    found = []
-    for card, level in idle:
-        why = why_idle(card.pod, card.gpu, situation, reports.get(card.gpu.node), waiting, limits.io_wait_cores)
-        found.append(_finding(card, level, why, now))
-    return found
+    limits: Limits = gpu_lib.gpu_limits(context, job[0].gpu, job[0].holder)
+    # GPUs of a finished job do not stop in the same second: one that has just stopped does not count as working.
+    if any(held.seconds(now) < limits.warning_after / 2 for held in job):
+        return [_partial_finding(job, idle, now)]
+    findings = []
+    for held, level in idle:
+        why = diagnose_idle(held.pod, held.gpu, context, reports.get(held.gpu.node), waiting, limits.io_wait_cores)
+        findings.append(_finding(held, level, why, now))
+    return findings
 
 
-def _severity(card: _Card, situation: RuleContext) -> Severity | None:
-    """Return how bad it is that a card does nothing, if it is bad."""
-    if card.since is None:
+def _severity(held: _HeldGpu, context: RuleContext) -> Severity | None:
+    """Severity of the idleness, or None if it is within the limits."""
+    if held.since is None:
         return None
-    limits: Limits = cards.limits_for(situation, card.gpu, card.holder)
-    notebook = is_notebook(card.pod, situation)
+    limits: Limits = gpu_lib.gpu_limits(context, held.gpu, held.holder)
+    notebook = is_notebook(held.pod, context)
     warning = limits.notebook_warning_after if notebook else limits.warning_after
     critical = limits.notebook_critical_after if notebook else limits.critical_after
-    age = situation.now - (started_at(card.pod) or situation.now)
-    seconds = card.seconds(situation.now)
+    age = context.now - (started_at(held.pod) or context.now)
+    seconds = held.seconds(context.now)
     if seconds < warning or age < limits.warm_up:
         return None
     return Severity.CRITICAL if seconds >= critical else Severity.WARNING
 
 
-def _finding(card: _Card, severity: Severity, why: Why, now: float) -> Finding:
-    values = cards.card_values(card.gpu) | _of_pod(card) | {"seconds": card.seconds(now)}
-    sole = cards.sole_holder(card.gpu)
+def _finding(held: _HeldGpu, severity: Severity, why: IdleCause, now: float) -> Finding:
+    values = gpu_lib.gpu_values(held.gpu) | _pod_values(held) | {"seconds": held.seconds(now)}
+    sole = gpu_lib.sole_holder(held.gpu)
     return Finding(
         rule="gpu-idle",
         severity=severity,
         cause=why.cause,
-        labels=cards.card_labels(card.gpu, sole),
+        labels=gpu_lib.gpu_labels(held.gpu, sole),
         headline=Text(key=f"gpu-idle.{why.cause}", values=values),
-        evidence=(*why.evidence, *cards.memory_notes(card.gpu), *cards.owner_notes(sole)),
+        evidence=(*why.evidence, *gpu_lib.memory_evidence(held.gpu), *gpu_lib.owner_evidence(sole)),
         advice=(Text(key=f"gpu-idle.{why.cause}.advice", values=values),),
-        since=card.since,
+        since=held.since,
     )
 
 
-def _partial(job: list[_Card], idle: list[tuple[_Card, Severity]], now: float) -> Finding:
-    """Return the one finding about a job of which some cards do nothing."""
-    first, shortest = job[0], min(card.seconds(now) for card, _ in idle)
-    names = ", ".join(f"{card.gpu.node}:{card.gpu.index}" for card, _ in idle[:NAMED])
-    values: dict[str, Value] = _of_pod(first) | {"job": first.holder.job or cards.pod_text(first.holder)}
+def _partial_finding(job: list[_HeldGpu], idle: list[tuple[_HeldGpu, Severity]], now: float) -> Finding:
+    """The finding about a partially idle job."""
+    first, shortest = job[0], min(held.seconds(now) for held, _ in idle)
+    names = ", ".join(f"{held.gpu.node}:{held.gpu.index}" for held, _ in idle[:MAX_NAMED_GPUS])
+    values: dict[str, Value] = _pod_values(first) | {"job": first.holder.job or gpu_lib.holder_pod_name(first.holder)}
     values |= {"idle": len(idle), "gpus": len(job), "seconds": shortest, "cards": names}
-    labels = cards.holder_labels(first.holder)
-    if len({card.pod.uid for card in job}) > 1:
+    labels = gpu_lib.holder_labels(first.holder)
+    if len({held.pod.uid for held in job}) > 1:
         labels.pop("pod", None)
     critical = all(level is Severity.CRITICAL for _, level in idle)
     return Finding(
         rule="gpu-idle",
         severity=Severity.CRITICAL if critical else Severity.WARNING,
-        cause=PARTIALLY,
+        cause=PARTIALLY_IDLE,
         labels=labels,
-        headline=Text(key=f"gpu-idle.{PARTIALLY}", values=values),
-        evidence=(Text(key="gpu-idle.cards", values=values), *cards.owner_notes(first.holder)),
-        advice=(Text(key=f"gpu-idle.{PARTIALLY}.advice", values=values),),
-        since=min(card.since for card, _ in idle if card.since is not None),
+        headline=Text(key=f"gpu-idle.{PARTIALLY_IDLE}", values=values),
+        evidence=(Text(key="gpu-idle.cards", values=values), *gpu_lib.owner_evidence(first.holder)),
+        advice=(Text(key=f"gpu-idle.{PARTIALLY_IDLE}.advice", values=values),),
+        since=min(held.since for held, _ in idle if held.since is not None),
     )
 
 
-def _of_pod(card: _Card) -> dict[str, Value]:
-    return {"pod": card.pod.name, "namespace": card.pod.namespace}
+def _pod_values(held: _HeldGpu) -> dict[str, Value]:
+    return {"pod": held.pod.name, "namespace": held.pod.namespace}
 
 
 RULE = Rule(

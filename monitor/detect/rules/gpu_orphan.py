@@ -1,4 +1,4 @@
-"""gpu-orphan: a process is on a card and belongs to no pod, so nobody has accounted for it."""
+"""gpu-orphan: a process that belongs to no pod uses a GPU, outside of all accounting."""
 
 from __future__ import annotations
 
@@ -16,75 +16,75 @@ from monitor.facts.text import Evidence, Text, Value
 
 CAUSES = ("host-process", "other-container", "unknown-owner")
 HOST, CONTAINER, UNKNOWN = CAUSES
-NAMED = 5
+MAX_NAMED = 5
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How long such a process may be there, and which belong there. The kernel cuts names after 15 letters."""
+    """How long such a process is tolerated, and which ones are expected. The kernel cuts names after 15 characters."""
 
     after: Seconds = 60.0
     allowed: tuple[str, ...] = ("nvidia-cuda-mps*", "nvidia-persist*", "nvidia-smi", "nv-hostengine", "Xorg")
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
-    """Find the cards with processes outside any pod. Where there are no pods at all, that is how work is done."""
-    reports = gpus.reports_of(situation)
-    blind = gpus.look(situation, reports, "gpu", "gpu_processes", kube=("pods", "nodes"))
-    found = {} if blind.everything else _strangers(situation)
-    since = gpus.lasting(memory, {key: gpu.since for key, (gpu, _) in found.items()}, blind, situation.now)
+def detect(context: RuleContext, memory: Any) -> RuleResult:
+    """GPUs with processes outside any pod. Nodes outside Kubernetes are exempt."""
+    reports = gpus.reporting_agents(context)
+    blind = gpus.find_blind_spots(context, reports, "gpu", "gpu_processes", kube=("pods", "nodes"))
+    orphaned = {} if blind.everything else _orphans(context)
+    since = gpus.track_since(memory, {key: gpu.since for key, (gpu, _) in orphaned.items()}, blind, context.now)
     findings = []
-    for key, (gpu, strangers) in found.items():
-        limits: Limits = situation.limits.of(gpus.card_labels(gpu))
-        if situation.now - since[key] >= limits.after:
-            findings.append(_finding(gpu, strangers, since[key], situation.now, reports))
+    for key, (gpu, orphans) in orphaned.items():
+        limits: Limits = context.limits.of(gpus.gpu_labels(gpu))
+        if context.now - since[key] >= limits.after:
+            findings.append(_finding(gpu, orphans, since[key], context.now, reports))
     return RuleResult(findings=tuple(findings), memory=since, blind=blind.scopes)
 
 
-def _strangers(situation: RuleContext) -> dict[str, tuple[GpuView, list[Evidence]]]:
-    nodes, found = situation.world.view_of_node, {}
-    for gpu in gpus.cards_in(situation, GpuState.ORPHAN):
-        limits: Limits = situation.limits.of(gpus.card_labels(gpu))
-        strangers = [each for each in gpu.evidence if not _allowed(each, limits)]
-        if strangers and nodes[gpu.node].in_kubernetes:
-            found[gpus.card_key(gpu)] = gpu, strangers
-    return found
+def _orphans(context: RuleContext) -> dict[str, tuple[GpuView, list[Evidence]]]:
+    nodes, orphaned = context.facts.view_of_node, {}
+    for gpu in gpus.gpus_in_state(context, GpuState.ORPHAN):
+        limits: Limits = context.limits.of(gpus.gpu_labels(gpu))
+        orphans = [process for process in gpu.evidence if not _is_allowed(process, limits)]
+        if orphans and nodes[gpu.node].in_kubernetes:
+            orphaned[gpus.gpu_key(gpu)] = gpu, orphans
+    return orphaned
 
 
-def _allowed(stranger: Evidence, limits: Limits) -> bool:
-    name = str(stranger.values.get("process", ""))
+def _is_allowed(process: Evidence, limits: Limits) -> bool:
+    name = str(process.values.get("process", ""))
     return bool(name) and any(fnmatchcase(name, pattern) for pattern in limits.allowed)
 
 
-def _cause(stranger: Evidence) -> str:
-    """Return where a process comes from. One of which /proc says neither name nor user could be anybody's."""
-    if stranger.key == CONTAINER:
+def _cause(process: Evidence) -> str:
+    """Origin of a process; unknown if /proc gives neither name nor user."""
+    if process.key == CONTAINER:
         return CONTAINER
-    return HOST if stranger.values.get("process") or "uid" in stranger.values else UNKNOWN
+    return HOST if process.values.get("process") or "uid" in process.values else UNKNOWN
 
 
 def _finding(
-    gpu: GpuView, strangers: list[Evidence], since: float, now: float, reports: Mapping[str, AgentFact]
+    gpu: GpuView, orphans: list[Evidence], since: float, now: float, reports: Mapping[str, AgentFact]
 ) -> Finding:
-    first = strangers[0]
+    first = orphans[0]
     cause = _cause(first)
-    values: dict[str, Value] = gpus.card_values(gpu) | {
+    values: dict[str, Value] = gpus.gpu_values(gpu) | {
         "pid": first.values.get("pid", 0),
         "process": first.values.get("process") or "?",
-        "container": _container(str(first.values.get("container", "")), reports.get(gpu.node)),
+        "container": _container_name(str(first.values.get("container", "")), reports.get(gpu.node)),
         "seconds": now - since,
     }
-    evidence = [*gpus.memory_notes(gpu)]
+    evidence = [*gpus.memory_evidence(gpu)]
     if "uid" in first.values:
         evidence.insert(0, Text(key="gpu-orphan.uid", values={"uid": first.values["uid"]}))
-    if others := strangers[1 : NAMED + 1]:
-        pids = ", ".join(str(each.values.get("pid", "?")) for each in others)
-        evidence.append(Text(key="gpu-orphan.others", values={"count": len(strangers) - 1, "pids": pids}))
+    if others := orphans[1 : MAX_NAMED + 1]:
+        pids = ", ".join(str(process.values.get("pid", "?")) for process in others)
+        evidence.append(Text(key="gpu-orphan.others", values={"count": len(orphans) - 1, "pids": pids}))
     return Finding(
         rule="gpu-orphan",
         severity=Severity.WARNING,
         cause=cause,
-        labels=gpus.card_labels(gpu),
+        labels=gpus.gpu_labels(gpu),
         headline=Text(key=f"gpu-orphan.{cause}", values=values),
         evidence=tuple(evidence),
         advice=(Text(key=f"gpu-orphan.{cause}.advice", values=values),),
@@ -92,11 +92,15 @@ def _finding(
     )
 
 
-def _container(container_id: str, agent: AgentFact | None) -> str:
-    """Return what a container is called, else the beginning of its id, as every tool takes it."""
+def _container_name(container_id: str, agent: AgentFact | None) -> str:
+    """Name of a container, or else its short ID."""
     snapshot = agent.snapshot if agent else None
-    found = (each for each in (snapshot.containers or ()) if each.id == container_id) if snapshot else iter(())
-    known = next(found, None)
+    matching = (
+        (container for container in (snapshot.containers or ()) if container.id == container_id)
+        if snapshot
+        else iter(())
+    )
+    known = next(matching, None)
     return (known.name if known else None) or container_id[:12]
 
 

@@ -1,4 +1,4 @@
-"""gpu-phantom: the kubelet counts a card as used, and nobody is there."""
+"""gpu-phantom: the kubelet counts a GPU as allocated although no pod uses it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from monitor.facts.text import Text, Value
 
 CAUSES = ("stale-allocation", "terminal-pod")
 STALE, TERMINAL = CAUSES
-REFUSED = ("UnexpectedAdmissionError", "OutOfnvidia.com/gpu")
+REFUSAL_REASONS = ("UnexpectedAdmissionError", "OutOfnvidia.com/gpu")
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How long it has to last, and how long a pod that the node refused is proof.
+    """How long it has to persist, and how long a refused pod counts as evidence.
 
-    A kubelet gives back the cards of finished pods when it needs them, not before: that alone is no fault. It is one
-    when the node refuses new pods for want of cards at the same time.
+    A kubelet releases GPUs of finished pods only when it needs them, which alone is not a fault. It is one if the node
+    refuses new pods for lack of GPUs at the same time.
     """
 
     after: Seconds = 600.0
@@ -31,7 +31,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class _Phantom:
-    """A card that is on the kubelet's books for a pod that is not there; and the pod that was refused because of it."""
+    """A GPU allocated to a pod that is gone, and the pod refused because of it."""
 
     gpu: GpuView
     holder: Holder
@@ -40,62 +40,62 @@ class _Phantom:
 
     @property
     def key(self) -> str:
-        return f"{gpus.card_key(self.gpu)}/{self.cause}"
+        return f"{gpus.gpu_key(self.gpu)}/{self.cause}"
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
-    """Find the cards that Kubernetes counts as used and that nobody holds."""
-    reports = gpus.reports_of(situation)
-    blind = gpus.look(situation, reports, "gpu", "gpu_processes", "pod_devices", kube=("pods",))
-    found = [] if blind.everything else [*_stale(situation), *_terminal(situation)]
-    known = {each.key: each.gpu.since if each.cause == STALE else None for each in found}
-    since = gpus.lasting(memory, known, blind, situation.now)
+def detect(context: RuleContext, memory: Any) -> RuleResult:
+    """GPUs that Kubernetes counts as used but no live pod holds."""
+    reports = gpus.reporting_agents(context)
+    blind = gpus.find_blind_spots(context, reports, "gpu", "gpu_processes", "pod_devices", kube=("pods",))
+    phantoms = [] if blind.everything else [*_stale(context), *_terminal(context)]
+    known = {phantom.key: phantom.gpu.since if phantom.cause == STALE else None for phantom in phantoms}
+    since = gpus.track_since(memory, known, blind, context.now)
     findings = []
-    for each in found:
-        limits: Limits = situation.limits.of(gpus.card_labels(each.gpu))
-        if situation.now - since[each.key] >= limits.after:
-            findings.append(_finding(each, since[each.key], situation.now))
+    for phantom in phantoms:
+        limits: Limits = context.limits.of(gpus.gpu_labels(phantom.gpu))
+        if context.now - since[phantom.key] >= limits.after:
+            findings.append(_finding(phantom, since[phantom.key], context.now))
     return RuleResult(findings=tuple(findings), memory=since, blind=blind.scopes)
 
 
-def _stale(situation: RuleContext) -> Iterator[_Phantom]:
-    for gpu in gpus.cards_in(situation, GpuState.PHANTOM):
-        holder = next((each for each in gpu.holders if each.live is False), None)
+def _stale(context: RuleContext) -> Iterator[_Phantom]:
+    for gpu in gpus.gpus_in_state(context, GpuState.PHANTOM):
+        holder = next((holder for holder in gpu.holders if holder.live is False), None)
         if holder is not None:
             yield _Phantom(gpu, holder, STALE)
 
 
-def _terminal(situation: RuleContext) -> Iterator[_Phantom]:
-    """Yield the cards kept for finished pods, on nodes that refuse pods for want of cards."""
-    refused = _refused(situation)
-    for gpu in gpus.cards_in(situation, GpuState.FREE) if refused else ():
-        holder = next((each for each in gpu.holders if each.live is False), None)
+def _terminal(context: RuleContext) -> Iterator[_Phantom]:
+    """GPUs allocated to finished pods on nodes that refuse pods for lack of GPUs."""
+    refused = _refused_pods(context)
+    for gpu in gpus.gpus_in_state(context, GpuState.FREE) if refused else ():
+        holder = next((holder for holder in gpu.holders if holder.live is False), None)
         if holder is not None and gpu.node in refused:
             yield _Phantom(gpu, holder, TERMINAL, refused[gpu.node])
 
 
-def _refused(situation: RuleContext) -> dict[str, str]:
-    """Return the nodes that refused a pod for want of devices, and the pod."""
-    found = {}
-    for pod in situation.world.pods:
-        if pod.reason in REFUSED and pod.node is not None:
-            limits: Limits = situation.limits.of({"node": pod.node})
-            if pod.created_at is not None and situation.now - pod.created_at <= limits.refused_within:
-                found[pod.node] = f"{pod.namespace}/{pod.name}"
-    return found
+def _refused_pods(context: RuleContext) -> dict[str, str]:
+    """The pod refused for lack of devices, by node."""
+    pods = {}
+    for pod in context.facts.pods:
+        if pod.reason in REFUSAL_REASONS and pod.node is not None:
+            limits: Limits = context.limits.of({"node": pod.node})
+            if pod.created_at is not None and context.now - pod.created_at <= limits.refused_within:
+                pods[pod.node] = f"{pod.namespace}/{pod.name}"
+    return pods
 
 
 def _finding(phantom: _Phantom, since: float, now: float) -> Finding:
     gpu, holder = phantom.gpu, phantom.holder
-    values: dict[str, Value] = gpus.card_values(gpu) | {"pod": gpus.pod_text(holder), "seconds": now - since}
+    values: dict[str, Value] = gpus.gpu_values(gpu) | {"pod": gpus.holder_pod_name(holder), "seconds": now - since}
     refused = (Text(key="gpu-phantom.refused", values={"pod": phantom.refused}),) if phantom.refused else ()
     return Finding(
         rule="gpu-phantom",
         severity=Severity.WARNING,
         cause=phantom.cause,
-        labels=gpus.card_labels(gpu, holder),
+        labels=gpus.gpu_labels(gpu, holder),
         headline=Text(key=f"gpu-phantom.{phantom.cause}", values=values),
-        evidence=(*refused, *gpus.owner_notes(holder)),
+        evidence=(*refused, *gpus.owner_evidence(holder)),
         advice=(Text(key="gpu-phantom.advice", values=values),),
         since=since,
     )

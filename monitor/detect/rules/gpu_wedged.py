@@ -1,4 +1,4 @@
-"""gpu-wedged: a process holds a card and can neither work nor end."""
+"""gpu-wedged: a process holds a GPU but can neither run nor exit."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib import gpus
+from monitor.detect.visibility import clock_skew
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, GpuView
 from monitor.facts.findings import Finding, Severity
@@ -19,14 +20,14 @@ STATES = {"D": "d-state", "Z": "zombie-process", "gone": "vanished"}
 
 @dataclass(frozen=True)
 class Limits:
-    """How long a process may be stuck before it is said: reading from a slow NAS looks the same for a while."""
+    """How long a process may be stuck: reading from a slow NAS looks the same for a while."""
 
     after: Seconds = 300.0
 
 
 @dataclass(frozen=True)
 class _Stuck:
-    """A process that is stuck on a card."""
+    """A process stuck on a GPU."""
 
     gpu: GpuView
     cause: str
@@ -36,32 +37,32 @@ class _Stuck:
 
     @property
     def key(self) -> str:
-        return f"{gpus.card_key(self.gpu)}/{self.pid}/{self.cause}"
+        return f"{gpus.gpu_key(self.gpu)}/{self.pid}/{self.cause}"
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
-    """Find the cards whose holder is stuck: one finding a card, about the process that has been so the longest."""
-    reports = gpus.reports_of(situation)
-    blind = gpus.look(situation, reports, "gpu", "gpu_processes")
-    stuck = list(_stuck(situation, reports))
-    since = gpus.lasting(memory, {each.key: each.known_since for each in stuck}, blind, situation.now)
+def detect(context: RuleContext, memory: Any) -> RuleResult:
+    """GPUs with a stuck process: one finding per GPU, about the process stuck longest."""
+    reports = gpus.reporting_agents(context)
+    blind = gpus.find_blind_spots(context, reports, "gpu", "gpu_processes")
+    stuck = list(_stuck(context, reports))
+    since = gpus.track_since(memory, {process.key: process.known_since for process in stuck}, blind, context.now)
     longest: dict[str, _Stuck] = {}
-    for each in sorted(stuck, key=lambda each: (since[each.key], each.pid)):
-        longest.setdefault(gpus.card_key(each.gpu), each)
+    for process in sorted(stuck, key=lambda process: (since[process.key], process.pid)):
+        longest.setdefault(gpus.gpu_key(process.gpu), process)
     findings = []
-    for each in longest.values():
-        limits: Limits = situation.limits.of(gpus.card_labels(each.gpu))
-        if situation.now - since[each.key] > limits.after:
-            findings.append(_finding(each, since[each.key], situation.now))
+    for process in longest.values():
+        limits: Limits = context.limits.of(gpus.gpu_labels(process.gpu))
+        if context.now - since[process.key] > limits.after:
+            findings.append(_finding(process, since[process.key], context.now))
     return RuleResult(findings=tuple(findings), memory=since, blind=blind.scopes)
 
 
-def _stuck(situation: RuleContext, reports: Mapping[str, AgentFact]) -> Iterator[_Stuck]:
-    """Yield the processes that are stuck, with the node's times on our clock."""
-    for gpu in gpus.cards_in(situation, GpuState.WEDGED):
-        skew = gpus.skew_of(reports.get(gpu.node))
-        for each in gpu.evidence:
-            values = each.values
+def _stuck(context: RuleContext, reports: Mapping[str, AgentFact]) -> Iterator[_Stuck]:
+    """Stuck processes, with the node's times in our clock."""
+    for gpu in gpus.gpus_in_state(context, GpuState.WEDGED):
+        skew = clock_skew(reports.get(gpu.node))
+        for item in gpu.evidence:
+            values = item.values
             cause, pid, began = STATES.get(str(values.get("state"))), values.get("pid"), values.get("since")
             if cause is not None and isinstance(pid, int):
                 known = began + skew if isinstance(began, int | float) else gpu.since
@@ -71,15 +72,15 @@ def _stuck(situation: RuleContext, reports: Mapping[str, AgentFact]) -> Iterator
 def _finding(stuck: _Stuck, since: float, now: float) -> Finding:
     gpu = stuck.gpu
     holder = gpus.sole_holder(gpu) or next(iter(gpu.holders), None)
-    values: dict[str, Value] = gpus.card_values(gpu)
+    values: dict[str, Value] = gpus.gpu_values(gpu)
     values |= {"pid": stuck.pid, "process": stuck.process, "seconds": now - since}
     return Finding(
         rule="gpu-wedged",
         severity=Severity.WARNING,
         cause=stuck.cause,
-        labels=gpus.card_labels(gpu, holder),
+        labels=gpus.gpu_labels(gpu, holder),
         headline=Text(key=f"gpu-wedged.{stuck.cause}", values=values),
-        evidence=(*gpus.memory_notes(gpu), *gpus.owner_notes(holder)),
+        evidence=(*gpus.memory_evidence(gpu), *gpus.owner_evidence(holder)),
         advice=(Text(key=f"gpu-wedged.{stuck.cause}.advice", values=values),),
         since=since,
     )

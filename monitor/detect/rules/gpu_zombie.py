@@ -38,18 +38,18 @@ class _EndedHold:
 
     @property
     def key(self) -> str:
-        return f"{gpu_lib.card_key(self.gpu)}/{gpu_lib.pod_text(self.holder)}"
+        return f"{gpu_lib.gpu_key(self.gpu)}/{gpu_lib.holder_pod_name(self.holder)}"
 
 
 def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find GPUs held by pods that have ended."""
-    reports = gpu_lib.reports_of(situation)
-    blind = gpu_lib.look(situation, reports, "gpu", "gpu_processes", "pod_devices", kube=("pods",))
+    reports = gpu_lib.reporting_agents(situation)
+    blind = gpu_lib.find_blind_spots(situation, reports, "gpu", "gpu_processes", "pod_devices", kube=("pods",))
     holds = [] if blind.everything else list(_ended_holds(situation))
-    since = gpu_lib.lasting(memory, {hold.key: hold.known_since for hold in holds}, blind, situation.now)
+    since = gpu_lib.track_since(memory, {hold.key: hold.known_since for hold in holds}, blind, situation.now)
     findings = []
     for hold in holds:
-        limits: Limits = situation.limits.of(gpu_lib.card_labels(hold.gpu, hold.holder))
+        limits: Limits = situation.limits.of(gpu_lib.gpu_labels(hold.gpu, hold.holder))
         limit = limits.terminating_after if hold.fate is PodFate.TERMINATING else limits.finished_after
         if situation.now - since[hold.key] >= limit and _reported_since(hold.gpu, since[hold.key], reports):
             findings.append(_finding(hold, since[hold.key], situation.now, reports))
@@ -58,7 +58,7 @@ def detect(situation: RuleContext, memory: Any) -> RuleResult:
 
 def _ended_holds(situation: RuleContext) -> Iterator[_EndedHold]:
     """Holds of ended pods; live pods that share the GPU are not affected."""
-    view = situation.world.view
+    view = situation.facts.view
     gpus = [gpu for gpu in (view.gpus if view else ()) if gpu.state is not GpuState.UNKNOWN and ended_holders(gpu)]
     pods = gpu_lib.pods_by_uid(situation, (holder.pod_uid for gpu in gpus for holder in gpu.holders))
     for gpu in gpus:
@@ -85,21 +85,21 @@ def _reported_since(gpu: GpuView, since: float, reports: Mapping[str, AgentFact]
 
 def _finding(hold: _EndedHold, since: float, now: float, reports: Mapping[str, AgentFact]) -> Finding:
     gpu, holder, cause = hold.gpu, hold.holder, hold.fate.value
-    values = gpu_lib.card_values(gpu) | {"pod": gpu_lib.pod_text(holder), "seconds": now - since}
+    values = gpu_lib.gpu_values(gpu) | {"pod": gpu_lib.holder_pod_name(holder), "seconds": now - since}
     pid = _pid(hold, reports.get(gpu.node)) if has_process(holder) else None
     if pid is None:
         remains: tuple[Text, ...] = (Text(key="gpu-zombie.allocation", values=values),)
         advice = Text(key="gpu-zombie.allocation.advice", values=_pod_values(holder))
     else:
-        remains = (Text(key="gpu-zombie.process", values={"pid": pid}), *gpu_lib.memory_notes(gpu))
+        remains = (Text(key="gpu-zombie.process", values={"pid": pid}), *gpu_lib.memory_evidence(gpu))
         advice = Text(key="gpu-zombie.advice", values=values | {"pid": pid})
     return Finding(
         rule="gpu-zombie",
         severity=Severity.WARNING,
         cause=cause,
-        labels=gpu_lib.card_labels(gpu, holder),
+        labels=gpu_lib.gpu_labels(gpu, holder),
         headline=Text(key=f"gpu-zombie.{cause}", values=values),
-        evidence=(*remains, *gpu_lib.owner_notes(holder)),
+        evidence=(*remains, *gpu_lib.owner_evidence(holder)),
         advice=(advice,),
         since=since,
     )

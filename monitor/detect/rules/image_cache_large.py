@@ -1,34 +1,34 @@
-"""image-cache-large: images take more of a disk than they should; with what of them could go."""
+"""image-cache-large: images use more of a disk than allowed; with what can be removed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Bytes, Latency, Rule, RuleContext, RuleResult, Share
-from monitor.detect.lib.disk_contents import image_note, is_on
-from monitor.detect.lib.storage import Heard, hear
-from monitor.detect.visibility import label
+from monitor.detect.base import ANY_CAUSE, Bytes, Latency, Ratio, Rule, RuleContext, RuleResult
+from monitor.detect.lib.disk_contents import image_evidence, is_on_disk
+from monitor.detect.lib.storage import NodeReport, node_reports
+from monitor.detect.visibility import label_value
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.storage import DiskFact, ImageCacheFact, ImageFact
 from monitor.facts.text import Text, Value
 
 CAUSES = ("growth", "unused-images", "build-cache")
-_TELLING = 1 / 3  # of the cache: a part of this share is worth going for
-_NAMED = 3  # images
+_MAIN_PART_RATIO = 1 / 3  # of the cache: a part this large is the cause
+_MAX_NAMED_IMAGES = 3
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Which share of its disk the cache may take, and how much at all (0: as much as that share)."""
+    """Share of its disk that the cache may use, and its largest size (0: unlimited)."""
 
-    share: Share = 0.5
+    share: Ratio = 0.5
     size: Bytes = 0
 
 
 @dataclass(frozen=True)
-class _Cache:
-    """All that runtimes keep on one disk to start containers from."""
+class _ImageCache:
+    """Images and build cache on one disk."""
 
     images: tuple[ImageFact, ...]
     image_bytes: int
@@ -44,60 +44,62 @@ class _Cache:
 
     @property
     def unused_bytes(self) -> int:
-        """What removing the unused ones would free. Shared layers are counted often: not more than there is."""
+        """Bytes freed by removing unused images. Shared layers count repeatedly, hence the upper bound."""
         sizes = (image.size_bytes if image.unique_bytes is None else image.unique_bytes for image in self.unused)
         return min(self.image_bytes, sum(size or 0 for size in sizes))
 
 
-def detect(situation: RuleContext, _memory: Any) -> RuleResult:
-    """Find the image caches that are too large."""
-    hearing = hear(situation)
+def detect(context: RuleContext, _memory: Any) -> RuleResult:
+    """Image caches that are too large."""
+    reports = node_reports(context)
     findings = []
-    blind = list(hearing.blind("images", "disk"))
-    for heard in hearing.nodes.values():
-        caches = heard.part("images") or ()
-        for fact in (heard.part("disk") or ()) if caches else ():
+    blind = list(reports.blind_scopes("images", "disk"))
+    for report in reports.nodes.values():
+        caches = report.section("images") or ()
+        for fact in (report.section("disk") or ()) if caches else ():
             if "runtime" not in fact.roles and len(caches) == 1:
                 continue
-            here = [cache for cache in caches if is_on(heard, cache.root, fact)]
-            if not here:
+            caches_on_disk = [cache for cache in caches if is_on_disk(report, cache.root, fact)]
+            if not caches_on_disk:
                 continue
-            labels = {"node": label(heard.node), "mount": label(fact.mount)}
-            if fact.size_bytes is None or any(cache.total_bytes is None for cache in here):
+            labels = {"node": label_value(report.node), "mount": label_value(fact.mount)}
+            if fact.size_bytes is None or any(cache.total_bytes is None for cache in caches_on_disk):
                 blind.append(Scope(labels=labels))
                 continue
-            cache = _cache(heard, here)
-            if _is_large(cache, fact.size_bytes, situation.limits.of(labels)):
-                findings.append(_finding(situation, heard, fact, cache, labels))
+            cache = _cache(report, caches_on_disk)
+            if _is_large(cache, fact.size_bytes, context.limits.of(labels)):
+                findings.append(_finding(context, report, fact, cache, labels))
     return RuleResult(findings=tuple(findings), blind=tuple(blind))
 
 
-def _cache(heard: Heard, caches: list[ImageCacheFact]) -> _Cache:
+def _cache(report: NodeReport, caches: list[ImageCacheFact]) -> _ImageCache:
     runtimes = {cache.runtime for cache in caches}
     build = sum(
-        usage.build_cache_bytes or 0 for usage in heard.snapshot.runtime_usage or () if usage.runtime in runtimes
+        usage.build_cache_bytes or 0 for usage in report.snapshot.runtime_usage or () if usage.runtime in runtimes
     )
     images = tuple(image for cache in caches for image in cache.images)
-    return _Cache(images, sum(cache.total_bytes or 0 for cache in caches), build)
+    return _ImageCache(images, sum(cache.total_bytes or 0 for cache in caches), build)
 
 
-def _is_large(cache: _Cache, disk_bytes: int, limits: Limits) -> bool:
+def _is_large(cache: _ImageCache, disk_bytes: int, limits: Limits) -> bool:
     return cache.total > limits.share * disk_bytes or 0 < limits.size < cache.total
 
 
-def _cause(cache: _Cache) -> str:
-    """Return what is the easiest to get rid of: build cache, then what nobody uses."""
-    if cache.build_bytes >= _TELLING * cache.total:
+def _cause(cache: _ImageCache) -> str:
+    """What is easiest to remove: build cache, then unused images."""
+    if cache.build_bytes >= _MAIN_PART_RATIO * cache.total:
         return "build-cache"
-    return "unused-images" if cache.unused_bytes >= _TELLING * cache.total else "growth"
+    return "unused-images" if cache.unused_bytes >= _MAIN_PART_RATIO * cache.total else "growth"
 
 
-def _finding(situation: RuleContext, heard: Heard, fact: DiskFact, cache: _Cache, labels: dict[str, str]) -> Finding:
+def _finding(
+    context: RuleContext, report: NodeReport, fact: DiskFact, cache: _ImageCache, labels: dict[str, str]
+) -> Finding:
     cause = _cause(cache)
-    shown = cache.unused if cause == "unused-images" else cache.images
-    largest = sorted(shown, key=lambda image: (-(image.size_bytes or 0), image.id))[:_NAMED]
+    images = cache.unused if cause == "unused-images" else cache.images
+    largest = sorted(images, key=lambda image: (-(image.size_bytes or 0), image.id))[:_MAX_NAMED_IMAGES]
     values: dict[str, Value] = {
-        "node": heard.node,
+        "node": report.node,
         "mount": fact.mount,
         "bytes": cache.total,
         "share": cache.total / fact.size_bytes if fact.size_bytes else 1.0,
@@ -110,8 +112,8 @@ def _finding(situation: RuleContext, heard: Heard, fact: DiskFact, cache: _Cache
         cause=cause,
         labels=labels,
         headline=Text(key=f"image-cache-large.{cause}", values=values),
-        evidence=tuple(image_note(image, heard, situation.world) for image in largest if image.size_bytes),
-        advice=(Text(key=f"image-cache-large.{cause}.advice", values={"node": heard.node}),),
+        evidence=tuple(image_evidence(image, report, context.facts) for image in largest if image.size_bytes),
+        advice=(Text(key=f"image-cache-large.{cause}.advice", values={"node": report.node}),),
     )
 
 

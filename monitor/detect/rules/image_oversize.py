@@ -1,4 +1,4 @@
-"""image-oversize: an image is so large that it fills disks and takes long to start; with who uses it."""
+"""image-oversize: an image is so large that it fills disks and is slow to start; with its users."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import ANY_CAUSE, Bytes, Latency, Rule, RuleContext, RuleResult
-from monitor.detect.lib.disk_contents import image_name, image_users, some
-from monitor.detect.lib.storage import NODES_REMEMBERED, Heard, hear, read_memory
-from monitor.detect.visibility import label
+from monitor.detect.lib.disk_contents import image_name, image_users, join_names
+from monitor.detect.lib.storage import MAX_REMEMBERED_NODES, NodeReport, memory_sections, node_reports
+from monitor.detect.visibility import label_value
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.storage import ImageFact
 from monitor.facts.text import Text, Value
@@ -20,52 +20,52 @@ GIB = 1024**3
 
 @dataclass(frozen=True)
 class Limits:
-    """How large an image may be."""
+    """Largest size of an image."""
 
     size: Bytes = 30 * GIB
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
-    """Find the images that are too large, each once, on whatever nodes it is. Remember which nodes had it."""
-    (before,) = read_memory(memory, "nodes")
-    hearing = hear(situation)
-    smallest = _smallest(situation)
-    found: defaultdict[str, list[tuple[Heard, ImageFact]]] = defaultdict(list)
-    for heard in hearing.nodes.values():
-        for cache in heard.part("images") or ():
+def detect(context: RuleContext, memory: Any) -> RuleResult:
+    """Oversized images, each once for all nodes. The memory holds the nodes that had it."""
+    (previous,) = memory_sections(memory, "nodes")
+    reports = node_reports(context)
+    smallest = _smallest(context)
+    images: defaultdict[str, list[tuple[NodeReport, ImageFact]]] = defaultdict(list)
+    for report in reports.nodes.values():
+        for cache in report.section("images") or ():
             for image in cache.images:
                 if image.size_bytes is not None and image.size_bytes > smallest:
-                    found[image.id].append((heard, image))
+                    images[image.id].append((report, image))
     findings, nodes = [], {}
-    for seen in found.values():
-        finding = _finding(situation, seen)
+    for copies in images.values():
+        finding = _finding(context, copies)
         if finding is not None:
             findings.append(finding)
-            nodes[finding.labels["image"]] = [heard.node for heard, _ in seen[:NODES_REMEMBERED]]
-    lost = {image: at for image, at in before.items() if image not in nodes and hearing.lost_sight(at, "images")}
-    blind = tuple(Scope(labels={"image": image}) for image in lost)
-    if not hearing.nodes:
+            nodes[finding.labels["image"]] = [report.node for report, _ in copies[:MAX_REMEMBERED_NODES]]
+    hidden = {image: at for image, at in previous.items() if image not in nodes and reports.any_hidden(at, "images")}
+    blind = tuple(Scope(labels={"image": image}) for image in hidden)
+    if not reports.nodes:
         blind = (Scope(labels={}),)
-    return RuleResult(findings=tuple(findings), memory={"nodes": lost | nodes}, blind=blind)
+    return RuleResult(findings=tuple(findings), memory={"nodes": hidden | nodes}, blind=blind)
 
 
-def _smallest(situation: RuleContext) -> int:
-    """Return the size below which no limit, be it an exception, lets an image be too large."""
-    limits = situation.limits
+def _smallest(context: RuleContext) -> int:
+    """Size below which no limit, including overrides, is exceeded."""
+    limits = context.limits
     return int(min([limits.default.size, *(override.limits.size for override in limits.overrides)]))
 
 
-def _finding(situation: RuleContext, seen: list[tuple[Heard, ImageFact]]) -> Finding | None:
-    """Return what is to be said of one image. It may have several names: the first one that people gave it counts."""
-    image = min((image for _, image in seen), key=lambda image: (not image.names, image_name(image)))
-    name, size = image_name(image), max(image.size_bytes or 0 for _, image in seen)
-    labels = {"image": label(name)}
-    if size <= situation.limits.of(labels).size:
+def _finding(context: RuleContext, copies: list[tuple[NodeReport, ImageFact]]) -> Finding | None:
+    """Finding about one image, or None. Of several names the first tag counts."""
+    image = min((image for _, image in copies), key=lambda image: (not image.names, image_name(image)))
+    name, size = image_name(image), max(image.size_bytes or 0 for _, image in copies)
+    labels = {"image": label_value(name)}
+    if size <= context.limits.of(labels).size:
         return None
-    users = sorted({user for heard, image in seen for user in image_users(image, heard, situation.world)})
-    nodes = sorted(heard.node for heard, _ in seen)
-    used = Text(key="image-oversize.used", values={"users": some(users)})
-    values: dict[str, Value] = {"image": name, "bytes": size, "count": len(nodes), "nodes": some(nodes)}
+    users = sorted({user for report, image in copies for user in image_users(image, report, context.facts)})
+    nodes = sorted(report.node for report, _ in copies)
+    used = Text(key="image-oversize.used", values={"users": join_names(users)})
+    values: dict[str, Value] = {"image": name, "bytes": size, "count": len(nodes), "nodes": join_names(nodes)}
     return Finding(
         rule="image-oversize",
         severity=Severity.WARNING,
@@ -74,12 +74,12 @@ def _finding(situation: RuleContext, seen: list[tuple[Heard, ImageFact]]) -> Fin
         headline=Text(key="image-oversize", values=values),
         evidence=(used if users else Text(key="image-oversize.unused"),),
         advice=(Text(key="image-oversize.advice", values={"image": name}),),
-        since=_first_seen(seen),
+        since=_first_seen(copies),
     )
 
 
-def _first_seen(seen: list[tuple[Heard, ImageFact]]) -> float | None:
-    return min((i.first_seen_at + heard.skew for heard, i in seen if i.first_seen_at is not None), default=None)
+def _first_seen(copies: list[tuple[NodeReport, ImageFact]]) -> float | None:
+    return min((i.first_seen_at + report.skew for report, i in copies if i.first_seen_at is not None), default=None)
 
 
 RULE = Rule("image-oversize", Limits, CAUSES, detect, latency={ANY_CAUSE: Latency(collector="images")})

@@ -1,12 +1,12 @@
-"""image-pull: a pod's image could not be pulled, and why. Said after the first failure."""
+"""image-pull: the image of a pod cannot be pulled; reported after the first failure, with the cause."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Rule, RuleContext, RuleResult
-from monitor.detect.lib.pods import RAW_LENGTH, blind_pods, pod_labels, pod_values, raw
+from monitor.detect.base import MAX_RAW_CHARS, Rule, RuleContext, RuleResult
+from monitor.detect.lib.pods import blind_scopes, pod_labels, pod_values, raw_text
 from monitor.detect.lib.pulls import FailedPull, failed_pulls, with_known_cause
 from monitor.explain.image_pull import PullFailureCause
 from monitor.explain.keys import Key
@@ -20,54 +20,54 @@ CAUSES = tuple(cause.value for cause in PullFailureCause)
 
 @dataclass(frozen=True)
 class Limits:
-    """How often a pull has to fail before it is said."""
+    """Failures before a pull is reported."""
 
     failures: int = 1
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
-    """Find the pods that wait for an image which could not be pulled.
+def detect(context: RuleContext, memory: Any) -> RuleResult:
+    """Pods waiting for an image that failed to pull.
 
-    What a pull was once said to fail of is remembered: between two attempts the kubelet says only that it waits.
+    Causes are remembered: between two attempts the kubelet only reports the back-off.
     """
-    world, before = situation.world, memory if isinstance(memory, dict) else {}
-    findings, said = [], {}
-    for failed in failed_pulls(world):
+    facts, before = context.facts, memory if isinstance(memory, dict) else {}
+    findings, messages = [], {}
+    for failed in failed_pulls(facts):
         pull = with_known_cause(failed, before.get(failed.key))
-        if pull.is_telling:
-            said[pull.key] = pull.found.message[:RAW_LENGTH]
-        finding = _finding(pull, world)
-        limits: Limits = situation.limits.of(finding.labels)
+        if pull.has_cause:
+            messages[pull.key] = pull.diagnosis.message[:MAX_RAW_CHARS]
+        finding = _finding(pull, facts)
+        limits: Limits = context.limits.of(finding.labels)
         if (pull.event.count if pull.event else 1) >= limits.failures:
             findings.append(finding)
-    return RuleResult(findings=tuple(findings), memory=said, blind=blind_pods(situation))
+    return RuleResult(findings=tuple(findings), memory=messages, blind=blind_scopes(context))
 
 
-def _finding(pull: FailedPull, world: ClusterFacts) -> Finding:
-    found, pod = pull.found, pull.pod
+def _finding(pull: FailedPull, facts: ClusterFacts) -> Finding:
+    diagnosis, pod = pull.diagnosis, pull.pod
     values: dict[str, Value] = {
-        **pod_values(pod, world, image=pull.image, container=pull.container),
+        **pod_values(pod, facts, image=pull.image, container=pull.container),
         "registry": pull.registry,
-        "host": found.host or pull.registry,
+        "host": diagnosis.host or pull.registry,
     }
-    advice = Key.PULL_RUNTIME_DOWN_ADVICE if found.runtime_down else Key[f"PULL_{found.cause.name}_ADVICE"]
+    advice = Key.PULL_RUNTIME_DOWN_ADVICE if diagnosis.runtime_down else Key[f"PULL_{diagnosis.cause.name}_ADVICE"]
     return Finding(
         rule="image-pull",
         severity=Severity.WARNING,
-        cause=found.cause.value,
-        labels=pod_labels(pod, world, image=pull.image, service=pull.registry),
-        headline=Text(key=f"image-pull.{found.cause.value}", values=values),
+        cause=diagnosis.cause.value,
+        labels=pod_labels(pod, facts, image=pull.image, service=pull.registry),
+        headline=Text(key=f"image-pull.{diagnosis.cause.value}", values=values),
         evidence=tuple(_evidence(pull, values)),
         advice=(Text(advice, values),),
         since=pull.event.first_at if pull.event else None,
-        raw=raw(found.message) or pull.reason,
+        raw=raw_text(diagnosis.message) or pull.reason,
     )
 
 
 def _evidence(pull: FailedPull, values: dict[str, Value]) -> list[Text]:
-    reasons = [Text(Key.PULL_RUNTIME_DOWN, values)] if pull.found.runtime_down else []
-    if pull.found.message:
-        reasons.append(Text(Key.PULL_SAYS, {"message": raw(pull.found.message, MAX_QUOTE_CHARS) or ""}))
+    reasons = [Text(Key.PULL_RUNTIME_DOWN, values)] if pull.diagnosis.runtime_down else []
+    if pull.diagnosis.message:
+        reasons.append(Text(Key.PULL_SAYS, {"message": raw_text(pull.diagnosis.message, MAX_QUOTE_CHARS) or ""}))
     if pull.event is not None and pull.event.count > 1:
         reasons.append(Text(Key.PULL_ATTEMPTS, {"count": pull.event.count}))
     return reasons

@@ -1,12 +1,12 @@
-"""node-down: a node is not ready, is short of disk or memory, or goes up and down."""
+"""node-down: a node is not ready, under disk or memory pressure, or flapping."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.visibility import label, store_unseen, unseen
+from monitor.detect.base import ANY_CAUSE, MAX_RAW_CHARS, Latency, Rule, RuleContext, RuleResult, Seconds
+from monitor.detect.visibility import label_value, prometheus_unavailable, resources_unavailable
 from monitor.facts.agents import AgentFact
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.kube import ConditionFact, NodeFact
@@ -14,14 +14,13 @@ from monitor.facts.text import Text
 
 CAUSES = ("kubelet-silent", "disk-pressure", "memory-pressure", "network", "flapping")
 PRESSURES = {"DiskPressure": "disk-pressure", "MemoryPressure": "memory-pressure", "PIDPressure": "unknown"}
-NETWORK_WORDS = ("network plugin", "networkplugin", "cni ", "network is not ready", "network not ready")
-MOST_CHANGES = 20  # remembered of a node
-LONGEST_RAW = 1000
+NETWORK_PHRASES = ("network plugin", "networkplugin", "cni ", "network is not ready", "network not ready")
+MAX_CHANGES = 20  # remembered per node
 
 
 @dataclass(frozen=True)
 class Limits:
-    """A node that has just joined takes `joining` to get ready. `flaps` changes within `window` are flapping."""
+    """A node may take `joining` to become ready. `flaps` changes within `window` are flapping."""
 
     after: Seconds = 0.0
     joining: Seconds = 300.0
@@ -29,27 +28,27 @@ class Limits:
     window: Seconds = 1800.0
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
-    """Find the nodes on which nothing can be relied on. Remember when each changed."""
+def detect(context: RuleContext, memory: Any) -> RuleResult:
+    """Unreliable nodes. The memory holds their recent changes of readiness."""
     remembered: dict[str, Any] = memory if isinstance(memory, dict) else {}
-    if unseen(situation, "nodes"):
+    if resources_unavailable(context, "nodes"):
         return RuleResult(memory=remembered, blind=(Scope(labels={}),))
     findings, changes = [], {}
-    agents = {} if store_unseen(situation) else situation.world.agent_of_node
-    for node in situation.world.nodes:
-        limits: Limits = situation.limits.of({"node": node.name})
-        kept = _changes(node, remembered.get(node.name), limits, situation.now)
-        if kept is not None:
-            changes[node.name] = kept
-        verdict = _verdict(node, kept, limits, situation.now)
-        if verdict is not None:
-            findings.append(_finding(situation, node, verdict, agents.get(node.name)))
+    agents = {} if prometheus_unavailable(context) else context.facts.agent_of_node
+    for node in context.facts.nodes:
+        limits: Limits = context.limits.of({"node": node.name})
+        entry = _changes(node, remembered.get(node.name), limits, context.now)
+        if entry is not None:
+            changes[node.name] = entry
+        problem = _problem(node, entry, limits, context.now)
+        if problem is not None:
+            findings.append(_finding(context, node, problem, agents.get(node.name)))
     return RuleResult(findings=tuple(findings), memory=changes)
 
 
 @dataclass(frozen=True)
-class _Verdict:
-    """What is wrong with a node. `down`: nothing runs there now."""
+class _NodeProblem:
+    """What is wrong with a node. `down`: no pod can run there now."""
 
     cause: str
     since: float | None
@@ -59,43 +58,45 @@ class _Verdict:
 
 
 def _changes(node: NodeFact, before: Any, limits: Limits, now: float) -> dict[str, Any] | None:
-    """Return when a node became ready or ceased to be, within the window; None if it did neither.
+    """Changes of readiness within the window; None if there are none.
 
-    A change from unknown to not ready is none: every reboot has one.
+    A change from unknown to not ready does not count: every reboot has one.
     """
     ready, since = node.ready is True, node.ready_since
     if since is None:
         return before if isinstance(before, dict) else None
     if isinstance(before, dict):
-        times, missed = list(before["changes"]), 2 if ready else 0  # down and up again between two looks
+        times, missed = list(before["changes"]), 2 if ready else 0  # down and up again between two evaluations
         if since != before["since"]:
             times += [since] * (1 if ready != before["ready"] else missed)
     else:
         joined = node.created_at is not None and since - node.created_at < limits.joining
         times = [] if joined else [since]
-    times = [at for at in times if at > now - limits.window][-MOST_CHANGES:]
+    times = [at for at in times if at > now - limits.window][-MAX_CHANGES:]
     return {"ready": ready, "since": since, "changes": times} if times or since > now - limits.window else None
 
 
-def _verdict(node: NodeFact, kept: dict[str, Any] | None, limits: Limits, now: float) -> _Verdict | None:
-    """Return what is wrong with a node, the worst first."""
+def _problem(node: NodeFact, entry: dict[str, Any] | None, limits: Limits, now: float) -> _NodeProblem | None:
+    """The worst problem of a node."""
     down = node.ready is not True and _counts(node, limits, now)
-    times: list[float] = kept["changes"] if kept else []
+    times: list[float] = entry["changes"] if entry else []
     if len(times) >= limits.flaps:
-        return _Verdict("flapping", times[0], _ready_says(node), down, len(times))
+        return _NodeProblem("flapping", times[0], _ready_message(node), down, len(times))
     if down:
-        return _Verdict(_why_down(node), node.ready_since, _ready_says(node), down=True)
+        return _NodeProblem(_why_down(node), node.ready_since, _ready_message(node), down=True)
     for condition in node.conditions:
         cause = PRESSURES.get(condition.type)
         if cause and condition.status and _lasts(condition.since, limits.after, now):
-            return _Verdict(cause, condition.since, _says(condition))
+            return _NodeProblem(cause, condition.since, _condition_message(condition))
     if _network_unavailable(node) and _counts(node, limits, now):
-        return _Verdict("network", None, next(_says(c) for c in node.conditions if c.type == "NetworkUnavailable"))
+        return _NodeProblem(
+            "network", None, next(_condition_message(c) for c in node.conditions if c.type == "NetworkUnavailable")
+        )
     return None
 
 
 def _counts(node: NodeFact, limits: Limits, now: float) -> bool:
-    """Return whether a node that is not ready should be: one that joins or leaves should not."""
+    """Whether a node that is not ready should be; a joining or leaving one should not."""
     joining = node.created_at is not None and abs(now - node.created_at) < limits.joining
     return not joining and node.deletion_at is None and _lasts(node.ready_since, limits.after, now)
 
@@ -107,8 +108,8 @@ def _lasts(since: float | None, limit: float, now: float) -> bool:
 def _why_down(node: NodeFact) -> str:
     if node.ready is None:
         return "kubelet-silent"
-    said = (_ready_says(node) or "").lower()
-    if _network_unavailable(node) or any(word in said for word in NETWORK_WORDS):
+    message = (_ready_message(node) or "").lower()
+    if _network_unavailable(node) or any(phrase in message for phrase in NETWORK_PHRASES):
         return "network"
     return next((PRESSURES[c.type] for c in node.conditions if c.status and c.type in PRESSURES), "unknown")
 
@@ -117,51 +118,53 @@ def _network_unavailable(node: NodeFact) -> bool:
     return any(condition.type == "NetworkUnavailable" and condition.status for condition in node.conditions)
 
 
-def _ready_says(node: NodeFact) -> str | None:
-    return next((_says(condition) for condition in node.conditions if condition.type == "Ready"), node.ready_reason)
+def _ready_message(node: NodeFact) -> str | None:
+    return next(
+        (_condition_message(condition) for condition in node.conditions if condition.type == "Ready"), node.ready_reason
+    )
 
 
-def _says(condition: ConditionFact) -> str:
-    return ": ".join(word for word in (condition.reason, condition.message) if word)[:LONGEST_RAW]
+def _condition_message(condition: ConditionFact) -> str:
+    return ": ".join(part for part in (condition.reason, condition.message) if part)[:MAX_RAW_CHARS]
 
 
-def _finding(situation: RuleContext, node: NodeFact, verdict: _Verdict, agent: AgentFact | None) -> Finding:
-    cause, now, world = verdict.cause, situation.now, situation.world
-    pods = world.bound.get(node.name, ())
-    gpus = world.used.get(node.name, {}).get(world.resource, 0.0)
-    critical = verdict.down and bool(pods) and not node.unschedulable
-    seconds = max(0.0, now - verdict.since) if verdict.since is not None else 0.0
-    evidence = [_agent_note(agent)] if verdict.down and agent is not None else []
+def _finding(context: RuleContext, node: NodeFact, problem: _NodeProblem, agent: AgentFact | None) -> Finding:
+    cause, now, facts = problem.cause, context.now, context.facts
+    pods = facts.bound.get(node.name, ())
+    gpus = facts.used.get(node.name, {}).get(facts.resource, 0.0)
+    critical = problem.down and bool(pods) and not node.unschedulable
+    seconds = max(0.0, now - problem.since) if problem.since is not None else 0.0
+    evidence = [_agent_evidence(agent)] if problem.down and agent is not None else []
     evidence += [Text(key="node-down.pods", values={"count": len(pods), "gpus": gpus})] if pods else []
-    evidence += [Text(key="node-down.says", values={"message": verdict.raw})] if verdict.raw and verdict.down else []
+    evidence += [Text(key="node-down.says", values={"message": problem.raw})] if problem.raw and problem.down else []
     return Finding(
         rule="node-down",
         severity=Severity.CRITICAL if critical else Severity.WARNING,
         cause=cause,
-        labels={"node": label(node.name)},
+        labels={"node": label_value(node.name)},
         headline=Text(
             key=f"node-down.{cause}",
-            values={"node": node.name, "seconds": seconds, "changes": verdict.changes, "message": verdict.raw or "?"},
+            values={"node": node.name, "seconds": seconds, "changes": problem.changes, "message": problem.raw or "?"},
         ),
         evidence=tuple(evidence),
         advice=(Text(key=f"node-down.{cause}.advice", values={"node": node.name}),),
-        since=verdict.since,
-        explains=_symptoms(node, situation) if _is_cause(verdict) else (),
-        raw=verdict.raw or ("no message" if cause == "unknown" else None),
+        since=problem.since,
+        explains=_symptoms(node, context) if _is_cause(problem) else (),
+        raw=problem.raw or ("no message" if cause == "unknown" else None),
     )
 
 
-def _symptoms(node: NodeFact, situation: RuleContext) -> tuple[Scope, ...]:
+def _symptoms(node: NodeFact, context: RuleContext) -> tuple[Scope, ...]:
     """Scopes of what a node outage explains. Rules that may report its cause, such as disk-full, are no symptoms."""
-    return (Scope(labels={"node": label(node.name)}, rules=situation.symptoms),) if situation.symptoms else ()
+    return (Scope(labels={"node": label_value(node.name)}, rules=context.symptoms),) if context.symptoms else ()
 
 
-def _is_cause(verdict: _Verdict) -> bool:
-    """A node that is short of disk or memory is ill, but what is found on it may have other causes."""
-    return verdict.down or verdict.cause in ("flapping", "network")
+def _is_cause(problem: _NodeProblem) -> bool:
+    """Whether it explains other findings; under pressure, they may have other causes."""
+    return problem.down or problem.cause in ("flapping", "network")
 
 
-def _agent_note(agent: AgentFact) -> Text:
+def _agent_evidence(agent: AgentFact) -> Text:
     if agent.silent_since is None:
         return Text(key="node-down.agent-answers", values={})
     return Text(key="node-down.agent-silent", values={"error": agent.error or "?"})

@@ -1,4 +1,4 @@
-"""pod-pending: a job's pods wait for a node for too long, and why."""
+"""pod-pending: pods of a job have been unscheduled for too long, and why."""
 
 from __future__ import annotations
 
@@ -10,9 +10,16 @@ from typing import Any
 import msgspec
 
 from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.lib.pending_answers import PendingAnswer, answer_some, for_pod, name_of, recall, shape
-from monitor.detect.lib.pods import EVERYTHING, blind_pods, bounded, raw
-from monitor.detect.visibility import unseen
+from monitor.detect.lib.pending_answers import (
+    PendingAnswer,
+    answer_for_pod,
+    load_answers,
+    pod_shape,
+    shape_id,
+    update_answers,
+)
+from monitor.detect.lib.pods import EVERYTHING, blind_scopes, label_values, raw_text
+from monitor.detect.visibility import resources_unavailable
 from monitor.explain.fit import requested_gpus
 from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause
@@ -27,14 +34,14 @@ CAUSES = tuple(cause.value for cause in PendingCause)
 
 @dataclass(frozen=True)
 class Limits:
-    """How long a pod may wait for a node."""
+    """How long a pod may be unscheduled."""
 
     waiting: Seconds = 600.0
 
 
 @dataclass(frozen=True)
-class Waiting:
-    """A job's pods that wait for too long. `pod` is the one to speak of: the one that asks for most."""
+class PendingJob:
+    """Overdue pods of a job. `pod` represents them: the one with the largest request."""
 
     pods: Sequence[PodFact]
     pod: PodFact
@@ -42,56 +49,60 @@ class Waiting:
     since: float
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
-    """Find the jobs whose pods have no node for too long."""
-    world = situation.world
-    if unseen(situation, "pods", "nodes") and not world.nodes:
+def detect(context: RuleContext, memory: Any) -> RuleResult:
+    """Jobs whose pods have been unscheduled for too long."""
+    facts = context.facts
+    if resources_unavailable(context, "pods", "nodes") and not facts.nodes:
         return RuleResult(memory=memory, blind=(EVERYTHING,))
-    jobs = list(_waiting(situation))
-    shapes = {shaped: name_of(shaped) for shaped in {shape(job.pod, world) for job in jobs}}
-    names = [shapes[shape(job.pod, world)] for job in jobs]
+    jobs = list(_pending_jobs(context))
+    shapes = {shaped: shape_id(shaped) for shaped in {pod_shape(job.pod, facts) for job in jobs}}
+    names = [shapes[pod_shape(job.pod, facts)] for job in jobs]
     oldest: dict[str, PodFact] = {}
-    for name, job in sorted(zip(names, jobs, strict=True), key=lambda each: each[1].pod.created_at or 0.0):
+    for name, job in sorted(zip(names, jobs, strict=True), key=lambda item: item[1].pod.created_at or 0.0):
         oldest.setdefault(name, job.pod)
-    answers = answer_some(oldest, recall(memory), world, situation.now)
-    findings, blind = [], [*blind_pods(situation)]
+    answers = update_answers(oldest, load_answers(memory), facts, context.now)
+    findings, blind = [], [*blind_scopes(context)]
     for name, job in zip(names, jobs, strict=True):
         if name in answers:
-            findings.append(_finding(job, for_pod(answers[name], job.pod), world, situation.now))
-        else:  # its turn comes; till then it is as it was
+            findings.append(_finding(job, answer_for_pod(answers[name], job.pod), facts, context.now))
+        else:  # not explained yet: keep its previous finding
             blind.append(Scope(labels=job.labels))
     return RuleResult(tuple(findings), msgspec.to_builtins(answers), tuple(blind))
 
 
-def _waiting(situation: RuleContext) -> Iterable[Waiting]:
-    """Yield the jobs of which some pod waits for too long, with all of these pods."""
-    world, jobs = situation.world, defaultdict[tuple[str, str], list[PodFact]](list)
-    for pod in world.pods:
+def _pending_jobs(context: RuleContext) -> Iterable[PendingJob]:
+    """Jobs with overdue pods."""
+    facts, jobs = context.facts, defaultdict[tuple[str, str], list[PodFact]](list)
+    for pod in facts.pods:
         if pod.node is None and pod.deletion_at is None and pod.created_at is not None and not pod.finished:
             owner = pod.owner.name if pod.owner else pod.name
-            jobs[pod.namespace, world.identity(pod).job or owner].append(pod)
+            jobs[pod.namespace, facts.identity(pod).job or owner].append(pod)
     for (namespace, job), pods in sorted(jobs.items()):
-        who = pod_reference(pods[0], world)
-        labels = bounded({"namespace": namespace, "job": job, "user": who.user, "queue": who.queue})
-        limits: Limits = situation.limits.of(labels)
-        late = [pod for pod in pods if situation.now - (pod.created_at or situation.now) > limits.waiting]
+        owner_of_pod = pod_reference(pods[0], facts)
+        labels = label_values(
+            {"namespace": namespace, "job": job, "user": owner_of_pod.user, "queue": owner_of_pod.queue}
+        )
+        limits: Limits = context.limits.of(labels)
+        late = [pod for pod in pods if context.now - (pod.created_at or context.now) > limits.waiting]
         if late:
-            first = min(late, key=lambda pod: (-requested_gpus(pod, world), pod.created_at or 0.0, pod.name))
-            yield Waiting(late, first, labels, min(pod.created_at or 0.0 for pod in late))
+            first = min(late, key=lambda pod: (-requested_gpus(pod, facts), pod.created_at or 0.0, pod.name))
+            yield PendingJob(late, first, labels, min(pod.created_at or 0.0 for pod in late))
 
 
-def _finding(job: Waiting, answer: PendingAnswer, world: ClusterFacts, now: float) -> Finding:
+def _finding(job: PendingJob, answer: PendingAnswer, facts: ClusterFacts, now: float) -> Finding:
     values: dict[str, Value] = {
         "job": job.labels.get("job", job.pod.name),
-        "user": world.user(job.pod),
+        "user": facts.user(job.pod),
         "queue": job.labels.get("queue", job.pod.namespace),
         "count": len(job.pods),
-        "gpus": requested_gpus(job.pod, world),
+        "gpus": requested_gpus(job.pod, facts),
         "seconds": now - job.since,
         "pod": job.pod.name,
         "namespace": job.pod.namespace,
     }
-    said = next((note.values.get("message") for note in answer.evidence if note.key == Key.SCHEDULER_SAYS.value), None)
+    message = next(
+        (item.values.get("message") for item in answer.evidence if item.key == Key.SCHEDULER_SAYS.value), None
+    )
     return Finding(
         rule="pod-pending",
         severity=Severity.WARNING,
@@ -101,7 +112,7 @@ def _finding(job: Waiting, answer: PendingAnswer, world: ClusterFacts, now: floa
         evidence=answer.evidence,
         advice=(*answer.advice, Text(key="pod-pending.advice", values=values)),
         since=job.since,
-        raw=raw(str(said)) if said else None,
+        raw=raw_text(str(message)) if message else None,
     )
 
 

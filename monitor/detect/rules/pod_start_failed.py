@@ -1,4 +1,4 @@
-"""pod-start-failed: a container cannot be created or started, or ends again and again."""
+"""pod-start-failed: a container cannot be created or started, or keeps exiting."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.lib.pods import blind_pods, pod_labels, pod_values, raw
+from monitor.detect.lib.pods import blind_scopes, pod_labels, pod_values, raw_text
 from monitor.explain import crash, finished, starting
 from monitor.explain.keys import Key
 from monitor.explain.model import PodDiagnosis
@@ -18,7 +18,7 @@ from monitor.facts.kube import ContainerStatusFact, PodFact
 from monitor.facts.text import Text
 
 CAUSES = ("file-not-found", "not-executable", "permission", "out-of-memory", "bus-error", "config")
-# An explanation's word -> ours. What is not here is a matter of how the container is set up, or nearest to it.
+# Cause of the explanation -> cause of the finding; any other one is "config".
 _CAUSES = {
     "crash-no-command": "file-not-found",
     "crash-no-file": "file-not-found",
@@ -36,93 +36,97 @@ _CAUSES = {
     "crash-shm": "bus-error",
     "crash-segfault": "bus-error",
 }
-_SAID = (Key.RUNTIME_SAYS.value, Key.LAST_WORDS.value)
-ONCE = 60.0  # a program that ended with an error for the first time may do better the next
+_MESSAGE_KEYS = (Key.RUNTIME_SAYS.value, Key.LAST_WORDS.value)
+FIRST_EXIT_GRACE_SECONDS = 60.0  # a first failure may not recur
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How long a container has to run after a crash to count as well, and how long a pod that failed is spoken of."""
+    """Runtime after a crash that counts as healthy, and how long a failed pod is reported."""
 
     steady: Seconds = 600.0
     failed_for: Seconds = 3600.0
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
-    """Find the containers that do not start, or do not stay."""
+def detect(context: RuleContext, memory: Any) -> RuleResult:
+    """Containers that do not start or do not keep running."""
     before: dict[str, float] = memory if isinstance(memory, dict) else {}
     findings, known = [], dict[str, float]()
-    for pod in situation.world.pods:
+    for pod in context.facts.pods:
         for status in pod.statuses if pod.deletion_at is None else ():
             name = f"{pod.uid}/{status.name}"
-            answer = _trouble(pod, status, situation, known_before=name in before)
+            answer = _diagnose(pod, status, context, known_before=name in before)
             if answer is not None:
-                known[name] = before.get(name, situation.now)
-                findings.append(_finding(pod, status, answer, situation.world, known[name]))
-    return RuleResult(tuple(findings), known, blind_pods(situation))
+                known[name] = before.get(name, context.now)
+                findings.append(_finding(pod, status, answer, context.facts, known[name]))
+    return RuleResult(tuple(findings), known, blind_scopes(context))
 
 
-def _trouble(
-    pod: PodFact, status: ContainerStatusFact, situation: RuleContext, *, known_before: bool
+def _diagnose(
+    pod: PodFact, status: ContainerStatusFact, context: RuleContext, *, known_before: bool
 ) -> PodDiagnosis | None:
-    """Return what is wrong with a container, or None."""
-    world, now = situation.world, situation.now
+    """Why a container fails, or None."""
+    facts, now = context.facts, context.now
     if pod.phase == "Succeeded" or (status.state == "running" and not known_before):
         return None
     if status.state == "waiting":
-        return _waits(pod, status, world)
-    limits: Limits = situation.limits.of({"namespace": pod.namespace, "pod": pod.name, "node": pod.node or ""})
+        return _diagnose_waiting(pod, status, facts)
+    limits: Limits = context.limits.of({"namespace": pod.namespace, "pod": pod.name, "node": pod.node or ""})
     if status.state == "running":
-        # Between two crashes a container runs for a while. That alone does not make it well.
+        # A container runs for a while between two crashes.
         fresh = status.started_at is not None and now - status.started_at < limits.steady
-        return _ended(pod, status, world) if fresh and status.last is not None and status.last.exit_code else None
+        return (
+            _diagnose_exit(pod, status, facts) if fresh and status.last is not None and status.last.exit_code else None
+        )
     if status.state != "terminated" or not status.exit_code:
         return None
-    answer, ago = _ended(pod, status, world), now - (status.finished_at or now)
+    answer, ago = _diagnose_exit(pod, status, facts), now - (status.finished_at or now)
     if pod.phase == "Failed":
-        return answer if answer.cause in _CAUSES and _is_own_end(pod, world) and ago <= limits.failed_for else None
-    return answer if answer.cause in _CAUSES or ago >= ONCE or status.restart_count else None
+        return (
+            answer if answer.cause in _CAUSES and _failed_by_itself(pod, facts) and ago <= limits.failed_for else None
+        )
+    return answer if answer.cause in _CAUSES or ago >= FIRST_EXIT_GRACE_SECONDS or status.restart_count else None
 
 
-def _waits(pod: PodFact, status: ContainerStatusFact, world: ClusterFacts) -> PodDiagnosis | None:
+def _diagnose_waiting(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> PodDiagnosis | None:
     if status.reason in CONFIGURATION_REASONS:
-        return starting.bad_configuration(pod, status, world)
+        return starting.bad_configuration(pod, status, facts)
     if status.reason in CANNOT_START_REASONS:
-        return crash.cannot_start(pod, status, world)
-    return _ended(pod, status, world) if status.reason == "CrashLoopBackOff" else None
+        return crash.cannot_start(pod, status, facts)
+    return _diagnose_exit(pod, status, facts) if status.reason == "CrashLoopBackOff" else None
 
 
-def _ended(pod: PodFact, status: ContainerStatusFact, world: ClusterFacts) -> PodDiagnosis:
+def _diagnose_exit(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> PodDiagnosis:
     failed = crash.last_termination(status).reason in crash.START_FAILED_REASONS
-    return crash.cannot_start(pod, status, world) if failed else crash.crashed(pod, status, world)
+    return crash.cannot_start(pod, status, facts) if failed else crash.crashed(pod, status, facts)
 
 
-def _is_own_end(pod: PodFact, world: ClusterFacts) -> bool:
-    """Return whether a failed pod failed by itself: one that was thrown out has its containers killed too."""
-    return finished.finished(pod, world).cause.startswith(("crash-", "start-"))
+def _failed_by_itself(pod: PodFact, facts: ClusterFacts) -> bool:
+    """Whether a failed pod was not evicted, which also kills its containers."""
+    return finished.finished(pod, facts).cause.startswith(("crash-", "start-"))
 
 
 def _finding(
-    pod: PodFact, status: ContainerStatusFact, answer: PodDiagnosis, world: ClusterFacts, since: float
+    pod: PodFact, status: ContainerStatusFact, answer: PodDiagnosis, facts: ClusterFacts, since: float
 ) -> Finding:
     cause = _CAUSES.get(answer.cause, "config")
-    values = pod_values(pod, world, container=status.name, restarts=status.restart_count)
+    values = pod_values(pod, facts, container=status.name, restarts=status.restart_count)
     evidence = (answer.headline, *answer.evidence)
     return Finding(
         rule="pod-start-failed",
         severity=Severity.WARNING,
         cause=cause,
-        labels=pod_labels(pod, world, container=status.name),
+        labels=pod_labels(pod, facts, container=status.name),
         headline=Text(key=f"pod-start-failed.{cause}", values=values),
         evidence=evidence,
         advice=answer.advice,
         since=since,
-        raw=raw(next(_said(evidence, status), None)),
+        raw=raw_text(next(_messages(evidence, status), None)),
     )
 
 
-def _said(evidence: Iterable[Text], status: ContainerStatusFact) -> Iterator[str]:
-    yield from (str(note.values["message"]) for note in evidence if note.key in _SAID)
+def _messages(evidence: Iterable[Text], status: ContainerStatusFact) -> Iterator[str]:
+    yield from (str(item.values["message"]) for item in evidence if item.key in _MESSAGE_KEYS)
     end = crash.last_termination(status)
     yield f"{end.reason or status.reason or '?'}, exit code {end.exit_code}"
 

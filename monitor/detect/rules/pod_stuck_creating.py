@@ -1,4 +1,4 @@
-"""pod-stuck-creating: a pod has its node and does not get its containers, and not for want of an image."""
+"""pod-stuck-creating: a pod is scheduled but its containers are not created, for reasons other than its image."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.lib.pods import blind_pods, live, pod_labels, pod_values, raw
+from monitor.detect.lib.pods import blind_scopes, live_pods, pod_labels, pod_values, raw_text
 from monitor.explain import starting
 from monitor.explain.fit import gpu_resource, requested_gpus
 from monitor.explain.model import PodDiagnosis
@@ -18,80 +18,80 @@ from monitor.facts.kube import PodFact
 from monitor.facts.text import Text
 
 CAUSES = ("mount-failed", "mount-hung", "sandbox", "config-missing", "device-missing")
-WAITS = (None, "ContainerCreating", "PodInitializing")
-_STEPS = ("Pulling", "Pulled", "Created", "Started", "FailedCreatePodSandBox", *VOLUME_REASONS)
-_CONFIG = ("mount-secret-missing", "mount-config-missing", "mount-key-missing", "mount-claim-missing")
-_WITHOUT_WORDS = ("mount-timed-out", "mount-unknown", "mount-stale", "mount-unreachable")
+WAITING_REASONS = (None, "ContainerCreating", "PodInitializing")
+_STEP_REASONS = ("Pulling", "Pulled", "Created", "Started", "FailedCreatePodSandBox", *VOLUME_REASONS)
+_CONFIG_CAUSES = ("mount-secret-missing", "mount-config-missing", "mount-key-missing", "mount-claim-missing")
+_UNSPECIFIC_CAUSES = ("mount-timed-out", "mount-unknown", "mount-stale", "mount-unreachable")
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How long a pod may take from one step to the next."""
+    """Seconds from one startup step to the next."""
 
     creating: Seconds = 300.0
 
 
-def detect(situation: RuleContext, _memory: Any) -> RuleResult:
-    """Find the pods whose containers are not created."""
-    world, findings = situation.world, []
-    for pod in live(world.pods):
-        if pod.phase != "Pending" or not _is_being_created(pod) or _last_step(pod, world)[0] == "Pulling":
+def detect(context: RuleContext, _memory: Any) -> RuleResult:
+    """Pods whose containers are not created."""
+    facts, findings = context.facts, []
+    for pod in live_pods(facts.pods):
+        if pod.phase != "Pending" or not _is_being_created(pod) or _last_step(pod, facts)[0] == "Pulling":
             continue
-        since = _since(pod, world)
-        limits: Limits = situation.limits.of({"node": pod.node or "", "namespace": pod.namespace})
-        if since is not None and situation.now - since > limits.creating:
-            answer = starting.starting(pod, world, situation.now)
-            findings.append(_finding(pod, answer, world, since, situation.now))
-    return RuleResult(tuple(findings), None, blind_pods(situation))
+        since = _since(pod, facts)
+        limits: Limits = context.limits.of({"node": pod.node or "", "namespace": pod.namespace})
+        if since is not None and context.now - since > limits.creating:
+            answer = starting.starting(pod, facts, context.now)
+            findings.append(_finding(pod, answer, facts, since, context.now))
+    return RuleResult(tuple(findings), None, blind_scopes(context))
 
 
 def _is_being_created(pod: PodFact) -> bool:
-    """Return whether nothing of the pod runs or fails. An init container that is done is a step on the way."""
+    """Whether no container runs or fails. A completed init container is progress."""
     for status in pod.statuses:
         done = status.init and status.state == "terminated" and status.exit_code == 0
-        if not done and (status.state not in (None, "waiting") or status.reason not in WAITS):
+        if not done and (status.state not in (None, "waiting") or status.reason not in WAITING_REASONS):
             return False
     return True
 
 
-def _last_step(pod: PodFact, world: ClusterFacts) -> tuple[str | None, float | None]:
-    event = next((each for each in reversed(world.events_of(pod)) if each.reason in _STEPS), None)
+def _last_step(pod: PodFact, facts: ClusterFacts) -> tuple[str | None, float | None]:
+    event = next((event for event in reversed(facts.events_of(pod)) if event.reason in _STEP_REASONS), None)
     return (event.reason, event.last_at) if event else (None, None)
 
 
-def _since(pod: PodFact, world: ClusterFacts) -> float | None:
-    """Return when the last step forward was made: a pod that has just got its image is not stuck."""
-    step, at = _last_step(pod, world)
-    times = [each.finished_at for each in pod.statuses if each.init] + [pod.started_at or pod.created_at]
+def _since(pod: PodFact, facts: ClusterFacts) -> float | None:
+    """Time of the last progress: a pod that has just pulled its image is not stuck."""
+    step, at = _last_step(pod, facts)
+    times = [status.finished_at for status in pod.statuses if status.init] + [pod.started_at or pod.created_at]
     if step in ("Pulled", "Created", "Started"):
         times.append(at)
-    return max((each for each in times if each is not None), default=None)
+    return max((time for time in times if time is not None), default=None)
 
 
-def _finding(pod: PodFact, answer: PodDiagnosis, world: ClusterFacts, since: float, now: float) -> Finding:
-    hung = next(iter(sorted(_hung_mounts(pod, answer, world))), None)
-    cause = "mount-hung" if hung else _cause(pod, answer, world)
-    values = pod_values(pod, world, seconds=now - since)
+def _finding(pod: PodFact, answer: PodDiagnosis, facts: ClusterFacts, since: float, now: float) -> Finding:
+    hung = next(iter(sorted(_hung_mounts(pod, answer, facts))), None)
+    cause = "mount-hung" if hung else _cause(pod, answer, facts)
+    values = pod_values(pod, facts, seconds=now - since)
     evidence = (answer.headline, *answer.evidence)
     if hung:
         path = Text(key="pod-stuck-creating.hung-path", values={"path": hung, "node": pod.node or "?"})
         evidence = (path, *evidence)
-    said = next((str(note.values["message"]) for note in evidence if "message" in note.values), None)
+    message = next((str(note.values["message"]) for note in evidence if "message" in note.values), None)
     return Finding(
         rule="pod-stuck-creating",
         severity=Severity.WARNING,
         cause=cause,
-        labels=pod_labels(pod, world, mount=hung),
+        labels=pod_labels(pod, facts, mount=hung),
         headline=Text(key=f"pod-stuck-creating.{cause}", values=values),
         evidence=evidence,
         advice=(*answer.advice, Text(key="pod-stuck-creating.advice", values=values)),
         since=since,
-        raw=raw(said),
+        raw=raw_text(message),
     )
 
 
-def _cause(pod: PodFact, answer: PodDiagnosis, world: ClusterFacts) -> str:
-    if answer.cause in _CONFIG:
+def _cause(pod: PodFact, answer: PodDiagnosis, facts: ClusterFacts) -> str:
+    if answer.cause in _CONFIG_CAUSES:
         return "config-missing"
     if answer.cause == "mount-host-path" and "/dev/" in str([reason.values for reason in answer.evidence]):
         return "device-missing"
@@ -99,28 +99,28 @@ def _cause(pod: PodFact, answer: PodDiagnosis, world: ClusterFacts) -> str:
         return "mount-hung"
     if answer.cause.startswith("mount-"):
         return "mount-failed"
-    return "device-missing" if _has_lost_its_gpus(pod, answer, world) else "sandbox"
+    return "device-missing" if _gpus_not_allocatable(pod, answer, facts) else "sandbox"
 
 
-def _has_lost_its_gpus(pod: PodFact, answer: PodDiagnosis, world: ClusterFacts) -> bool:
-    """Return whether nothing says why it waits, and the node gives out no GPUs any more."""
-    node = world.node_by_name.get(pod.node or "")
-    if answer.cause.startswith("sandbox-") or node is None or node.ready is not True or not requested_gpus(pod, world):
+def _gpus_not_allocatable(pod: PodFact, answer: PodDiagnosis, facts: ClusterFacts) -> bool:
+    """Whether no cause is reported and the node offers too few GPUs."""
+    node = facts.node_by_name.get(pod.node or "")
+    if answer.cause.startswith("sandbox-") or node is None or node.ready is not True or not requested_gpus(pod, facts):
         return False
-    return node.allocatable.get(gpu_resource(pod, world), 0.0) < requested_gpus(pod, world)
+    return node.allocatable.get(gpu_resource(pod, facts), 0.0) < requested_gpus(pod, facts)
 
 
-def _hung_mounts(pod: PodFact, answer: PodDiagnosis, world: ClusterFacts) -> Iterable[str]:
-    """Yield the mounts of the node that do not answer, if the pod waits for a volume that may be there."""
-    snapshot = world.snapshots.get(pod.node or "")
+def _hung_mounts(pod: PodFact, answer: PodDiagnosis, facts: ClusterFacts) -> Iterable[str]:
+    """Hung mounts of the node, if the pod waits for a volume that may be on them."""
+    snapshot = facts.snapshots.get(pod.node or "")
     if snapshot is None:
         return
-    hung = {each.path for each in snapshot.mounts or () if each.state == "hung"}
-    hung |= {each.mount for each in snapshot.disk or () if each.hung_since is not None}
+    hung = {mount.path for mount in snapshot.mounts or () if mount.state == "hung"}
+    hung |= {disk.mount for disk in snapshot.disk or () if disk.hung_since is not None}
     paths = [volume.path for volume in pod.volumes if volume.kind == "hostPath" and volume.path]
     for path in hung:
-        under = any(each == path or each.startswith(path.rstrip("/") + "/") for each in paths)
-        if under or answer.cause in _WITHOUT_WORDS:
+        under = any(used == path or used.startswith(path.rstrip("/") + "/") for used in paths)
+        if under or answer.cause in _UNSPECIFIC_CAUSES:
             yield path
 
 

@@ -1,4 +1,4 @@
-"""pod-stuck-terminating: a pod was deleted, its grace time is over, and it does not go."""
+"""pod-stuck-terminating: a deleted pod still exists after its grace period."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import ANY_CAUSE, Delay, Latency, Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.lib.pods import blind_pods, pod_labels, pod_values, raw
+from monitor.detect.lib.pods import blind_scopes, pod_labels, pod_values, raw_text
 from monitor.explain.keys import Key
 from monitor.explain.terminating import terminating
 from monitor.facts.cluster_facts import ClusterFacts
@@ -15,7 +15,7 @@ from monitor.facts.kube import PodFact
 from monitor.facts.text import Text
 
 CAUSES = ("finalizer", "node-down", "volume-busy", "d-state", "runtime-hung")
-# An explanation's word -> ours. Where none of these is to blame, it is the runtime that has not done its work.
+# Cause of the explanation -> cause of the finding; any other one is runtime-hung.
 _CAUSES = {
     "finalizer": "finalizer",
     "node-gone": "node-down",
@@ -28,40 +28,40 @@ _CAUSES = {
 
 @dataclass(frozen=True)
 class Limits:
-    """How long a pod may take beyond the grace time that it was given."""
+    """Time beyond the grace period."""
 
     overdue: Seconds = 300.0
 
 
-def detect(situation: RuleContext, _memory: Any) -> RuleResult:
-    """Find the pods that were deleted and are still there."""
+def detect(context: RuleContext, _memory: Any) -> RuleResult:
+    """Deleted pods that still exist."""
     findings = []
-    for pod in situation.world.pods:
+    for pod in context.facts.pods:
         if pod.deletion_at is None:
             continue
-        limits: Limits = situation.limits.of({"node": pod.node or "", "namespace": pod.namespace})
-        # The API server has added the grace time already: this is when it is over.
-        if situation.now - pod.deletion_at > limits.overdue:
-            findings.append(_finding(pod, pod.deletion_at, situation.world, situation.now))
-    return RuleResult(tuple(findings), None, blind_pods(situation))
+        limits: Limits = context.limits.of({"node": pod.node or "", "namespace": pod.namespace})
+        # The API server has already added the grace period.
+        if context.now - pod.deletion_at > limits.overdue:
+            findings.append(_finding(pod, pod.deletion_at, context.facts, context.now))
+    return RuleResult(tuple(findings), None, blind_scopes(context))
 
 
-def _finding(pod: PodFact, deletion_at: float, world: ClusterFacts, now: float) -> Finding:
-    answer = terminating(pod, world, now)
+def _finding(pod: PodFact, deletion_at: float, facts: ClusterFacts, now: float) -> Finding:
+    answer = terminating(pod, facts, now)
     cause = _CAUSES.get(answer.cause, "runtime-hung")
-    values = pod_values(pod, world, seconds=now - deletion_at)
+    values = pod_values(pod, facts, seconds=now - deletion_at)
     evidence = (answer.headline, *answer.evidence)
-    said = next((str(note.values["message"]) for note in evidence if note.key == Key.RUNTIME_SAYS.value), None)
+    message = next((str(item.values["message"]) for item in evidence if item.key == Key.RUNTIME_SAYS.value), None)
     return Finding(
         rule="pod-stuck-terminating",
         severity=Severity.WARNING,
         cause=cause,
-        labels=pod_labels(pod, world),
+        labels=pod_labels(pod, facts),
         headline=Text(key=f"pod-stuck-terminating.{cause}", values=values),
         evidence=evidence,
         advice=(*answer.advice, Text(key="pod-stuck-terminating.advice", values=values)),
         since=deletion_at,
-        raw=raw(said),
+        raw=raw_text(message),
     )
 
 

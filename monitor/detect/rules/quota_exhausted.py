@@ -1,4 +1,4 @@
-"""quota-exhausted: a namespace or queue has all the GPUs that it may have, and more work waits in it."""
+"""quota-exhausted: a namespace or queue uses all of its GPU quota while jobs wait in it."""
 
 from __future__ import annotations
 
@@ -8,121 +8,121 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.lib.pods import EVERYTHING, bounded
-from monitor.detect.lib.quota_waiting import Waiting, refused, waiting_in_queues
-from monitor.detect.visibility import unseen
+from monitor.detect.lib.pods import EVERYTHING, label_values
+from monitor.detect.lib.quota_waiting import WaitingJob, queued_jobs, refused_jobs
+from monitor.detect.visibility import resources_unavailable
 from monitor.explain.model import compact_number
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text, Value
 
 CAUSES: tuple[str, ...] = ()
-TOP = 3
+MAX_NAMED = 3
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How long a refusal counts as work that waits: controllers try again, at ever longer intervals."""
+    """How long a refusal counts as a waiting job: controllers retry at growing intervals."""
 
     refused: Seconds = 1800.0
 
 
 @dataclass(frozen=True)
-class Book:
-    """A limit on GPUs: `scope` is "namespace" or "queue", `name` which, `quota` the object that says so."""
+class GpuQuota:
+    """A GPU limit: `scope` is "namespace" or "queue", `name` the subject, `quota` the object that defines it."""
 
     scope: str
     name: str
     quota: str
     used: float
     limit: float
-    waiting: tuple[Waiting, ...]
+    waiting: tuple[WaitingJob, ...]
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether something waits that would have room if the others did not use theirs."""
-        return any(each.gpus <= self.limit and self.used + each.gpus > self.limit for each in self.waiting)
+        """Whether a waiting job fits the limit but not what is left of it."""
+        return any(job.gpus <= self.limit and self.used + job.gpus > self.limit for job in self.waiting)
 
 
-def detect(situation: RuleContext, _memory: Any) -> RuleResult:
-    """Find the quotas and queues that are used up while work waits in them."""
-    found: dict[tuple[str, str], Book] = {}
-    for book in (*_quotas(situation), *_queues(situation.world)):
-        if book.is_exhausted:
-            found.setdefault((book.scope, book.name), book)
-    holders = _holders(situation.world) if found else {}
-    findings = tuple(_finding(book, holders) for book in found.values())
-    blind = (EVERYTHING,) if unseen(situation, "pods", "resourcequotas", *_queue_sources(situation)) else ()
+def detect(context: RuleContext, _memory: Any) -> RuleResult:
+    """Exhausted quotas and queues in which jobs wait."""
+    exhausted: dict[tuple[str, str], GpuQuota] = {}
+    for quota in (*_quotas(context), *_queues(context.facts)):
+        if quota.is_exhausted:
+            exhausted.setdefault((quota.scope, quota.name), quota)
+    holders = _gpus_by_user(context.facts) if exhausted else {}
+    findings = tuple(_finding(quota, holders) for quota in exhausted.values())
+    blind = (EVERYTHING,) if resources_unavailable(context, "pods", "resourcequotas", *_queue_sources(context)) else ()
     return RuleResult(findings, None, blind)
 
 
-def _queue_sources(situation: RuleContext) -> list[str]:
-    """Return the sources that tell of queues, as far as the cluster has them."""
-    view = situation.world.view
+def _queue_sources(context: RuleContext) -> list[str]:
+    """Sources of queues that the cluster has."""
+    view = context.facts.view
     names = [source.name for source in view.sources] if view else []
     return [name for name in names if name.endswith((".volcano.sh", ".kueue.x-k8s.io"))]
 
 
-def _quotas(situation: RuleContext) -> Iterable[Book]:
-    world = situation.world
-    keys = (f"requests.{world.resource}", world.resource, f"limits.{world.resource}")
-    limited = [(quota, key) for quota in world.quotas for key in keys if key in quota.hard]
+def _quotas(context: RuleContext) -> Iterable[GpuQuota]:
+    facts = context.facts
+    keys = (f"requests.{facts.resource}", facts.resource, f"limits.{facts.resource}")
+    limited = [(quota, key) for quota in facts.quotas for key in keys if key in quota.hard]
     if not limited:
         return
-    limits: Limits = situation.limits.of({})
-    denied = refused({quota.namespace for quota, _ in limited}, world, situation.now - limits.refused)
+    limits: Limits = context.limits.of({})
+    denied = refused_jobs({quota.namespace for quota, _ in limited}, facts, context.now - limits.refused)
     for quota, key in limited:
         waits = tuple(denied.get((quota.namespace, quota.name), ()))
         used = quota.used.get(key, 0.0)
-        yield Book("namespace", quota.namespace, quota.name, used, quota.hard[key], waits)
+        yield GpuQuota("namespace", quota.namespace, quota.name, used, quota.hard[key], waits)
 
 
-def _queues(world: ClusterFacts) -> Iterable[Book]:
-    waiting = waiting_in_queues(world) if world.queues else {}
-    for queue in world.queues:
-        limit = queue.capacity.get(world.resource, queue.guarantee.get(world.resource))
+def _queues(facts: ClusterFacts) -> Iterable[GpuQuota]:
+    waiting = queued_jobs(facts) if facts.queues else {}
+    for queue in facts.queues:
+        limit = queue.capacity.get(facts.resource, queue.guarantee.get(facts.resource))
         if queue.kind != "LocalQueue" and limit is not None:
-            used, waits = queue.allocated.get(world.resource, 0.0), tuple(waiting.get((queue.kind, queue.name), ()))
-            yield Book("queue", queue.name, queue.name, used, limit, waits)
+            used, waits = queue.allocated.get(facts.resource, 0.0), tuple(waiting.get((queue.kind, queue.name), ()))
+            yield GpuQuota("queue", queue.name, queue.name, used, limit, waits)
 
 
-def _holders(world: ClusterFacts) -> dict[tuple[str, str], Counter[str]]:
-    """Return who has how many GPUs, by namespace and by queue."""
-    parents = {(q.namespace, q.name): q.parent for q in world.queues if q.kind == "LocalQueue" and q.parent}
+def _gpus_by_user(facts: ClusterFacts) -> dict[tuple[str, str], Counter[str]]:
+    """GPUs by user, for each namespace and queue."""
+    parents = {(q.namespace, q.name): q.parent for q in facts.queues if q.kind == "LocalQueue" and q.parent}
     held: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    for pods in world.bound.values():
+    for pods in facts.bound.values():
         for pod in pods:
-            gpus = round(pod.requests.get(world.resource, 0.0))
+            gpus = round(pod.requests.get(facts.resource, 0.0))
             if gpus:
-                queue = world.identity(pod).queue or ""
-                held["namespace", pod.namespace][world.user(pod)] += gpus
-                held["queue", parents.get((pod.namespace, queue), queue)][world.user(pod)] += gpus
+                queue = facts.identity(pod).queue or ""
+                held["namespace", pod.namespace][facts.user(pod)] += gpus
+                held["queue", parents.get((pod.namespace, queue), queue)][facts.user(pod)] += gpus
     return held
 
 
-def _finding(book: Book, holders: dict[tuple[str, str], Counter[str]]) -> Finding:
+def _finding(quota: GpuQuota, holders: dict[tuple[str, str], Counter[str]]) -> Finding:
     values: dict[str, Value] = {
-        "name": book.name,
-        "quota": book.quota,
-        "used": compact_number(book.used),
-        "limit": compact_number(book.limit),
-        "count": len(book.waiting),
-        "needs": compact_number(sum(each.gpus for each in book.waiting)),
-        "jobs": ", ".join(sorted({each.name for each in book.waiting})[:TOP]),
+        "name": quota.name,
+        "quota": quota.quota,
+        "used": compact_number(quota.used),
+        "limit": compact_number(quota.limit),
+        "count": len(quota.waiting),
+        "needs": compact_number(sum(job.gpus for job in quota.waiting)),
+        "jobs": ", ".join(sorted({job.name for job in quota.waiting})[:MAX_NAMED]),
     }
-    top = holders.get((book.scope, book.name), Counter[str]()).most_common(TOP)
+    top = holders.get((quota.scope, quota.name), Counter[str]()).most_common(MAX_NAMED)
     evidence = [Text(key="quota-exhausted.waiting", values=values)]
     if top:
-        named = ", ".join(f"{user} ({gpus})" for user, gpus in top)
-        evidence.append(Text(key="quota-exhausted.holders", values={"holders": named}))
+        holders_text = ", ".join(f"{user} ({gpus})" for user, gpus in top)
+        evidence.append(Text(key="quota-exhausted.holders", values={"holders": holders_text}))
     return Finding(
         rule="quota-exhausted",
         severity=Severity.WARNING,
         cause="quota-exhausted",
-        labels=bounded({book.scope: book.name}),
-        headline=Text(key=f"quota-exhausted.{book.scope}", values=values),
+        labels=label_values({quota.scope: quota.name}),
+        headline=Text(key=f"quota-exhausted.{quota.scope}", values=values),
         evidence=tuple(evidence),
-        advice=(Text(key=f"quota-exhausted.{book.scope}.advice", values=values),),
+        advice=(Text(key=f"quota-exhausted.{quota.scope}.advice", values=values),),
     )
 
 

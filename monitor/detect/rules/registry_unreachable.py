@@ -1,4 +1,4 @@
-"""registry-unreachable: one finding for what would else be many failed pulls, naming the node or the registry."""
+"""registry-unreachable: nodes cannot reach a registry; one finding instead of many failed pulls."""
 
 from __future__ import annotations
 
@@ -8,129 +8,144 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult
-from monitor.detect.lib.pods import EVERYTHING, bounded, raw
-from monitor.detect.lib.pulls import THE_REGISTRY
-from monitor.detect.lib.registries import CONNECT, DOWN, RESOLVE, TRUST, Reach, Trouble, is_in_doubt, others, survey
-from monitor.detect.visibility import unseen
+from monitor.detect.lib.pods import EVERYTHING, label_values, raw_text
+from monitor.detect.lib.pulls import REGISTRY_CAUSES
+from monitor.detect.lib.registries import (
+    CONNECT,
+    DOWN,
+    RESOLVE,
+    TRUST,
+    RegistryFailure,
+    RegistryReachability,
+    is_undecided,
+    other_nodes,
+    registry_reachability,
+)
+from monitor.detect.visibility import resources_unavailable
 from monitor.facts.agents import AgentFact
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.text import Text, Value
 
 CAUSES = (RESOLVE, CONNECT, TRUST, DOWN)
-# Whatever keeps a node from a registry, it explains no image that is missing there.
-SYMPTOMS: tuple[tuple[str, tuple[str, ...]], ...] = (("image-pull", THE_REGISTRY), ("image-pull-slow", ()))
-NAMED = 5
-REMEMBERED = 200  # nodes of one registry
+# Being unreachable does not explain images that are missing in the registry.
+SYMPTOMS: tuple[tuple[str, tuple[str, ...]], ...] = (("image-pull", REGISTRY_CAUSES), ("image-pull-slow", ()))
+MAX_NAMED = 5
+MAX_REMEMBERED_NODES = 200  # per registry
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How many different images have to fail. One alone may just have a misspelt registry; a probe is enough."""
+    """Distinct images that have to fail. A single one may have a misspelt registry; a failed probe is enough."""
 
     images: int = 2
 
 
 @dataclass(frozen=True)
-class _Course:
-    """Troubles, since when they are, which nodes are well since then and whether the daemon is; and what was told."""
+class _Outage:
+    """Failures with their start, the nodes and the daemon that reach the registry since, and what was reported."""
 
-    troubles: Sequence[Trouble]
+    failures: Sequence[RegistryFailure]
     since: float
     well: set[str]
     daemon: bool
-    untold: bool
+    is_new: bool
     was_down: bool
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
-    """Find the registries that nodes do not reach. Breadth tells whose fault it is."""
+def detect(context: RuleContext, memory: Any) -> RuleResult:
+    """Registries that nodes cannot reach. The number of failing nodes tells whose fault it is."""
     before: dict[str, Any] = memory if isinstance(memory, dict) else {}
-    reach = survey(situation)
-    findings, alone = list[Finding](), defaultdict[str, list[Trouble]](list)
+    reachability = registry_reachability(context)
+    findings, alone = list[Finding](), defaultdict[str, list[RegistryFailure]](list)
     doubts: dict[str, dict[str, Any]] = {}
 
-    def tell(name: str, troubles: Sequence[Trouble], of: Callable[[str, _Course], Finding]) -> None:
-        course = _course(name, troubles, reach, before, situation.now)
-        if course.untold and is_in_doubt(troubles, reach, course.since, situation.now):
-            nodes = sorted({each.node for each in troubles})
-            doubts[name] = {"since": course.since, "nodes": nodes[:REMEMBERED], "untold": True}
+    def tell(name: str, failures: Sequence[RegistryFailure], of: Callable[[str, _Outage], Finding]) -> None:
+        outage = _outage(name, failures, reachability, before, context.now)
+        if outage.is_new and is_undecided(failures, reachability, outage.since, context.now):
+            nodes = sorted({failure.node for failure in failures})
+            doubts[name] = {"since": outage.since, "nodes": nodes[:MAX_REMEMBERED_NODES], "untold": True}
         else:
-            findings.append(of(name, course))
+            findings.append(of(name, outage))
 
-    for registry, by_node in sorted(reach.troubles.items()):
-        limits: Limits = situation.limits.of({"service": registry})
-        shared, own = _split(registry, [by_node[node] for node in sorted(by_node)], reach, _nodes(before.get(registry)))
-        for trouble in own:
-            alone[trouble.node].append(trouble)
-        if shared and (_is_proven(shared, limits) or reach.daemon.get(registry) is False):
-            tell(registry, shared, _of_registry)
-    for node, troubles in sorted(alone.items()):
-        if _is_proven(troubles, situation.limits.of({"node": node})):
-            tell(node, troubles, _of_node)
-    blind = _blind_nodes(situation)
-    remembered = doubts | _remember(findings, reach, before, blind)
-    return RuleResult(tuple(findings), remembered, _blind(situation, remembered, blind))
+    for registry, by_node in sorted(reachability.failures.items()):
+        limits: Limits = context.limits.of({"service": registry})
+        shared, own = _split(
+            registry, [by_node[node] for node in sorted(by_node)], reachability, _nodes(before.get(registry))
+        )
+        for failure in own:
+            alone[failure.node].append(failure)
+        if shared and (_is_proven(shared, limits) or reachability.daemon_reached.get(registry) is False):
+            tell(registry, shared, _registry_finding)
+    for node, failures in sorted(alone.items()):
+        if _is_proven(failures, context.limits.of({"node": node})):
+            tell(node, failures, _node_finding)
+    blind = _blind_nodes(context)
+    remembered = doubts | _remember(findings, reachability, before, blind)
+    return RuleResult(tuple(findings), remembered, _blind(context, remembered, blind))
 
 
 def _split(
-    registry: str, troubles: Sequence[Trouble], reach: Reach, before: set[str]
-) -> tuple[list[Trouble], list[Trouble]]:
-    """Return the troubles for which the registry is to be named, and those that are a node's own.
+    registry: str, failures: Sequence[RegistryFailure], reachability: RegistryReachability, before: set[str]
+) -> tuple[list[RegistryFailure], list[RegistryFailure]]:
+    """Failures attributed to the registry, and those attributed to a node.
 
-    It is the registry's where several nodes have the same, or the daemon or the registry itself says so. Of those that
-    had it before, the last one to recover is no new trouble of its own.
+    The registry is at fault if several nodes fail alike, or the daemon or the registry itself indicates it. The last
+    node to recover from a shared failure is not a new failure of that node.
     """
-    kinds = Counter(_kind(each) for each in troubles)
-    shared: list[Trouble] = []
-    own: list[Trouble] = []
-    for each in troubles:
-        answers_wrongly = each.cause == DOWN and not (each.probed and reach.well[registry])
-        is_shared = kinds[_kind(each)] > 1 or answers_wrongly or reach.daemon.get(registry) is False
-        is_shared = is_shared or each.node in before
-        (shared if is_shared else own).append(each)
+    kinds = Counter(_kind(failure) for failure in failures)
+    shared: list[RegistryFailure] = []
+    own: list[RegistryFailure] = []
+    for failure in failures:
+        answers_wrongly = failure.cause == DOWN and not (failure.probed and reachability.reached_at[registry])
+        is_shared = kinds[_kind(failure)] > 1 or answers_wrongly or reachability.daemon_reached.get(registry) is False
+        is_shared = is_shared or failure.node in before
+        (shared if is_shared else own).append(failure)
     return shared, own
 
 
 def _nodes(known: Any) -> set[str]:
-    """Given what was remembered about a registry, return the nodes that did not reach it."""
+    """Remembered nodes that did not reach a registry."""
     return set(known.get("nodes") or ()) if isinstance(known, dict) else set()
 
 
-def _kind(trouble: Trouble) -> str:
-    """A registry that goes down answers with errors at one moment and not at all at the next."""
-    return CONNECT if trouble.cause == DOWN else trouble.cause
+def _kind(failure: RegistryFailure) -> str:
+    """A registry going down answers with errors first and not at all later."""
+    return CONNECT if failure.cause == DOWN else failure.cause
 
 
-def _is_proven(troubles: Sequence[Trouble], limits: Limits) -> bool:
-    images = set[str]().union(*(each.images for each in troubles))
-    # A misspelt host has no address anywhere; one that refuses several nodes does exist.
-    several = len({each.node for each in troubles}) > 1 and any(each.cause != RESOLVE for each in troubles)
-    return any(each.probed for each in troubles) or len(images) >= limits.images or several
+def _is_proven(failures: Sequence[RegistryFailure], limits: Limits) -> bool:
+    images = set[str]().union(*(failure.images for failure in failures))
+    # A misspelt host resolves nowhere; one that refuses several nodes exists.
+    several = len({failure.node for failure in failures}) > 1 and any(failure.cause != RESOLVE for failure in failures)
+    return any(failure.probed for failure in failures) or len(images) >= limits.images or several
 
 
-def _of_registry(registry: str, course: _Course) -> Finding:
-    cause = _main_cause(course.troubles)
-    if cause == CONNECT and (course.was_down or not (course.well or course.daemon)):
+def _registry_finding(registry: str, outage: _Outage) -> Finding:
+    cause = _main_cause(outage.failures)
+    if cause == CONNECT and (outage.was_down or not (outage.well or outage.daemon)):
         cause = DOWN
     labels: list[dict[str, str]] = [{"service": registry}]
-    if course.well and len(course.troubles) <= REMEMBERED:
-        labels = [{"service": registry, "node": each.node} for each in course.troubles]
-    return _finding(cause, {"service": registry}, course, labels)
+    if outage.well and len(outage.failures) <= MAX_REMEMBERED_NODES:
+        labels = [{"service": registry, "node": failure.node} for failure in outage.failures]
+    return _finding(cause, {"service": registry}, outage, labels)
 
 
-def _of_node(node: str, course: _Course) -> Finding:
-    cause = _main_cause(course.troubles)
-    labels = [{"node": node, "service": each.registry} for each in course.troubles]
-    return _finding(CONNECT if cause == DOWN else cause, {"node": node}, course, labels)
+def _node_finding(node: str, outage: _Outage) -> Finding:
+    cause = _main_cause(outage.failures)
+    labels = [{"node": node, "service": failure.registry} for failure in outage.failures]
+    return _finding(CONNECT if cause == DOWN else cause, {"node": node}, outage, labels)
 
 
-def _main_cause(troubles: Sequence[Trouble]) -> str:
-    return Counter(each.cause for each in troubles).most_common(1)[0][0]
+def _main_cause(failures: Sequence[RegistryFailure]) -> str:
+    return Counter(failure.cause for failure in failures).most_common(1)[0][0]
 
 
-def _finding(cause: str, labels: dict[str, str], course: _Course, symptoms: Sequence[dict[str, str]]) -> Finding:
-    troubles = course.troubles
-    nodes, registries = sorted({each.node for each in troubles}), sorted({each.registry for each in troubles})
+def _finding(cause: str, labels: dict[str, str], outage: _Outage, symptoms: Sequence[dict[str, str]]) -> Finding:
+    failures = outage.failures
+    nodes, registries = (
+        sorted({failure.node for failure in failures}),
+        sorted({failure.registry for failure in failures}),
+    )
     values: dict[str, Value] = {
         "nodes": _names(nodes),
         "node": nodes[0],
@@ -142,54 +157,62 @@ def _finding(cause: str, labels: dict[str, str], course: _Course, symptoms: Sequ
         rule="registry-unreachable",
         severity=Severity.WARNING,
         cause=cause,
-        labels=bounded({**labels}),
+        labels=label_values({**labels}),
         headline=Text(key=f"registry-unreachable.{cause}", values=values),
-        evidence=tuple(_evidence(troubles, len(course.well))),
+        evidence=tuple(_evidence(failures, len(outage.well))),
         advice=(Text(key=f"registry-unreachable.{cause}.advice", values=values),),
-        since=course.since,
+        since=outage.since,
         explains=tuple(
-            Scope(labels=bounded({**each}), rules=(rule,), causes=causes)
-            for each in symptoms
+            Scope(labels=label_values({**subject}), rules=(rule,), causes=causes)
+            for subject in symptoms
             for rule, causes in SYMPTOMS
         ),
-        raw=raw(next((each.error for each in troubles if each.error), None)),
+        raw=raw_text(next((failure.error for failure in failures if failure.error), None)),
     )
 
 
 def _names(names: Sequence[str]) -> str:
-    return ", ".join(names[:NAMED]) + (" …" if len(names) > NAMED else "")
+    return ", ".join(names[:MAX_NAMED]) + (" …" if len(names) > MAX_NAMED else "")
 
 
-def _evidence(troubles: Sequence[Trouble], well: int) -> list[Text]:
-    notes = []
-    probed = [each for each in troubles if each.probed]
+def _evidence(failures: Sequence[RegistryFailure], well: int) -> list[Text]:
+    evidence = []
+    probed = [failure for failure in failures if failure.probed]
     if probed:
-        values: dict[str, Value] = {"count": len({each.node for each in probed}), "error": probed[0].error or "?"}
-        notes.append(Text(key="registry-unreachable.probes", values=values))
+        values: dict[str, Value] = {"count": len({failure.node for failure in probed}), "error": probed[0].error or "?"}
+        evidence.append(Text(key="registry-unreachable.probes", values=values))
     if well:
-        notes.append(Text(key="registry-unreachable.others", values={"count": well}))
-    images, pods = (set[str]().union(*sets) for sets in zip(*((t.images, t.pods) for t in troubles), strict=True))
+        evidence.append(Text(key="registry-unreachable.others", values={"count": well}))
+    images, pods = (set[str]().union(*sets) for sets in zip(*((t.images, t.pods) for t in failures), strict=True))
     if pods:
-        notes.append(Text(key="registry-unreachable.pulls", values={"pods": len(pods), "images": len(images)}))
-    return notes
+        evidence.append(Text(key="registry-unreachable.pulls", values={"pods": len(pods), "images": len(images)}))
+    return evidence
 
 
-def _course(name: str, troubles: Sequence[Trouble], reach: Reach, before: dict[str, Any], now: float) -> _Course:
-    """Return how it went with troubles of a registry, or of a node, until now."""
-    known, nodes = before.get(name), {each.node for each in troubles}
-    told = known if isinstance(known, dict) else {}
-    # What was not told yet of its nodes is the beginning of it.
-    entries = [told, *(before[node] for node in nodes if node in before and _is_untold(before[node]))]
-    times = [each.since for each in troubles] + [entry.get("since") for entry in entries if isinstance(entry, dict)]
+def _outage(
+    name: str,
+    failures: Sequence[RegistryFailure],
+    reachability: RegistryReachability,
+    before: dict[str, Any],
+    now: float,
+) -> _Outage:
+    """State of the failures of a registry or node until now."""
+    known, nodes = before.get(name), {failure.node for failure in failures}
+    reported = known if isinstance(known, dict) else {}
+    # It began with the unreported failures of its nodes.
+    entries = [reported, *(before[node] for node in nodes if node in before and _is_unreported(before[node]))]
+    times = [failure.since for failure in failures] + [
+        entry.get("since") for entry in entries if isinstance(entry, dict)
+    ]
     since = min((at for at in times if isinstance(at, float | int)), default=now)
-    # Nodes reach it again one after the other. Those that are left have not become a trouble of their own by that.
-    was_down = told.get("cause") == DOWN and nodes <= _nodes(known)
-    daemon = any(reach.daemon.get(each.registry, False) for each in troubles)
-    return _Course(troubles, since, others(troubles, reach, since), daemon, _is_untold(known), was_down)
+    # Nodes recover one after another; the remaining ones still belong to the outage of the registry.
+    was_down = reported.get("cause") == DOWN and nodes <= _nodes(known)
+    daemon = any(reachability.daemon_reached.get(failure.registry, False) for failure in failures)
+    return _Outage(failures, since, other_nodes(failures, reachability, since), daemon, _is_unreported(known), was_down)
 
 
-def _is_untold(known: Any) -> bool:
-    """Given what was remembered, return whether it is new, or was in doubt until now."""
+def _is_unreported(known: Any) -> bool:
+    """Whether a failure is new, or was undecided until now."""
     return not isinstance(known, dict) or bool(known.get("untold"))
 
 
@@ -198,39 +221,39 @@ def _name(finding: Finding) -> str:
 
 
 def _remember(
-    found: Sequence[Finding], reach: Reach, before: dict[str, Any], blind: set[str]
+    findings: Sequence[Finding], reachability: RegistryReachability, before: dict[str, Any], blind: set[str]
 ) -> dict[str, dict[str, Any]]:
-    """Return, by the name of what was found, since when it is and which nodes have it, silent ones included."""
+    """Start and nodes by name of the subject, including silent nodes."""
     memory: dict[str, dict[str, Any]] = {}
-    for finding in found:
-        nodes = sorted(reach.troubles.get(finding.labels.get("service", ""), {}))
-        memory[_name(finding)] = {"since": finding.since, "nodes": nodes[:REMEMBERED], "cause": finding.cause}
+    for finding in findings:
+        nodes = sorted(reachability.failures.get(finding.labels.get("service", ""), {}))
+        memory[_name(finding)] = {"since": finding.since, "nodes": nodes[:MAX_REMEMBERED_NODES], "cause": finding.cause}
     for name, known in before.items():
         silent = sorted(blind & set(known.get("nodes") or ())) if isinstance(known, dict) else []
         if silent:
             entry = memory.setdefault(name, {"since": known.get("since"), "nodes": []})
-            entry["nodes"] = sorted({*entry["nodes"], *silent})[:REMEMBERED]
+            entry["nodes"] = sorted({*entry["nodes"], *silent})[:MAX_REMEMBERED_NODES]
     return memory
 
 
-def _blind(situation: RuleContext, remembered: dict[str, dict[str, Any]], blind: set[str]) -> tuple[Scope, ...]:
-    if unseen(situation, "pods"):
+def _blind(context: RuleContext, remembered: dict[str, dict[str, Any]], blind: set[str]) -> tuple[Scope, ...]:
+    if resources_unavailable(context, "pods"):
         return (EVERYTHING,)
     services = [name for name, known in remembered.items() if blind & set(known["nodes"])]
     by_node = (Scope(labels={"node": node}) for node in sorted(blind))
     return (*by_node, *(Scope(labels={"service": name}) for name in services))
 
 
-def _blind_nodes(situation: RuleContext) -> set[str]:
-    """Return the nodes whose probes are not known now."""
-    return {agent.node for agent in situation.world.agents if agent.node and _is_blind(agent)}
+def _blind_nodes(context: RuleContext) -> set[str]:
+    """Nodes whose probes are unknown now."""
+    return {agent.node for agent in context.facts.agents if agent.node and _is_blind(agent)}
 
 
 def _is_blind(agent: AgentFact) -> bool:
     if agent.silent_since is not None or agent.snapshot is None:
         return True
-    told = next((each for each in agent.snapshot.collectors if each.name == "probes"), None)
-    return agent.snapshot.probes is None and told is not None and told.outcome != "absent"
+    collector = next((item for item in agent.snapshot.collectors if item.name == "probes"), None)
+    return agent.snapshot.probes is None and collector is not None and collector.outcome != "absent"
 
 
 RULE = Rule(

@@ -1,4 +1,4 @@
-"""service-down: something the platform needs does not answer, or not as it should; also the Kubernetes API."""
+"""service-down: a service that the platform needs does not respond or responds wrongly; also the Kubernetes API."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Delay, Latency, Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.visibility import label
+from monitor.detect.base import ANY_CAUSE, MAX_RAW_CHARS, Delay, Latency, Rule, RuleContext, RuleResult, Seconds
+from monitor.detect.visibility import label_value
 from monitor.facts.cluster import SourceView
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.services import ServiceFact
@@ -15,64 +15,63 @@ from monitor.facts.text import Text, Value
 
 CAUSES = ("status", "refused", "timeout", "dns", "tls", "read-only", "component")
 KUBERNETES = "kubernetes"
-# What the client of the API server says when it fails -> cause; the first that it contains.
-API_WORDS = (
+# Cause -> phrases in the error of the Kubernetes client; the first match counts.
+API_ERROR_PHRASES = (
     ("refused", ("connection refused",)),
     ("dns", ("name or service not known", "name resolution", "nameresolution")),
     ("tls", ("sslerror", "certificate")),
     ("timeout", ("timed out", "timeout", "no route to host", "unreachable")),
     ("status", ("forbidden", "http ", "unauthorized")),
 )
-# Parts of Harbor without which images can still be pulled and pushed.
-MINOR = frozenset({"portal", "jobservice", "trivy", "notary", "chartmuseum", "clair"})
-LONGEST_RAW = 1000
+# Harbor components that pulling and pushing do not need.
+MINOR_COMPONENTS = frozenset({"portal", "jobservice", "trivy", "notary", "chartmuseum", "clair"})
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How long a service may fail before it is said; how old a probe may be to say anything."""
+    """How long a service may fail, and the age at which a probe is stale."""
 
     after: Seconds = 30.0
     stale_after: Seconds = 300.0
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
-    """Find the services that fail. Since when is remembered: a restart of ours does not make them well."""
+def detect(context: RuleContext, memory: Any) -> RuleResult:
+    """Failing services. Their start is remembered across restarts."""
     before: dict[str, float] = memory if isinstance(memory, dict) else {}
     failing: dict[str, float] = {}
     findings, blind = [], []
-    for fact in (*situation.services, *_kubernetes(situation)):
-        labels = {"service": label(fact.name)}
-        limits: Limits = situation.limits.of(labels)
-        if situation.now - fact.at > limits.stale_after:
+    for fact in (*context.services, *_kubernetes(context)):
+        labels = {"service": label_value(fact.name)}
+        limits: Limits = context.limits.of(labels)
+        if context.now - fact.at > limits.stale_after:
             blind.append(Scope(labels=labels))
             failing |= {fact.name: before[fact.name]} if fact.name in before else {}
         elif not fact.ok:
             began = fact.failing_since if fact.failing_since is not None else fact.at
-            # A clock that was set back makes nobody wait for its old time.
-            since = failing[fact.name] = min(began, before.get(fact.name, began), situation.now)
-            if situation.now - since >= limits.after:
-                findings.append(_finding(fact, labels, since, situation.now))
+            # The clock may have been set back.
+            since = failing[fact.name] = min(began, before.get(fact.name, began), context.now)
+            if context.now - since >= limits.after:
+                findings.append(_finding(fact, labels, since, context.now))
     return RuleResult(findings=tuple(findings), memory=failing, blind=tuple(blind))
 
 
-def _kubernetes(situation: RuleContext) -> Iterator[ServiceFact]:
-    """Yield the API server as a service, if it does not answer: that is what following it has shown."""
-    view = situation.world.view
+def _kubernetes(context: RuleContext) -> Iterator[ServiceFact]:
+    """The API server as a service, if its watches fail."""
+    view = context.facts.view
     sources: Iterable[SourceView] = view.sources if view else ()
     lost = [source for source in sources if source.name in ("pods", "nodes") and not source.ok]
     if not lost or all((source.why or "").startswith("starting") for source in lost):
         return
-    why = "; ".join(dict.fromkeys(source.why or "" for source in lost))[:LONGEST_RAW]
-    said = why.lower()
-    cause = next((cause for cause, words in API_WORDS if any(word in said for word in words)), "error")
+    why = "; ".join(dict.fromkeys(source.why or "" for source in lost))[:MAX_RAW_CHARS]
+    text = why.lower()
+    cause = next((cause for cause, phrases in API_ERROR_PHRASES if any(phrase in text for phrase in phrases)), "error")
     since = [source.since for source in lost if source.since is not None]
     yield ServiceFact(
         name=KUBERNETES,
         kind=KUBERNETES,
         target="the API server",
         ok=False,
-        at=situation.now,
+        at=context.now,
         cause=cause,
         detail=why,
         failing_since=min(since) if since else None,
@@ -81,26 +80,28 @@ def _kubernetes(situation: RuleContext) -> Iterator[ServiceFact]:
 
 def _finding(fact: ServiceFact, labels: dict[str, str], since: float, now: float) -> Finding:
     cause = fact.cause if fact.cause in CAUSES else "unknown"
-    said = (fact.detail or "")[:LONGEST_RAW] or ("no message" if cause == "unknown" else "")
-    shown: dict[str, Value] = {
+    message = (fact.detail or "")[:MAX_RAW_CHARS] or ("no message" if cause == "unknown" else "")
+    values: dict[str, Value] = {
         "service": fact.name,
         "target": fact.target,
         "seconds": max(0.0, now - since),
         "status": fact.status if fact.status is not None else "?",
         "component": fact.component or "?",
-        "message": said or "?",
+        "message": message or "?",
     }
-    minor = cause == "component" and fact.component is not None and set(fact.component.split(", ")) <= MINOR
+    minor = cause == "component" and fact.component is not None and set(fact.component.split(", ")) <= MINOR_COMPONENTS
     return Finding(
         rule="service-down",
         severity=Severity.WARNING if minor else Severity.CRITICAL,
         cause=cause,
         labels=labels,
-        headline=Text(key=f"service-down.{cause}", values=shown),
-        evidence=(Text(key="service-down.says", values={"message": said}),) if said and cause != "unknown" else (),
-        advice=(Text(key=_advice(fact, cause), values=shown),),
+        headline=Text(key=f"service-down.{cause}", values=values),
+        evidence=(Text(key="service-down.says", values={"message": message}),)
+        if message and cause != "unknown"
+        else (),
+        advice=(Text(key=_advice(fact, cause), values=values),),
         since=since,
-        raw=said or None,
+        raw=message or None,
     )
 
 

@@ -1,4 +1,4 @@
-"""shm-pressure: the shared memory of a pod is nearly full, or so small that its data loaders will run out of it."""
+"""shm-pressure: the shared memory of a pod is nearly full, or too small for its data loaders."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Bytes, Latency, Rule, RuleContext, RuleResult, Share
-from monitor.detect.lib.storage import Heard, hear, owner_of
-from monitor.detect.visibility import label
+from monitor.detect.base import ANY_CAUSE, Bytes, Latency, Ratio, Rule, RuleContext, RuleResult
+from monitor.detect.lib.storage import NodeReport, container_owner, node_reports
+from monitor.detect.visibility import label_value
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text, Value
@@ -17,73 +17,73 @@ from monitor.facts.workload import ContainerFact, ShmFact
 
 CAUSES = ("nearly-full", "default-size")
 GIB = 1024**3
-DEFAULT_BYTES = 64 * 1024**2  # what Docker and containerd give to everybody
-_SIZES_TO_SET = (2, 4, 8, 16, 32, 64, 128, 256)  # GiB
+DEFAULT_BYTES = 64 * 1024**2  # default of Docker and containerd
+_SIZES_GIB = (2, 4, 8, 16, 32, 64, 128, 256)
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How full it may be, and what size counts as never set."""
+    """How full it may be, and the size that counts as never configured."""
 
-    nearly_full: Share = 0.85
-    critical: Share = 0.95
+    nearly_full: Ratio = 0.85
+    critical: Ratio = 0.95
     default_size: Bytes = DEFAULT_BYTES
 
 
 @dataclass(frozen=True)
 class _GpuUse:
-    """How many processes and devices of a node's GPUs each pod and container has."""
+    """GPU processes by pod or container of a node, and those that hold GPUs."""
 
     processes: Counter[str]
     holders: frozenset[str]
 
 
-def detect(situation: RuleContext, _memory: Any) -> RuleResult:
-    """Find the pods whose /dev/shm is too small for what they do."""
-    hearing, suspect = hear(situation), _suspect(situation)
+def detect(context: RuleContext, _memory: Any) -> RuleResult:
+    """Pods whose /dev/shm is too small."""
+    reports, may_exceed = node_reports(context), _may_exceed(context)
     findings = []
-    for heard in hearing.nodes.values():
-        if not any(suspect(shm) for shm in heard.snapshot.shm or ()):
+    for report in reports.nodes.values():
+        if not any(may_exceed(shm) for shm in report.snapshot.shm or ()):
             continue
-        gpus = _gpu_use(heard)
-        for shm, container in _one_each(heard):
-            labels = _labels(heard, container, situation.world)
-            cause = _cause(shm, container, gpus, situation.limits.of(labels))
+        gpus = _gpu_use(report)
+        for shm, container in _distinct_mounts(report):
+            labels = _labels(report, container, context.facts)
+            cause = _cause(shm, container, gpus, context.limits.of(labels))
             if cause is not None:
-                findings.append(_finding(situation, heard, shm, container, cause, gpus))
-    return RuleResult(findings=tuple(findings), blind=hearing.blind("shm", "containers"))
+                findings.append(_finding(context, report, shm, container, cause, gpus))
+    return RuleResult(findings=tuple(findings), blind=reports.blind_scopes("shm", "containers"))
 
 
-def _suspect(situation: RuleContext) -> Callable[[ShmFact], bool]:
-    """Return what tells, for next to nothing, whether any limit could object to a /dev/shm: few are worth a look."""
-    limits = [situation.limits.default, *(override.limits for override in situation.limits.overrides)]
-    share, size = min(each.nearly_full for each in limits), max(each.default_size for each in limits)
+def _may_exceed(context: RuleContext) -> Callable[[ShmFact], bool]:
+    """Cheap check whether a /dev/shm could violate any limit; few need a closer one."""
+    limits = [context.limits.default, *(override.limits for override in context.limits.overrides)]
+    share, size = min(limit.nearly_full for limit in limits), max(limit.default_size for limit in limits)
     return lambda shm: shm.used_bytes >= share * shm.size_bytes or shm.size_bytes <= size
 
 
-def _one_each(heard: Heard) -> list[tuple[ShmFact, ContainerFact]]:
-    """Return each /dev/shm once, with one of the containers that share it. The host's own is not a pod's."""
-    facts = heard.snapshot.shm or ()
+def _distinct_mounts(report: NodeReport) -> list[tuple[ShmFact, ContainerFact]]:
+    """Each /dev/shm once, with one of the containers that share it; without the host's own."""
+    facts = report.snapshot.shm or ()
     seen = {fact.device for fact in facts if fact.container_id is None}
-    found = []
+    mounts = []
     for fact in facts:
-        container = heard.containers.get(fact.container_id or "")
+        container = report.containers.get(fact.container_id or "")
         if container is not None and fact.device not in seen and fact.size_bytes > 0:
             seen.add(fact.device)
-            found.append((fact, container))
-    return found
+            mounts.append((fact, container))
+    return mounts
 
 
 def _subject(container: ContainerFact) -> str:
     return container.pod_uid or container.id
 
 
-def _gpu_use(heard: Heard) -> _GpuUse:
+def _gpu_use(report: NodeReport) -> _GpuUse:
     processes: Counter[str] = Counter()
-    for process in heard.snapshot.gpu_processes or ():
+    for process in report.snapshot.gpu_processes or ():
         if subject := process.pod_uid or process.container_id:
             processes[subject] += 1
-    devices = {device.pod_uid for device in heard.snapshot.pod_devices or () if device.pod_uid}
+    devices = {device.pod_uid for device in report.snapshot.pod_devices or () if device.pod_uid}
     return _GpuUse(processes, frozenset(devices | processes.keys()))
 
 
@@ -95,10 +95,10 @@ def _cause(shm: ShmFact, container: ContainerFact, gpus: _GpuUse, limits: Limits
     return "default-size" if subject in gpus.holders and shm.size_bytes <= limits.default_size and works else None
 
 
-def _labels(heard: Heard, container: ContainerFact, world: ClusterFacts) -> dict[str, str]:
-    identity = world.identities.get(container.pod_uid or "")
+def _labels(report: NodeReport, container: ContainerFact, facts: ClusterFacts) -> dict[str, str]:
+    identity = facts.identities.get(container.pod_uid or "")
     named = {
-        "node": heard.node,
+        "node": report.node,
         "pod": container.pod_name,
         "namespace": container.namespace,
         "container": None if container.pod_name else container.name or container.id,
@@ -106,15 +106,15 @@ def _labels(heard: Heard, container: ContainerFact, world: ClusterFacts) -> dict
         "job": identity.job if identity else None,
         "queue": identity.queue if identity else None,
     }
-    return {name: label(value) for name, value in named.items() if value}
+    return {name: label_value(value) for name, value in named.items() if value}
 
 
 def _finding(
-    situation: RuleContext, heard: Heard, shm: ShmFact, container: ContainerFact, cause: str, gpus: _GpuUse
+    context: RuleContext, report: NodeReport, shm: ShmFact, container: ContainerFact, cause: str, gpus: _GpuUse
 ) -> Finding:
-    labels = _labels(heard, container, situation.world)
-    limits: Limits = situation.limits.of(labels)
-    pod, user = owner_of(container, situation.world)
+    labels = _labels(report, container, context.facts)
+    limits: Limits = context.limits.of(labels)
+    pod, user = container_owner(container, context.facts)
     share = shm.used_bytes / shm.size_bytes
     size: dict[str, Value] = {"used": shm.used_bytes, "size": shm.size_bytes}
     processes = gpus.processes[_subject(container)]
@@ -126,16 +126,16 @@ def _finding(
         severity=Severity.CRITICAL if share >= limits.critical else Severity.WARNING,
         cause=cause,
         labels=labels,
-        headline=Text(key=f"shm-pressure.{cause}", values={"pod": pod, "node": heard.node, "share": share, **size}),
+        headline=Text(key=f"shm-pressure.{cause}", values={"pod": pod, "node": report.node, "share": share, **size}),
         evidence=tuple(evidence),
-        advice=(Text(key="shm-pressure.advice", values={"wanted": _to_set(shm.size_bytes)}),),
+        advice=(Text(key="shm-pressure.advice", values={"wanted": _suggested_size(shm.size_bytes)}),),
     )
 
 
-def _to_set(size_bytes: int) -> str:
-    """Return what to set, as Kubernetes writes it: twice of what is too little, and not less than is any use."""
-    fitting = (size for size in _SIZES_TO_SET if size * GIB >= max(2 * size_bytes, 8 * GIB))
-    return f"{next(fitting, _SIZES_TO_SET[-1])}Gi"
+def _suggested_size(size_bytes: int) -> str:
+    """Size to configure, as a Kubernetes quantity: at least twice the current one and at least 8 GiB."""
+    fitting = (size for size in _SIZES_GIB if size * GIB >= max(2 * size_bytes, 8 * GIB))
+    return f"{next(fitting, _SIZES_GIB[-1])}Gi"
 
 
 RULE = Rule(

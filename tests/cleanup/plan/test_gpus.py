@@ -19,13 +19,13 @@ from monitor.facts.kube import OwnerRef, PodFact
 from monitor.facts.workload import ContainerFact
 from tests.cleanup.builders import container, kept, names, refused
 from tests.cluster.builders import NOW, agent, card, device, node, pod, process, uuid
-from tests.detect.builders_gpu import idle, remembered, situation
+from tests.detect.builders_gpu import idle, remembered, rule_context
 
 HOUR = 3600.0
 
 
 def scene(given: RuleContext, notices: dict[str, float] | None = None, **settings: Any) -> GpuPlanContext:
-    world = given.world
+    world = given.facts
     assert world.view is not None
     tried = settings.pop("tried", {})
     fields: dict[str, Any] = {"name": "g", "notice": 0.0, "zombie_after": None}
@@ -47,7 +47,7 @@ def holding(*pods: PodFact, seconds: float = 9000.0, watts: float = 60.0) -> Rul
     cards = [card(n, power_watts=watts, power_limit_watts=400.0) for n in range(len(pods))]
     devices = tuple(device(each, n) for n, each in enumerate(pods))
     witness = agent(*cards, devices=devices, containers=())
-    return situation(witness, pods=pods, memory=idle(seconds, *range(len(pods))))
+    return rule_context(witness, pods=pods, memory=idle(seconds, *range(len(pods))))
 
 
 def alone(name: str = "p", **more: Any) -> PodFact:
@@ -114,7 +114,7 @@ def test_a_pod_with_one_working_card_keeps_all() -> None:
     busy = card(1, utilization_ratio=0.9)
     works = process(9, 1, pod_uid=p.uid)
     witness = agent(card(0), busy, processes=(works,), devices=(device(p, 0), device(p, 1)), containers=())
-    given = situation(witness, pods=(p,), memory=idle(9000, 0))
+    given = rule_context(witness, pods=(p,), memory=idle(9000, 0))
     assert kept(plan(given, idle_after=HOUR)) == {"team/p": "busy"}
 
 
@@ -123,11 +123,11 @@ def test_a_job_of_which_one_pod_works_keeps_all() -> None:
     works = process(9, 1, pod_uid=b.uid)
     cards = (card(0), card(1, utilization_ratio=0.9))
     witness = agent(*cards, processes=(works,), devices=(device(a, 0), device(b, 1)), containers=())
-    given = situation(witness, pods=(a, b), memory=idle(9000, 0))
+    given = rule_context(witness, pods=(a, b), memory=idle(9000, 0))
     assert kept(plan(given, idle_after=HOUR)) == {"team/a": "job-busy"}
     both = holding(a, b)
     assert names(plan(both, idle_after=HOUR)) == ["team/a", "team/b"]
-    waiting = situation(
+    waiting = rule_context(
         agent(card(0), devices=(device(a, 0),), containers=()), pods=(a, alone("b", node=None)), memory=idle(9000, 0)
     )
     assert kept(plan(waiting, idle_after=HOUR)) == {"team/a": "job-busy"}
@@ -137,7 +137,7 @@ def test_a_job_of_which_one_pod_cannot_be_seen_keeps_all() -> None:
     a, b = alone("a"), alone("b", node="n2")
     here = agent(card(0), devices=(device(a, 0),), containers=())
     for others, why in (((), "no agent there"), ((agent(node="n2", containers=()),), "its card is not seen")):
-        given = situation(here, *others, pods=(a, b), nodes=(node("n1"), node("n2")), memory=idle(9000, 0))
+        given = rule_context(here, *others, pods=(a, b), nodes=(node("n1"), node("n2")), memory=idle(9000, 0))
         assert kept(plan(given, idle_after=HOUR)) == {"team/a": "unknown"}, why
 
 
@@ -148,7 +148,7 @@ def left(p: PodFact, *containers: ContainerFact, seconds: float = 9000.0, **fact
     """A process of a pod that is not alive any more, in a container."""
     fields: dict[str, Any] = {"pod_uid": "uid-p", "container_id": "id-c", "started_at": NOW - 20_000, "name": "python"}
     witness = agent(card(0), processes=(process(7, **(fields | facts)),), containers=containers)
-    return situation(witness, pods=(p,), memory=remembered("zombie", seconds))
+    return rule_context(witness, pods=(p,), memory=remembered("zombie", seconds))
 
 
 DONE = pod("p", phase="Succeeded")
@@ -197,10 +197,10 @@ def test_a_process_on_two_cards_goes_once_and_not_if_one_of_them_protects_it() -
     witness = agent(card(0), card(1), processes=two, containers=())
     memory = remembered("zombie", 9000)
     memory.cards.update(remembered("zombie", 9000, index=1).cards)
-    assert len(plan(situation(witness, pods=(DONE,), memory=memory), zombie_after=600.0).items) == 1
+    assert len(plan(rule_context(witness, pods=(DONE,), memory=memory), zombie_after=600.0).items) == 1
     late = remembered("zombie", 9000)
     late.cards.update(remembered("zombie", 10, index=1).cards)
-    assert names(plan(situation(witness, pods=(DONE,), memory=late), zombie_after=600.0)) == []
+    assert names(plan(rule_context(witness, pods=(DONE,), memory=late), zombie_after=600.0)) == []
 
 
 # Processes of no pod
@@ -212,7 +212,7 @@ def stranger(
     fields: dict[str, Any] = {"name": "python", "started_at": NOW - 20_000, "uid": 1001}
     witness = agent(card(0), processes=(process(7, **(fields | facts)),), containers=containers)
     nodes = (node("n1"),) if in_kubernetes else ()
-    return situation(witness, nodes=nodes, memory=remembered("orphan", seconds))
+    return rule_context(witness, nodes=nodes, memory=remembered("orphan", seconds))
 
 
 def test_an_orphan_is_ended() -> None:
@@ -268,7 +268,7 @@ def test_what_is_not_known_is_no_permission() -> None:
 
 
 def test_an_agent_that_is_silent_proves_nothing() -> None:
-    quiet = msgspec.structs.replace(holding(alone()).world.agents[0], silent_since=NOW - 300, received_at=NOW - 400)
+    quiet = msgspec.structs.replace(holding(alone()).facts.agents[0], silent_since=NOW - 300, received_at=NOW - 400)
     assert isinstance(quiet, AgentFact)
-    given = situation(quiet, pods=(alone(),), memory=idle(9000, 0))
+    given = rule_context(quiet, pods=(alone(),), memory=idle(9000, 0))
     assert names(plan(given, idle_after=HOUR)) == []

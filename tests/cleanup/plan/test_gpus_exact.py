@@ -12,7 +12,7 @@ from monitor.cleanup.policy import Exempt
 from tests.cleanup.builders import names, refused
 from tests.cleanup.plan.test_gpus import DONE, HOUR, alone, holding, left, plan, scene, stranger
 from tests.cluster.builders import NOW, agent, card, device
-from tests.detect.builders_gpu import idle, situation
+from tests.detect.builders_gpu import idle, rule_context
 
 
 @pytest.mark.parametrize(("age", "why"), [(120, None), (121, "view-old"), (-121, "view-old")])
@@ -38,7 +38,7 @@ def test_the_longest_idle_first() -> None:
     memory = idle(5000, 0)
     memory.cards.update(idle(9000, 1).cards)
     witness = agent(*cards, devices=(device(pods[0], 0), device(pods[1], 1)), containers=())
-    assert names(plan(situation(witness, pods=pods, memory=memory), idle_after=HOUR)) == ["team/b", "team/a"]
+    assert names(plan(rule_context(witness, pods=pods, memory=memory), idle_after=HOUR)) == ["team/b", "team/a"]
 
 
 def test_why_a_pod_has_to_let_go() -> None:

@@ -10,13 +10,13 @@ import msgspec
 from monitor.cleanup.inputs import Planner, PlannerDeps
 from monitor.cleanup.plan.pods import FRESH_SECONDS
 from monitor.cleanup.policy import ImagePolicy
-from monitor.detect.engine import History, detect
+from monitor.detect.engine import DetectionHistory, detect
 from monitor.detect.meta.monitor import BLIND_AFTER_SECONDS, STARTUP_GRACE_SECONDS, MonitorState, with_monitor_findings
 from monitor.detect.rules import agent_silent, node_down
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import SourceView
 from monitor.i18n import say
-from tests.detect.builders_nodes import SEEN, situation
+from tests.detect.builders_nodes import SEEN, rule_context
 from tests.explain.builders import NOW, agent, node
 
 WHY = "prometheus.lab:9090 cannot be reached: Connection refused"
@@ -33,16 +33,18 @@ def out_of_sight(name: str) -> AgentFact:
 def test_agents_that_are_out_of_sight_with_their_store_are_not_silent() -> None:
     agents, nodes = [out_of_sight(f"gpu-{n}") for n in range(3)], [node(f"gpu-{n}") for n in range(4)]
     rules = (agent_silent.RULE, node_down.RULE)
-    seen = detect(rules, {}, situation(rules[0], sources=WELL, agents=agents[:1], nodes=nodes[:1]), History())
+    seen = detect(
+        rules, {}, rule_context(rules[0], sources=WELL, agents=agents[:1], nodes=nodes[:1]), DetectionHistory()
+    )
     assert [finding.labels for finding in seen.findings] == [{"node": "gpu-0"}]
-    found = detect(rules, {}, situation(rules[0], sources=OUT, agents=agents, nodes=nodes), seen.history)
+    found = detect(rules, {}, rule_context(rules[0], sources=OUT, agents=agents, nodes=nodes), seen.history)
     assert [(finding.labels, finding.held) for finding in found.findings] == [({"node": "gpu-0"}, True)]
 
 
 def test_what_is_known_of_a_node_that_is_down_does_not_come_from_a_store_that_is_gone() -> None:
     down = [node("gpu-0", ready=False, ready_since=NOW - 900)]
     for sources, told in ((WELL, True), (OUT, False)):
-        seen = situation(node_down.RULE, sources=sources, agents=[out_of_sight("gpu-0")], nodes=down)
+        seen = rule_context(node_down.RULE, sources=sources, agents=[out_of_sight("gpu-0")], nodes=down)
         (finding,) = node_down.detect(seen, None).findings
         assert any(note.key == "node-down.agent-silent" for note in finding.evidence) is told
 

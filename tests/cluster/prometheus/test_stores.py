@@ -15,7 +15,7 @@ from monitor.config.root import Config
 from monitor.config.types import Listen
 from monitor.daemon.build import make_cluster
 from monitor.detect.base import RuleContext
-from monitor.detect.engine import History, detect
+from monitor.detect.engine import DetectionHistory, detect
 from monitor.detect.meta.monitor import BLIND_AFTER_SECONDS, STARTUP_GRACE_SECONDS, MonitorState, with_monitor_findings
 from monitor.detect.rules import RULES
 from monitor.facts.cluster import GpuState
@@ -84,7 +84,7 @@ class View:
         self.config = Config.model_validate(written)
         self.cluster: LiveCluster = make_cluster(self.config)
         self._limits = self.config.daemon.rules.limits()
-        self._history = History()
+        self._history = DetectionHistory()
 
     def __enter__(self) -> View:
         self.cluster.start()

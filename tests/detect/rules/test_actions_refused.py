@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from monitor.detect.base import Limits as Exceptions
-from monitor.detect.engine import History, detect
+from monitor.detect.engine import DetectionHistory, detect
 from monitor.detect.rules.actions_refused import CAUSES, RULE, Limits
 from monitor.facts.actions import ActionsFact
 from monitor.facts.agents import AgentFact
 from monitor.facts.node import NodeSnapshot
-from tests.detect.builders_nodes import assert_sound, names, only, situation, text
+from tests.detect.builders_nodes import assert_sound, names, only, rule_context, text
 from tests.explain.builders import NOW
 
 FAST_CLOCK = 3600.0
@@ -40,7 +40,7 @@ CASES: list[tuple[str, AgentFact, str | None, tuple[str, ...]]] = [
 
 @pytest.mark.parametrize(("name", "heard", "cause", "says"), CASES, ids=names(CASES))
 def test_an_agent(name: str, heard: AgentFact, cause: str | None, says: tuple[str, ...]) -> None:
-    detected = RULE(situation(RULE, agents=[heard]), None)
+    detected = RULE(rule_context(RULE, agents=[heard]), None)
     if cause is None:
         assert detected.findings == ()
         return
@@ -61,31 +61,31 @@ def test_it_begins_with_what_is_refused_and_ends_when_all_is_quiet() -> None:
         if minute in (10, 12):
             counts = counts | {"token": counts.get("token", 0) + 1}
         now = NOW + 60 * minute
-        detected = RULE(situation(RULE, agents=[agent(counts, ago=5000, now=now)], now=now), memory)
+        detected = RULE(rule_context(RULE, agents=[agent(counts, ago=5000, now=now)], now=now), memory)
         memory = detected.memory
         seen.append(detected.findings[0].cause if detected.findings else None)
     assert seen == [None] * 10 + ["token"] * 17 + [None] * 33
 
 
 def test_a_restart_of_the_agent_is_no_refusal_and_what_comes_after_it_is() -> None:
-    memory = RULE(situation(RULE, agents=[agent({"token": 5}, ago=5000)]), None).memory
-    quiet = RULE(situation(RULE, agents=[agent({})]), memory)
+    memory = RULE(rule_context(RULE, agents=[agent({"token": 5}, ago=5000)]), None).memory
+    quiet = RULE(rule_context(RULE, agents=[agent({})]), memory)
     assert (quiet.findings, quiet.memory) == ((), {})
-    assert only(RULE(situation(RULE, agents=[agent({"token": 1})]), quiet.memory)).cause == "token"
+    assert only(RULE(rule_context(RULE, agents=[agent({"token": 1})]), quiet.memory)).cause == "token"
 
 
 def test_the_limit_is_what_it_says() -> None:
-    given = situation(RULE, agents=[agent({"token": 1}, ago=100)])
+    given = rule_context(RULE, agents=[agent({"token": 1}, ago=100)])
     assert RULE(given, None).findings
 
     assert not RULE(
-        situation(RULE, agents=[agent({"token": 1}, ago=100)], limits=Exceptions(Limits(quiet=60.0))), None
+        rule_context(RULE, agents=[agent({"token": 1}, ago=100)], limits=Exceptions(Limits(quiet=60.0))), None
     ).findings
 
 
 def test_an_agent_that_falls_silent_holds_what_was_found() -> None:
-    first = detect((RULE,), {}, situation(RULE, agents=[agent({"token": 1})]), History())
-    later = detect((RULE,), {}, situation(RULE, agents=[agent({"token": 1}, silent_since=NOW - 1)]), first.history)
+    first = detect((RULE,), {}, rule_context(RULE, agents=[agent({"token": 1})]), DetectionHistory())
+    later = detect((RULE,), {}, rule_context(RULE, agents=[agent({"token": 1}, silent_since=NOW - 1)]), first.history)
     assert [(finding.cause, finding.held) for finding in later.findings] == [("token", True)]
     assert_sound(later.findings[0])
 
@@ -93,9 +93,9 @@ def test_an_agent_that_falls_silent_holds_what_was_found() -> None:
 def test_what_was_refused_by_a_clock_that_is_set_back_is_over_in_time() -> None:
     ahead, counts = NOW + 86400, {"expired": 1}
     history = detect(
-        (RULE,), {}, situation(RULE, agents=[agent({"expired": 0}, now=ahead)], now=ahead), History()
+        (RULE,), {}, rule_context(RULE, agents=[agent({"expired": 0}, now=ahead)], now=ahead), DetectionHistory()
     ).history
     for now in (ahead, NOW, NOW + 900):
-        found = detect((RULE,), {}, situation(RULE, agents=[agent(counts, ago=5, now=now)], now=now), history)
+        found = detect((RULE,), {}, rule_context(RULE, agents=[agent(counts, ago=5, now=now)], now=now), history)
         history = found.history
     assert found.findings == ()

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from monitor.detect.engine import History, detect
+from monitor.detect.engine import DetectionHistory, detect
 from monitor.detect.rules.agent_silent import CAUSES, RULE
 from monitor.facts.agents import AgentFact
 from monitor.facts.kube import NodeFact
 from monitor.facts.node import CollectorFact, NodeSnapshot
-from tests.detect.builders_nodes import STANDALONE, assert_sound, collector, names, only, situation, text, unseen
+from tests.detect.builders_nodes import STANDALONE, assert_sound, collector, names, only, rule_context, text, unseen
 from tests.explain.builders import NOW, agent, node
 
 FAST_CLOCK = 3600.0  # a node whose clock is an hour ahead of ours
@@ -57,7 +57,7 @@ CASES: list[tuple[str, AgentFact, NodeFact | None, str | None, tuple[str, ...]]]
 def test_an_agent(
     name: str, heard: AgentFact, known: NodeFact | None, cause: str | None, says: tuple[str, ...]
 ) -> None:
-    detected = RULE(situation(RULE, agents=[heard], nodes=[known] if known else []), None)
+    detected = RULE(rule_context(RULE, agents=[heard], nodes=[known] if known else []), None)
     if cause is None:
         assert detected.findings == ()
         return
@@ -73,13 +73,15 @@ def test_every_cause_has_a_case() -> None:
 
 
 def test_an_agent_that_never_said_its_node_goes_by_its_address() -> None:
-    finding = only(RULE(situation(RULE, agents=[silent(130, None, heard=False)], sources=STANDALONE), None))
+    finding = only(RULE(rule_context(RULE, agents=[silent(130, None, heard=False)], sources=STANDALONE), None))
     assert finding.labels == {"node": "10.0.0.1:9835"}
 
 
 def test_each_collector_of_each_node_is_a_finding_of_its_own() -> None:
     facts = (collector("disk", hung_since=NOW - 400), collector("mounts", hung_since=NOW - 400), collector("gpu"))
-    found = RULE(situation(RULE, agents=[agent("n1", collectors=facts), agent("n2", collectors=facts)]), None).findings
+    found = RULE(
+        rule_context(RULE, agents=[agent("n1", collectors=facts), agent("n2", collectors=facts)]), None
+    ).findings
     assert sorted((each.labels["node"], each.labels["service"]) for each in found) == [
         (name, reader) for name in ("n1", "n2") for reader in ("disk", "mounts")
     ]
@@ -87,16 +89,16 @@ def test_each_collector_of_each_node_is_a_finding_of_its_own() -> None:
 
 def test_of_two_agents_of_a_node_the_one_that_speaks_counts() -> None:
     new = AgentFact(target="10.0.0.2:9835", node="n1", snapshot=agent("n1").snapshot, received_at=NOW - 1)
-    assert RULE(situation(RULE, agents=[silent(600), new], nodes=[node("n1")]), None).findings == ()
+    assert RULE(rule_context(RULE, agents=[silent(600), new], nodes=[node("n1")]), None).findings == ()
 
 
 def test_a_collector_that_never_worked_is_noticed_in_time() -> None:
     heard = reading(collector(outcome="failed", succeeded_at=None, failures=3))
-    first = RULE(situation(RULE, agents=[heard]), None)
+    first = RULE(rule_context(RULE, agents=[heard]), None)
     assert first.findings == ()
     later = AgentFact(target="n1:9835", node="n1", snapshot=heard.snapshot, received_at=NOW + 301)
-    assert only(RULE(situation(RULE, agents=[later], now=NOW + 301), first.memory)).cause == "collector-failing"
-    assert RULE(situation(RULE, agents=[agent("n1")], now=NOW + 301), first.memory).memory == {}
+    assert only(RULE(rule_context(RULE, agents=[later], now=NOW + 301), first.memory)).cause == "collector-failing"
+    assert RULE(rule_context(RULE, agents=[agent("n1")], now=NOW + 301), first.memory).memory == {}
 
 
 NODES = (node("n1"), node("n2"), node("cpu-1", gpus=0))
@@ -104,7 +106,7 @@ NODES = (node("n1"), node("n2"), node("cpu-1", gpus=0))
 
 def test_a_node_with_cards_and_without_an_agent_is_noticed_in_time() -> None:
     def given(now: float) -> Any:
-        return situation(RULE, nodes=NODES, agents=[AgentFact(target="n1:1", node="n1", received_at=now)], now=now)
+        return rule_context(RULE, nodes=NODES, agents=[AgentFact(target="n1:1", node="n1", received_at=now)], now=now)
 
     first = RULE(given(NOW), None)
     assert (first.findings, first.memory) == ((), {"n2": NOW})
@@ -116,8 +118,8 @@ def test_a_node_with_cards_and_without_an_agent_is_noticed_in_time() -> None:
 
 
 def test_no_agent_anywhere_is_one_finding() -> None:
-    memory = RULE(situation(RULE, nodes=NODES), None).memory
-    finding = only(RULE(situation(RULE, nodes=NODES, now=NOW + 121), memory))
+    memory = RULE(rule_context(RULE, nodes=NODES), None).memory
+    finding = only(RULE(rule_context(RULE, nodes=NODES, now=NOW + 121), memory))
     assert (finding.cause, finding.labels) == ("agent-down", {"service": "agents"})
     assert "2 nodes have GPUs" in text(finding)
     assert "daemon.agents.static" in text(finding, "zh")
@@ -125,29 +127,33 @@ def test_no_agent_anywhere_is_one_finding() -> None:
 
 def test_what_an_agent_said_of_its_collectors_is_held_while_it_is_silent() -> None:
     hung = collector(hung_since=NOW - 400)
-    history = detect([RULE], {}, situation(RULE, agents=[reading(hung)], nodes=[node("n1")]), History()).history
-    found = detect([RULE], {}, situation(RULE, agents=[silent(130)], nodes=[node("n1")]), history).findings
+    history = detect(
+        [RULE], {}, rule_context(RULE, agents=[reading(hung)], nodes=[node("n1")]), DetectionHistory()
+    ).history
+    found = detect([RULE], {}, rule_context(RULE, agents=[silent(130)], nodes=[node("n1")]), history).findings
     assert sorted((each.cause, each.held) for each in found) == [("agent-down", False), ("collector-hung", True)]
-    well = detect([RULE], {}, situation(RULE, agents=[agent("n1")], nodes=[node("n1")]), history).findings
+    well = detect([RULE], {}, rule_context(RULE, agents=[agent("n1")], nodes=[node("n1")]), history).findings
     assert well == ()
 
 
 @pytest.mark.parametrize("kind", ["pods", "nodes"])
 def test_agents_that_cannot_be_found_are_not_gone(kind: str) -> None:
-    history = detect([RULE], {}, situation(RULE, agents=[silent(130)], nodes=[node("n1")]), History()).history
-    found = detect([RULE], {}, situation(RULE, sources=unseen(kind)), history).findings
+    history = detect(
+        [RULE], {}, rule_context(RULE, agents=[silent(130)], nodes=[node("n1")]), DetectionHistory()
+    ).history
+    found = detect([RULE], {}, rule_context(RULE, sources=unseen(kind)), history).findings
     assert [(each.cause, each.held) for each in found] == [("agent-down", True)]
 
 
 def test_an_agent_whose_pod_is_gone_does_not_become_well_by_that() -> None:
-    history = detect([RULE], {}, situation(RULE, agents=[silent(130)], nodes=NODES[:1]), History()).history
+    history = detect([RULE], {}, rule_context(RULE, agents=[silent(130)], nodes=NODES[:1]), DetectionHistory()).history
     others = [AgentFact(target="n9:1", node="n9", received_at=NOW)]
-    found = detect([RULE], {}, situation(RULE, agents=others, nodes=NODES[:1]), history).findings
+    found = detect([RULE], {}, rule_context(RULE, agents=others, nodes=NODES[:1]), history).findings
     assert [(each.labels["node"], each.held) for each in found] == [("n1", True)]
 
 
 def test_labels_are_bounded() -> None:
     fact = collector("x" * 9999, hung_since=NOW - 400)
-    finding = only(RULE(situation(RULE, agents=[reading(fact)]), None))
+    finding = only(RULE(rule_context(RULE, agents=[reading(fact)]), None))
     assert max(len(value) for value in finding.labels.values()) <= 253
     assert_sound(finding)

@@ -1,4 +1,4 @@
-"""capacity-mismatch: three counts of the same cards."""
+"""capacity-mismatch: GPU counts of driver, device plugin and kubelet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from monitor.detect.rules.capacity_mismatch import RULE
 from monitor.facts import MigFact
 from monitor.facts.kube import NodeFact
 from tests.cluster.builders import GPU, NOW, agent, card, node
-from tests.detect.builders_gpu import after_silence, catalog_problems, causes, run, said, situation
+from tests.detect.builders_gpu import after_silence, catalog_problems, causes, rule_context, run, said
 
 SINCE = {f"n1/{cause}": NOW - 300 for cause in RULE.causes}
 SHORT = {key: at + 1 for key, at in SINCE.items()}
@@ -37,31 +37,31 @@ CASES: tuple[tuple[str, NodeFact, Any, list[str]], ...] = (
 
 @pytest.mark.parametrize(("name", "fact", "memory", "expect"), CASES, ids=[case[0] for case in CASES])
 def test_mismatch(name: str, fact: NodeFact, memory: Any, expect: list[str]) -> None:
-    given = situation(agent(*(card(index) for index in range(4))), nodes=(fact,))
+    given = rule_context(agent(*(card(index) for index in range(4))), nodes=(fact,))
     assert [cause for _, cause in causes(run(RULE, given, memory))] == expect
 
 
 def test_slices_under_the_same_name() -> None:
     split = card(0, mig_enabled=True, mig=(MigFact(uuid="MIG-1", gpu_instance=1, compute_instance=0),))
-    assert causes(run(RULE, situation(agent(split), nodes=(counted(7, 7),)), SINCE)) == []
+    assert causes(run(RULE, rule_context(agent(split), nodes=(counted(7, 7),)), SINCE)) == []
 
 
 def test_what_it_says() -> None:
-    given = situation(agent(card(0), card(1)), nodes=(counted(2, 1),))
+    given = rule_context(agent(card(0), card(1)), nodes=(counted(2, 1),))
     (finding,) = run(RULE, given, SINCE).findings
     assert finding.labels == {"node": "n1"}
     assert "On n1 only 1 of 2 GPUs can be given to pods, for 5 min." in said(finding)
     assert "驱动看到 2 张" in said(finding, "zh")
 
 
-MARKED = situation(agent(card(0)), nodes=(counted(1, 0),))
+MARKED = rule_context(agent(card(0)), nodes=(counted(1, 0),))
 
 
 @pytest.mark.parametrize(
     "blind",
     [
-        situation(agent(card(0), received_at=NOW - 90), nodes=(counted(1, 1),)),
-        situation(agent(card(0)), nodes=(counted(1, 0),), pods_known=False),
+        rule_context(agent(card(0), received_at=NOW - 90), nodes=(counted(1, 1),)),
+        rule_context(agent(card(0)), nodes=(counted(1, 0),), pods_known=False),
     ],
     ids=["the agent is silent", "Kubernetes cannot be asked"],
 )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from monitor.detect.lib.growth import COARSE_SPAN, remember
+from monitor.detect.lib.growth import COARSE_SPAN_SECONDS, append_point
 from monitor.detect.rules.disk_filling import RULE
 from monitor.facts.findings import Finding
 from tests.detect.builders_storage import (
@@ -25,26 +25,30 @@ from tests.detect.builders_storage import (
 )
 
 HOUR = 3600.0
-LOOK = 150.0  # seconds from one look to the next
+INTERVAL_SECONDS = 150.0  # between two evaluations
 Curve = Callable[[float], float]  # hours -> GiB used, of 1000
 
 
 def follow(curve: Curve, hours: float, watch: Watch | None = None, start: float = 0.0) -> list[Finding]:
-    """Let a disk follow a curve; return what is found in the end."""
+    """Findings at the end of a usage curve."""
     watch = watch or Watch(RULE)
     found: list[Finding] = []
-    for look in range(round(hours * HOUR / LOOK) + 1):
-        now = NOW + start * HOUR + look * LOOK
-        found = watch.see(agent("n1", disk(used=curve(start + look * LOOK / HOUR), size=1000), at=now), now=now)
+    for look in range(round(hours * HOUR / INTERVAL_SECONDS) + 1):
+        now = NOW + start * HOUR + look * INTERVAL_SECONDS
+        found = watch.see(
+            agent("n1", disk(used=curve(start + look * INTERVAL_SECONDS / HOUR), size=1000), at=now), now=now
+        )
     return found
 
 
 def ever(curve: Curve, hours: float) -> int:
-    """How many looks found something."""
+    """Number of evaluations with a finding."""
     watch, count = Watch(RULE), 0
-    for look in range(round(hours * HOUR / LOOK) + 1):
-        now = NOW + look * LOOK
-        count += len(watch.see(agent("n1", disk(used=curve(look * LOOK / HOUR), size=1000), at=now), now=now))
+    for look in range(round(hours * HOUR / INTERVAL_SECONDS) + 1):
+        now = NOW + look * INTERVAL_SECONDS
+        count += len(
+            watch.see(agent("n1", disk(used=curve(look * INTERVAL_SECONDS / HOUR), size=1000), at=now), now=now)
+        )
     return count
 
 
@@ -63,7 +67,7 @@ def jump(start: float, by: float, at: float, lasts: float = 0.1) -> Curve:
 
 
 def sawtooth(low: float, high: float, period: float) -> Curve:
-    """Images come, the kubelet removes some."""
+    """Image pulls and the kubelet's garbage collection."""
     return lambda hours: low + (high - low) * ((hours / period) % 1.0)
 
 
@@ -101,7 +105,10 @@ def test_forecast(case: Case) -> None:
     ("name", "curve"),
     [
         ("a copy of six minutes, early", jump(400, 300, at=1)),
-        ("a copy of six minutes, in the middle", jump(400, 300, at=4)),  # where a median of all slopes gives in
+        (
+            "a copy of six minutes, in the middle",
+            jump(400, 300, at=4),
+        ),  # which a median of all slopes does not withstand
         ("a copy of six minutes, late", jump(400, 300, at=7.8)),
         ("a copy of two hours that leaves room", jump(300, 200, at=2, lasts=2)),
         ("image cleanup, at kubelet's marks", sawtooth(800, 850, 2.0)),
@@ -114,7 +121,7 @@ def test_no_false_alarm_at_any_time(name: str, curve: Curve) -> None:
 @pytest.mark.parametrize("hours", [0.5, 2.0, 4.0, 4.9])
 def test_large_teeth_are_known_from_the_first_cleanup_on(hours: float) -> None:
     curve, watch = sawtooth(300, 900, 5.0), Watch(RULE)
-    assert brief(follow(curve, 4.9, watch)) == [("critical", "other", False)]  # nobody could know
+    assert brief(follow(curve, 4.9, watch)) == [("critical", "other", False)]  # indistinguishable from a trend so far
     assert follow(curve, hours, watch, start=5.05) == []
 
 
@@ -159,9 +166,9 @@ def test_held_while_the_node_is_silent_and_the_history_stays() -> None:
 def test_what_is_remembered_is_bounded() -> None:
     points: list[int] = []
     for minute in range(0, 48 * 60, 1):
-        points = remember(points, NOW + minute * 60, minute * GIB)
+        points = append_point(points, NOW + minute * 60, minute * GIB)
     assert len(points) <= 2 * 30
-    assert points[-2] - points[0] > COARSE_SPAN - 2 * 1800
+    assert points[-2] - points[0] > COARSE_SPAN_SECONDS - 2 * 1800
     watch = Watch(RULE)
     follow(linear(500, 20), 1, watch)
     watch.see(agent("n1", disk("/other"), at=NOW + 9 * HOUR), now=NOW + 9 * HOUR)
@@ -169,5 +176,5 @@ def test_what_is_remembered_is_bounded() -> None:
 
 
 def test_a_clock_that_was_set_back_begins_anew() -> None:
-    points = remember(remember([], NOW, GIB), NOW - 9000, GIB)
+    points = append_point(append_point([], NOW, GIB), NOW - 9000, GIB)
     assert points == [int(NOW - 9000), 1024]

@@ -50,7 +50,7 @@ CASES = (
     Case("80 % is a warning", disk(used=80), ("warning", "other"), ("80% full, 20 GiB left",), ("已用 80%",)),
     Case("90 % is critical", disk(used=90), ("critical", "other")),
     Case(
-        # What the kernel keeps for root is neither used nor available: df says 90 %, used/size only 86 %.
+        # Blocks reserved for root are neither used nor available: df shows 90 %, used/size is only 86 %.
         "as df says it",
         disk(used=86, available_bytes=9 * GIB),
         ("critical", "other"),
@@ -154,7 +154,7 @@ def test_a_source_that_names_no_server_is_no_identity(device: str) -> None:
 
 def test_read_only_is_said_of_what_was_writable() -> None:
     watch, read_only = Watch(RULE), disk("/data", used=10, read_only=True)
-    assert watch.see(agent("n1", read_only)) == []  # mounted so on purpose
+    assert watch.see(agent("n1", read_only)) == []  # mounted read-only on purpose
     assert watch.see(agent("n1", disk("/data", used=10))) == []
     found = watch.see(agent("n1", read_only))
     assert brief(found) == [("critical", "datasets", False)]

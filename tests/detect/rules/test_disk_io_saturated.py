@@ -22,10 +22,10 @@ def io(busy: float | None, queue: float | None, **more: Any) -> DiskIoFact:
     return DiskIoFact(busy_ratio=busy, queue_length=queue, **(fields | totals | more))
 
 
-def follow(watch: Watch, looks: Iterable[DiskIoFact], start: float = 0.0, **parts: Any) -> list[Finding]:
-    """Look every 15 s; return what is found in the end."""
+def follow(watch: Watch, samples: Iterable[DiskIoFact], start: float = 0.0, **parts: Any) -> list[Finding]:
+    """Findings at the end, with an evaluation every 15 s."""
     found: list[Finding] = []
-    for index, fact in enumerate(looks):
+    for index, fact in enumerate(samples):
         now = NOW + start + index * STEP
         found = watch.see(agent("n1", at=now, disk_io=(fact,), **parts), now=now)
     return found

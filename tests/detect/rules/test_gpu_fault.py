@@ -1,4 +1,4 @@
-"""gpu-fault: what is broken, by every sign there is."""
+"""gpu-fault: every sign of a broken GPU or driver."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from monitor.facts import CollectorFact, EccFact, RetiredPagesFact, RowRemapFact
 from monitor.facts.agents import AgentFact
 from monitor.i18n.en import FINDINGS
 from tests.cluster.builders import NOW, agent, card, device, node, pod, uuid
-from tests.detect.builders_gpu import after_silence, catalog_problems, causes, run, said, situation
+from tests.detect.builders_gpu import after_silence, catalog_problems, causes, rule_context, run, said
 
 
 def xid(code: int, ago: float = 60, **fields: Any) -> XidFacts:
@@ -64,7 +64,7 @@ CASES: tuple[tuple[str, AgentFact, Any, list[str]], ...] = (
 
 @pytest.mark.parametrize(("name", "given", "memory", "expect"), CASES, ids=[case[0] for case in CASES])
 def test_fault(name: str, given: AgentFact, memory: Any, expect: list[str]) -> None:
-    found = run(RULE, situation(given), memory)
+    found = run(RULE, rule_context(given), memory)
     assert causes(found) == [(SEVERITIES[cause].value, cause) for cause in expect]
 
 
@@ -83,18 +83,18 @@ COUNTS: tuple[tuple[str, int, Any, Any, list[str]], ...] = (
 
 @pytest.mark.parametrize(("name", "seen", "counted", "memory", "expect"), COUNTS, ids=[case[0] for case in COUNTS])
 def test_counts(name: str, seen: int, counted: Any, memory: Any, expect: list[str]) -> None:
-    given = situation(agent(*(card(index) for index in range(seen))), nodes=(counted,))
+    given = rule_context(agent(*(card(index) for index in range(seen))), nodes=(counted,))
     assert [cause for _, cause in causes(run(RULE, given, memory))] == expect
 
 
 def test_a_shared_card_is_known_by_its_devices() -> None:
     mine = pod("mine")
     shared = agent(card(0), card(1), card(2), devices=(device(mine, replica=3),))
-    assert causes(run(RULE, situation(shared, pods=(mine,), nodes=(node("n1", 8),)), MISSING)) == []
+    assert causes(run(RULE, rule_context(shared, pods=(mine,), nodes=(node("n1", 8),)), MISSING)) == []
 
 
 def test_the_table_is_configuration() -> None:
-    given = situation(agent(card(), xid=xid(79)))
+    given = rule_context(agent(card(), xid=xid(79)))
     assert causes(run(RULE, given, None, Limits(xid_off_bus=(), xid_nvlink=(79,)))) == [("warning", "xid-nvlink")]
     assert causes(run(RULE, given, None, None, n1=Limits(xid_ignored=(79,)))) == []
 
@@ -102,8 +102,8 @@ def test_the_table_is_configuration() -> None:
 def test_what_it_says() -> None:
     mine = pod("mine")
     broken = agent(card(ecc=EccFact(volatile_uncorrected_sram=3)), devices=(device(mine),), xid=xid(48))
-    (finding,) = run(RULE, situation(broken, pods=(mine,))).findings
-    assert finding.labels == {"node": "n1", "gpu": "0"}  # and no pod: it stays the same finding when the pod goes
+    (finding,) = run(RULE, rule_context(broken, pods=(mine,))).findings
+    assert finding.labels == {"node": "n1", "gpu": "0"}  # without the pod, so that the finding survives it
     for part in ("XID 48", "said the kernel", "3 uncorrectable ECC errors", "team/mine", "alice", "--gpu-reset -i 0"):
         assert part in said(finding)
     assert "显存不可信" in said(finding, "zh")
@@ -111,13 +111,13 @@ def test_what_it_says() -> None:
 
 
 def test_an_xid_of_a_card_that_nobody_knows_is_the_nodes() -> None:
-    (finding,) = run(RULE, situation(agent(card(), xid=xid(79, gpu_uuid=None)))).findings
+    (finding,) = run(RULE, rule_context(agent(card(), xid=xid(79, gpu_uuid=None)))).findings
     assert finding.labels == {"node": "n1"}
     assert "0000:3b:00.0" in said(finding)
 
 
 def test_an_endless_message_is_cut() -> None:
-    (finding,) = run(RULE, situation(agent(card(), xid=xid(79, message="x" * 100_000)))).findings
+    (finding,) = run(RULE, rule_context(agent(card(), xid=xid(79, message="x" * 100_000)))).findings
     assert len(finding.raw or "") <= 1000
     assert len(said(finding)) < 2000
 
@@ -127,25 +127,25 @@ def test_every_cause_has_advice() -> None:
 
 
 def test_held_while_nothing_is_known() -> None:
-    before = situation(agent(card(ecc=EccFact(volatile_uncorrected_dram=2))))
+    before = rule_context(agent(card(ecc=EccFact(volatile_uncorrected_dram=2))))
     for blind in (agent(card(), received_at=NOW - 90), agent(card(), gpu=None, collectors=(hung(5),))):
-        (finding,) = after_silence(RULE, before, situation(blind))
+        (finding,) = after_silence(RULE, before, rule_context(blind))
         assert (finding.held, finding.cause) == (True, "ecc-uncorrectable")
-    assert after_silence(RULE, before, situation(agent(card()))) == ()
+    assert after_silence(RULE, before, rule_context(agent(card()))) == ()
 
 
 def test_an_unreadable_kernel_log_holds_xids_and_nothing_else() -> None:
     failing = CollectorFact(name="xid", outcome="failed", interval_seconds=15, message="denied")
-    unread = situation(agent(card(), collectors=(failing,)))
-    (finding,) = after_silence(RULE, situation(agent(card(), xid=xid(79))), unread)
+    unread = rule_context(agent(card(), collectors=(failing,)))
+    (finding,) = after_silence(RULE, rule_context(agent(card(), xid=xid(79))), unread)
     assert (finding.held, finding.cause) == (True, "xid-off-bus")
-    assert after_silence(RULE, situation(agent(card(ecc=EccFact(volatile_uncorrected_dram=2)))), unread) == ()
+    assert after_silence(RULE, rule_context(agent(card(ecc=EccFact(volatile_uncorrected_dram=2)))), unread) == ()
 
 
 def test_missing_cards_are_held_while_kubernetes_cannot_be_asked() -> None:
     seven = agent(*(card(index) for index in range(7)))
-    before = situation(seven, nodes=(node("n1", 8),))
-    (finding,) = after_silence(RULE, before, situation(seven, nodes=(), pods_known=False), MISSING)
+    before = rule_context(seven, nodes=(node("n1", 8),))
+    (finding,) = after_silence(RULE, before, rule_context(seven, nodes=(), pods_known=False), MISSING)
     assert (finding.held, finding.cause) == (True, "cards-missing")
 
 

@@ -1,4 +1,4 @@
-"""gpu-fragmented: enough is free, only not on one node; and the fewest moves that help."""
+"""gpu-fragmented: enough GPUs are free but not on one node; and the fewest moves that help."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def tainted(name: str) -> NodeFact:
     return node(name, taints=(TaintFact(key="team", effect="NoSchedule", value="nlp"),))
 
 
-def situation(pods: tuple[PodFact, ...], nodes: tuple[NodeFact, ...], ok: bool = True, **who: Identity) -> RuleContext:
+def context(pods: tuple[PodFact, ...], nodes: tuple[NodeFact, ...], ok: bool = True, **who: Identity) -> RuleContext:
     view = ClusterView(at=NOW, sources=(SourceView(name="pods", ok=ok), SourceView(name="nodes", ok=ok)))
     identities = {f"uid-{name}": identity for name, identity in who.items()}
     return RuleContext(make_cluster_facts(pods=pods, nodes=nodes, view=view, identities=identities), NOW)
 
 
 def moves(given: RuleContext) -> list[str]:
-    """Return what each finding wants to move."""
+    """Moves that each finding proposes."""
     notes = [note for each in run(RULE, given).findings for note in each.evidence]
     return [str(note.values["moves"]) for note in notes]
 
@@ -61,7 +61,7 @@ CASES = (
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_fragmented(case: Case) -> None:
-    assert bool(run(RULE, situation(case.pods, case.nodes)).findings) is case.fires
+    assert bool(run(RULE, context(case.pods, case.nodes)).findings) is case.fires
 
 
 PLANS: tuple[tuple[str, tuple[PodFact, ...], tuple[NodeFact, ...], list[str]], ...] = (
@@ -93,8 +93,8 @@ PLANS: tuple[tuple[str, tuple[PodFact, ...], tuple[NodeFact, ...], list[str]], .
 
 @pytest.mark.parametrize(("name", "pods", "nodes", "expect"), PLANS, ids=[case[0] for case in PLANS])
 def test_moves(name: str, pods: tuple[PodFact, ...], nodes: tuple[NodeFact, ...], expect: list[str]) -> None:
-    assert run(RULE, situation(pods, nodes)).findings
-    assert moves(situation(pods, nodes)) == expect
+    assert run(RULE, context(pods, nodes)).findings
+    assert moves(context(pods, nodes)) == expect
 
 
 def test_the_first_place_that_fits_may_be_the_only_one_for_another() -> None:
@@ -102,14 +102,14 @@ def test_the_first_place_that_fits_may_be_the_only_one_for_another() -> None:
     free = holding("a", "n1", 3, tolerations=(TolerationFact(operator="Exists"),))
     held = (holding("c", "n2", 5), holding("d", "n3", 5), holding("e", "n4", 6), holding("f", "n5", 6))
     nodes = (node("n1"), node("n2"), tainted("n3"), node("n4"), node("n5"))
-    given = situation((WAITS, free, holding("b", "n1", 3), *held), nodes)
+    given = context((WAITS, free, holding("b", "n1", 3), *held), nodes)
     assert moves(given) == ["team-a/a (3) n1 -> n3; team-a/b (3) n1 -> n2"]
 
 
 def test_a_job_is_one_finding_and_says_whose_it_is() -> None:
     who = Identity(user="alice", job="llm", queue="vc1")
     peers = (WAITS, pod("peer", gpus=8, age=900))
-    (finding,) = run(RULE, situation((*peers, *HALF), (node("n1"), node("n2")), big=who, peer=who)).findings
+    (finding,) = run(RULE, context((*peers, *HALF), (node("n1"), node("n2")), big=who, peer=who)).findings
     assert finding.labels == {"namespace": "team-a", "job": "llm", "user": "alice", "queue": "vc1"}
     for part in ("Job llm (alice, team-a)", "15 min for 8 GPUs", "8 are free on 2 nodes, at most 4 on one", "1 move"):
         assert part in said(finding)
@@ -117,19 +117,19 @@ def test_a_job_is_one_finding_and_says_whose_it_is() -> None:
 
 
 def test_without_a_plan_it_says_so() -> None:
-    (finding,) = run(RULE, situation(PLANS[-1][1], PLANS[-1][2])).findings
+    (finding,) = run(RULE, context(PLANS[-1][1], PLANS[-1][2])).findings
     assert "does not help" in said(finding)
 
 
 def test_held_while_kubernetes_cannot_be_asked() -> None:
     nodes = (node("n1"), node("n2"))
-    (finding,) = after_silence(RULE, situation((WAITS, *HALF), nodes), situation((), (), ok=False))
+    (finding,) = after_silence(RULE, context((WAITS, *HALF), nodes), context((), (), ok=False))
     assert finding.held
 
 
 def test_many_kinds_of_pods_are_held_not_forgotten() -> None:
     many = tuple(pod(f"p{i}", gpus=8, age=900 - i, node_selector={"zone": str(i)}) for i in range(9))
-    found = run(RULE, situation((*many, *HALF), (node("n1"), node("n2"))))
+    found = run(RULE, context((*many, *HALF), (node("n1"), node("n2"))))
     assert [scope.labels["pod"] for scope in found.blind] == ["p6", "p7", "p8"]
 
 
@@ -138,7 +138,7 @@ def crowded(count: int) -> RuleContext:
     sizes: tuple[Any, ...] = (3, 2, 2)
     held = tuple(holding(f"h{i}-{size}-{j}", f"n{i}", size) for i in range(count) for j, size in enumerate(sizes))
     waiting = tuple(pod(f"w{i}", gpus=8, age=900) for i in range(50))
-    return situation((*waiting, *held), tuple(node(f"n{i}") for i in range(count)))
+    return context((*waiting, *held), tuple(node(f"n{i}") for i in range(count)))
 
 
 def test_a_thousand_nodes_cost_little() -> None:

@@ -1,4 +1,4 @@
-"""gpu-ghost: memory or utilisation without a process."""
+"""gpu-ghost: memory or utilization without a process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from monitor.detect.rules.gpu_ghost import RULE
 from monitor.facts import CollectorFact
 from monitor.facts.agents import AgentFact
 from tests.cluster.builders import GIB, NOW, agent, card, device, pod, process
-from tests.detect.builders_gpu import after_silence, catalog_problems, causes, remembered, run, said, situation
+from tests.detect.builders_gpu import after_silence, catalog_problems, causes, remembered, rule_context, run, said
 
 LEAK = agent(card(memory_used_bytes=40 * GIB))
 SINCE = {"n1/0": NOW - 301}
@@ -32,11 +32,11 @@ CASES: tuple[tuple[str, AgentFact, Any, list[str]], ...] = (
 
 @pytest.mark.parametrize(("name", "given", "memory", "expect"), CASES, ids=[case[0] for case in CASES])
 def test_ghost(name: str, given: AgentFact, memory: Any, expect: list[str]) -> None:
-    assert [cause for _, cause in causes(run(RULE, situation(given), memory))] == expect
+    assert [cause for _, cause in causes(run(RULE, rule_context(given), memory))] == expect
 
 
 def test_what_it_says() -> None:
-    (finding,) = run(RULE, situation(LEAK, memory=remembered("ghost", 600))).findings
+    (finding,) = run(RULE, rule_context(LEAK, memory=remembered("ghost", 600))).findings
     assert "40 GiB of GPU 0 on n1 is taken and no process is on it, for 10 min." in said(finding)
     assert "nvidia-smi --gpu-reset -i 0" in said(finding, "zh")
     assert finding.labels == {"node": "n1", "gpu": "0"}
@@ -45,7 +45,7 @@ def test_what_it_says() -> None:
 def test_the_pod_that_has_the_card_is_named() -> None:
     mine = pod("mine")
     held = agent(card(memory_used_bytes=40 * GIB), devices=(device(mine),))
-    (finding,) = run(RULE, situation(held, pods=(mine,)), SINCE).findings
+    (finding,) = run(RULE, rule_context(held, pods=(mine,)), SINCE).findings
     assert (finding.labels["pod"], finding.labels["user"]) == ("mine", "alice")
 
 
@@ -53,13 +53,13 @@ def test_the_pod_that_has_the_card_is_named() -> None:
     "blind", [agent(card(), received_at=NOW - 90), agent(card(), processes=None, collectors=(HUNG,))]
 )
 def test_held_while_nothing_is_known(blind: AgentFact) -> None:
-    (finding,) = after_silence(RULE, situation(LEAK), situation(blind), SINCE)
+    (finding,) = after_silence(RULE, rule_context(LEAK), rule_context(blind), SINCE)
     assert finding.held
-    assert run(RULE, situation(blind), SINCE).memory == SINCE
+    assert run(RULE, rule_context(blind), SINCE).memory == SINCE
 
 
 def test_gone_when_the_memory_is_free() -> None:
-    assert after_silence(RULE, situation(LEAK), situation(agent(card())), SINCE) == ()
+    assert after_silence(RULE, rule_context(LEAK), rule_context(agent(card())), SINCE) == ()
 
 
 def test_words() -> None:

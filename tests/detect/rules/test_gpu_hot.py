@@ -1,4 +1,4 @@
-"""gpu-hot: cards that are slowed down."""
+"""gpu-hot: throttled GPUs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from monitor.detect.rules.gpu_hot import RULE
 from tests.cluster.builders import NOW, agent, card
-from tests.detect.builders_gpu import after_silence, catalog_problems, causes, run, said, situation
+from tests.detect.builders_gpu import after_silence, catalog_problems, causes, rule_context, run, said
 
 SINCE = {f"n1/0/{cause}": NOW - 601 for cause in RULE.causes}
 
@@ -28,7 +28,7 @@ CASES: tuple[tuple[str, tuple[str, ...] | None, Any, list[str]], ...] = (
 
 @pytest.mark.parametrize(("name", "reasons", "memory", "expect"), CASES, ids=[case[0] for case in CASES])
 def test_hot(name: str, reasons: tuple[str, ...] | None, memory: Any, expect: list[str]) -> None:
-    found = run(RULE, situation(agent(card(throttle_reasons=reasons))), memory)
+    found = run(RULE, rule_context(agent(card(throttle_reasons=reasons))), memory)
     assert [cause for _, cause in causes(found)] == expect
 
 
@@ -44,20 +44,20 @@ HOT = agent(
 
 
 def test_what_it_says() -> None:
-    (finding,) = run(RULE, situation(HOT), SINCE).findings
+    (finding,) = run(RULE, rule_context(HOT), SINCE).findings
     for part in ("GPU 0 on n1 is too hot", "10 min 1 s", "91 degrees", "200 W of 400 W", "900 MHz"):
         assert part in said(finding)
     assert "过热" in said(finding, "zh")
 
 
 def test_a_break_begins_anew() -> None:
-    cooled = run(RULE, situation(agent(card(throttle_reasons=()))), SINCE).memory
-    assert causes(run(RULE, situation(HOT), cooled)) == []
+    cooled = run(RULE, rule_context(agent(card(throttle_reasons=()))), SINCE).memory
+    assert causes(run(RULE, rule_context(HOT), cooled)) == []
 
 
 @pytest.mark.parametrize("blind", [agent(card(), received_at=NOW - 90), agent(card(throttle_reasons=None))])
 def test_held_while_nothing_is_known(blind: Any) -> None:
-    (finding,) = after_silence(RULE, situation(HOT), situation(blind), SINCE)
+    (finding,) = after_silence(RULE, rule_context(HOT), rule_context(blind), SINCE)
     assert finding.held
 
 

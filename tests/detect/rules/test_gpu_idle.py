@@ -1,4 +1,4 @@
-"""gpu-idle: cards that a live pod has and does not use, and what only looks like it."""
+"""gpu-idle: GPUs that a live pod holds without using them, and cases that only look like it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import Identity
 from monitor.facts.kube import ContainerStatusFact, PodFact
 from tests.cluster.builders import NOW, agent, card, device, pod, process
-from tests.detect.builders_gpu import after_silence, catalog_problems, causes, idle, run, said, situation
+from tests.detect.builders_gpu import after_silence, catalog_problems, causes, idle, rule_context, run, said
 
 CONTAINER = "c" * 64
 
@@ -98,22 +98,22 @@ CASES = (
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_idle(case: Case) -> None:
-    given = situation(case.agent, pods=(case.pod,), identities=WHO, memory=case.idle)
+    given = rule_context(case.agent, pods=(case.pod,), identities=WHO, memory=case.idle)
     found = run(RULE, given, case.memory, case.limits)
     assert tuple(causes(found)) == case.expect
 
 
 def test_memory_traffic_is_work() -> None:
     working = agent(card(memory_activity_ratio=0.01), devices=(device(JOB),))
-    assert causes(run(RULE, situation(working, pods=(JOB,), memory=idle(9000, 0)))) == []
+    assert causes(run(RULE, rule_context(working, pods=(JOB,), memory=idle(9000, 0)))) == []
 
 
 def eight(*idle_for: float) -> Any:
-    """A job with eight cards, idle for so long; 0 works."""
+    """A job with eight GPUs, idle for these seconds; 0 means busy."""
     facts = [card(index, utilization_ratio=0.0 if seconds else 0.9) for index, seconds in enumerate(idle_for)]
     known = [idle(seconds, index).cards for index, seconds in enumerate(idle_for) if seconds]
     memory = ViewMemory(cards={key: value for each in known for key, value in each.items()})
-    return situation(agent(*facts, devices=EIGHT), pods=(JOB,), memory=memory)
+    return rule_context(agent(*facts, devices=EIGHT), pods=(JOB,), memory=memory)
 
 
 GROUPS: tuple[tuple[str, tuple[float, ...], list[tuple[str, str]]], ...] = (
@@ -133,7 +133,7 @@ def test_jobs_with_several_cards(name: str, cards: tuple[float, ...], expect: li
 def test_a_job_over_two_nodes_is_one_finding_without_a_pod() -> None:
     other = pod("worker", node="n2", statuses=runs(9000))
     busy = agent(card(0, "n2", utilization_ratio=0.8), node="n2", devices=(device(other, 0, "n2"),))
-    (finding,) = run(RULE, situation(one(), busy, pods=(JOB, other), memory=idle(1800, 0))).findings
+    (finding,) = run(RULE, rule_context(one(), busy, pods=(JOB, other), memory=idle(1800, 0))).findings
     assert finding.cause == "partially-idle"
     assert finding.labels == {"namespace": "team", "user": "alice", "job": "bert", "queue": "vc1"}
     assert "1 of 2 have done nothing for 30 min" in said(finding)
@@ -142,7 +142,7 @@ def test_a_job_over_two_nodes_is_one_finding_without_a_pod() -> None:
 
 def test_what_it_says() -> None:
     hung = one(processes=(ON_CARD,), logs=logged(1500))
-    (finding,) = run(RULE, situation(hung, pods=(JOB,), memory=idle(2000, 0))).findings
+    (finding,) = run(RULE, rule_context(hung, pods=(JOB,), memory=idle(2000, 0))).findings
     assert "Pod team/job seems to hang: GPU 0 on n1 has done nothing for 33 min 20 s" in said(finding)
     assert "It last logged 25 min ago" in said(finding)
     assert "疑似卡死" in said(finding, "zh")
@@ -152,14 +152,14 @@ def test_what_it_says() -> None:
 def test_a_shared_card_is_nobodys() -> None:
     other = pod("other", statuses=runs(9000))
     shared = agent(card(), devices=(device(JOB, replica=0), device(other, replica=1)))
-    (finding,) = run(RULE, situation(shared, pods=(JOB, other), memory=idle(1800, 0))).findings
+    (finding,) = run(RULE, rule_context(shared, pods=(JOB, other), memory=idle(1800, 0))).findings
     assert finding.labels == {"node": "n1", "gpu": "0"}
 
 
-IDLE = situation(one(), pods=(JOB,), memory=idle(1800, 0))
+IDLE = rule_context(one(), pods=(JOB,), memory=idle(1800, 0))
 HIDDEN = {
-    "the agent is silent": situation(one(received_at=NOW - 90), pods=(JOB,)),
-    "Kubernetes cannot be asked": situation(one(), pods=(JOB,), pods_known=False),
+    "the agent is silent": rule_context(one(received_at=NOW - 90), pods=(JOB,)),
+    "Kubernetes cannot be asked": rule_context(one(), pods=(JOB,), pods_known=False),
 }
 
 
@@ -173,18 +173,20 @@ def test_a_job_of_which_one_node_is_silent_is_held_as_it_was() -> None:
     other = pod("worker", node="n2", statuses=runs(9000))
     busy = agent(card(0, "n2", utilization_ratio=0.8), node="n2", devices=(device(other, 0, "n2"),))
     silent = agent(card(0, "n2"), node="n2", devices=(device(other, 0, "n2"),), received_at=NOW - 90)
-    before = situation(one(), busy, pods=(JOB, other), memory=idle(1800, 0))
-    found = after_silence(RULE, before, situation(one(), silent, pods=(JOB, other), memory=idle(1800, 0)))
+    before = rule_context(one(), busy, pods=(JOB, other), memory=idle(1800, 0))
+    found = after_silence(RULE, before, rule_context(one(), silent, pods=(JOB, other), memory=idle(1800, 0)))
     assert [(each.cause, each.held) for each in found] == [("partially-idle", True)]
 
 
 def test_what_it_draws_is_remembered_of_cards_that_exist() -> None:
-    found = run(RULE, situation(one(power=60.0), pods=(JOB,)), {"power": {"n1/0": [70.0, 5.0], "gone/0": [1.0, 2.0]}})
+    found = run(
+        RULE, rule_context(one(power=60.0), pods=(JOB,)), {"power": {"n1/0": [70.0, 5.0], "gone/0": [1.0, 2.0]}}
+    )
     assert found.memory["power"] == {"n1/0": [60.0, 5.0]}
 
 
 def test_a_card_did_not_work_in_the_future_when_a_clock_was_set_back() -> None:
-    found = run(RULE, situation(one(power=60.0), pods=(JOB,)), {"power": {"n1/0": [60.0, NOW + 86400]}})
+    found = run(RULE, rule_context(one(power=60.0), pods=(JOB,)), {"power": {"n1/0": [60.0, NOW + 86400]}})
     assert found.memory["power"] == {"n1/0": [60.0, NOW]}
 
 

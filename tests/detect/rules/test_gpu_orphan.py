@@ -1,4 +1,4 @@
-"""gpu-orphan: processes on cards that belong to no pod."""
+"""gpu-orphan: processes on GPUs that belong to no pod."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from monitor.detect.rules.gpu_orphan import RULE, Limits
 from monitor.facts import ContainerFact
 from tests.cluster.builders import GIB, NOW, agent, card, pod, process
-from tests.detect.builders_gpu import after_silence, catalog_problems, causes, run, said, situation
+from tests.detect.builders_gpu import after_silence, catalog_problems, causes, rule_context, run, said
 
 LIVE = pod("live")
 MINER = process(name="xmrig", uid=1001)
@@ -33,16 +33,16 @@ CASES: tuple[tuple[str, tuple[Any, ...], Any, list[str]], ...] = (
 
 @pytest.mark.parametrize(("name", "processes", "memory", "expect"), CASES, ids=[case[0] for case in CASES])
 def test_orphan(name: str, processes: tuple[Any, ...], memory: Any, expect: list[str]) -> None:
-    found = run(RULE, situation(agent(card(), processes=processes), pods=(LIVE,)), memory)
+    found = run(RULE, rule_context(agent(card(), processes=processes), pods=(LIVE,)), memory)
     assert [cause for _, cause in causes(found)] == expect
 
 
 def test_a_machine_without_kubernetes_has_no_orphans() -> None:
-    assert causes(run(RULE, situation(agent(card(), processes=(MINER,)), nodes=()), SINCE)) == []
+    assert causes(run(RULE, rule_context(agent(card(), processes=(MINER,)), nodes=()), SINCE)) == []
 
 
 def test_limits_of_one_node() -> None:
-    given = situation(agent(card(), processes=(MINER,)))
+    given = rule_context(agent(card(), processes=(MINER,)))
     assert causes(run(RULE, given, SINCE, None, n1=Limits(allowed=("xm*",)))) == []
 
 
@@ -50,7 +50,7 @@ def test_what_it_says() -> None:
     docker = ContainerFact(id="d" * 64, runtime="docker", state="running", name="jupyter-eve")
     strangers = (process(name="python", container_id="d" * 64, uid=0), process(pid=101, name="sh"))
     busy = agent(card(memory_used_bytes=3 * GIB), processes=strangers, containers=(docker,))
-    (finding,) = run(RULE, situation(busy), SINCE).findings
+    (finding,) = run(RULE, rule_context(busy), SINCE).findings
     assert finding.labels == {"node": "n1", "gpu": "0"}
     for part in ("Container jupyter-eve uses GPU 0 on n1", "user id 0", "1 other process", "101", "3 GiB"):
         assert part in said(finding)
@@ -59,8 +59,8 @@ def test_what_it_says() -> None:
 
 @pytest.mark.parametrize("fields", [{"received_at": NOW - 90}, {}])
 def test_held_while_nothing_is_known(fields: Any) -> None:
-    before = situation(agent(card(), processes=(MINER,)))
-    blind = situation(agent(card(), processes=(MINER,), **fields), pods_known=bool(fields))
+    before = rule_context(agent(card(), processes=(MINER,)))
+    blind = rule_context(agent(card(), processes=(MINER,), **fields), pods_known=bool(fields))
     (finding,) = after_silence(RULE, before, blind, SINCE)
     assert finding.held
 

@@ -1,4 +1,4 @@
-"""gpu-phantom: cards on the kubelet's books that nobody holds."""
+"""gpu-phantom: GPUs allocated by the kubelet that no pod holds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from monitor.detect.rules.gpu_phantom import RULE
 from monitor.facts.agents import AgentFact
 from monitor.facts.kube import PodFact
 from tests.cluster.builders import NOW, agent, card, device, pod, process
-from tests.detect.builders_gpu import after_silence, catalog_problems, causes, run, said, situation
+from tests.detect.builders_gpu import after_silence, catalog_problems, causes, rule_context, run, said
 
 LIVE = pod("live")
 DONE = pod("done", phase="Succeeded")
@@ -41,26 +41,26 @@ CASES: tuple[tuple[str, AgentFact, tuple[PodFact, ...], Any, list[str]], ...] = 
 
 @pytest.mark.parametrize(("name", "given", "pods", "memory", "expect"), CASES, ids=[case[0] for case in CASES])
 def test_phantom(name: str, given: AgentFact, pods: tuple[PodFact, ...], memory: Any, expect: list[str]) -> None:
-    found = run(RULE, situation(given, pods=pods, memory=MISSING), memory)
+    found = run(RULE, rule_context(given, pods=pods, memory=MISSING), memory)
     assert [cause for _, cause in causes(found)] == expect
 
 
 def test_what_it_says() -> None:
-    (finding,) = run(RULE, situation(TERMINAL, pods=(DONE, REFUSED)), LONG).findings
+    (finding,) = run(RULE, rule_context(TERMINAL, pods=(DONE, REFUSED)), LONG).findings
     assert "n1 counts GPU 0 as used by pod team/done, which has finished" in said(finding)
     assert "team/refused" in said(finding)
     assert "systemctl restart kubelet" in said(finding, "zh")
 
 
 HIDDEN = {
-    "the agent is silent": situation(agent(card(), received_at=NOW - 90), memory=MISSING),
-    "Kubernetes cannot be asked": situation(STALE, memory=MISSING, pods_known=False),
+    "the agent is silent": rule_context(agent(card(), received_at=NOW - 90), memory=MISSING),
+    "Kubernetes cannot be asked": rule_context(STALE, memory=MISSING, pods_known=False),
 }
 
 
 @pytest.mark.parametrize("name", HIDDEN)
 def test_held_while_nothing_is_known(name: str) -> None:
-    (finding,) = after_silence(RULE, situation(STALE, memory=MISSING), HIDDEN[name], LONG)
+    (finding,) = after_silence(RULE, rule_context(STALE, memory=MISSING), HIDDEN[name], LONG)
     assert finding.held
     assert run(RULE, HIDDEN[name], LONG).memory == LONG
 

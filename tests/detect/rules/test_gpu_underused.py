@@ -1,4 +1,4 @@
-"""gpu-underused: jobs that work with their cards, but hardly."""
+"""gpu-underused: jobs that hardly use their GPUs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import Identity
 from monitor.facts.kube import ContainerStatusFact
 from tests.cluster.builders import GIB, NOW, agent, card, device, pod, process
-from tests.detect.builders_gpu import after_silence, catalog_problems, causes, idle, run, said, situation
+from tests.detect.builders_gpu import after_silence, catalog_problems, causes, idle, rule_context, run, said
 
 CONTAINER = "c" * 64
 UP = ContainerStatusFact(name="c", state="running", started_at=NOW - 9000, container_id=CONTAINER)
@@ -27,7 +27,7 @@ def busy(ratio: float = 0.1, used: int = 60 * GIB, peak: float | None = None, **
 
 
 def watched(mean: float, seconds: float, ago: float = 15) -> dict[str, Any]:
-    """A record over so many seconds, as of a while ago."""
+    """A record covering `seconds`, last updated `ago`."""
     quarter = seconds / 4
     parts = [(NOW - ago - seconds + i * quarter, mean * quarter, quarter) for i in range(4)]
     return {"pods": {JOB.uid: [NOW - ago, *(figure for part in parts for figure in part)]}}
@@ -80,13 +80,13 @@ CASES = (
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_underused(case: Case) -> None:
-    found = run(RULE, situation(case.agent, pods=(JOB,)), case.memory)
+    found = run(RULE, rule_context(case.agent, pods=(JOB,)), case.memory)
     assert [cause for _, cause in causes(found)] == case.expect
 
 
 def test_a_notebook_is_not_meant() -> None:
     who = {JOB.uid: Identity(user="bob", platform="kubeflow-notebook", workload_kind="Notebook")}
-    assert causes(run(RULE, situation(busy(), pods=(JOB,), identities=who), LOW)) == []
+    assert causes(run(RULE, rule_context(busy(), pods=(JOB,), identities=who), LOW)) == []
 
 
 def test_cards_that_do_nothing_are_not_meant() -> None:
@@ -97,12 +97,14 @@ def test_cards_that_do_nothing_are_not_meant() -> None:
         devices=(device(JOB), device(JOB, 1)),
         processes=(ON_CARD, process(101, 1, pod_uid=JOB.uid)),
     )
-    found = run(RULE, situation(two, pods=(JOB,), memory=idle(9000, 1)), watched(0.9, 7200))
+    found = run(RULE, rule_context(two, pods=(JOB,), memory=idle(9000, 1)), watched(0.9, 7200))
     assert found.memory["pods"][JOB.uid][-2] == pytest.approx(0.9 * 15)
 
 
 def test_what_was_not_seen_is_not_zero() -> None:
-    late = run(RULE, situation(busy(0.0, peak=0.0), pods=(JOB,)), watched(0.5, 7200, ago=1000)).memory["pods"][JOB.uid]
+    late = run(RULE, rule_context(busy(0.0, peak=0.0), pods=(JOB,)), watched(0.5, 7200, ago=1000)).memory["pods"][
+        JOB.uid
+    ]
     assert sum(late[3::3]) <= 7200
 
 
@@ -111,7 +113,7 @@ def test_a_day_of_looks_keeps_the_record_small_and_forgets_the_morning() -> None
     for step in range(0, 36_000, 60):
         ratio = 0.9 if step < 18_000 else 0.05
         now = NOW + step
-        given = situation(busy(ratio, received_at=now), pods=(JOB,), now=now)
+        given = rule_context(busy(ratio, received_at=now), pods=(JOB,), now=now)
         found = run(RULE, given, memory)
         memory = found.memory
         assert len(memory["pods"][JOB.uid]) <= 1 + 3 * 6
@@ -119,7 +121,7 @@ def test_a_day_of_looks_keeps_the_record_small_and_forgets_the_morning() -> None
 
 
 def test_what_it_says() -> None:
-    (finding,) = run(RULE, situation(busy(container_usage=usage(3.7, 4)), pods=(JOB,)), LOW).findings
+    (finding,) = run(RULE, rule_context(busy(container_usage=usage(3.7, 4)), pods=(JOB,)), LOW).findings
     assert finding.labels == {
         "node": "n1", "pod": "job", "namespace": "team", "user": "alice", "job": "bert", "queue": "vc1",
     }  # fmt: skip
@@ -129,13 +131,13 @@ def test_what_it_says() -> None:
 
 
 def test_limits_of_one_node() -> None:
-    assert causes(run(RULE, situation(busy(), pods=(JOB,)), LOW, None, n1=Limits(below=0.05))) == []
+    assert causes(run(RULE, rule_context(busy(), pods=(JOB,)), LOW, None, n1=Limits(below=0.05))) == []
 
 
-BEFORE = situation(busy(), pods=(JOB,))
+BEFORE = rule_context(busy(), pods=(JOB,))
 HIDDEN = {
-    "the agent is silent": situation(busy(received_at=NOW - 90), pods=(JOB,)),
-    "Kubernetes cannot be asked": situation(busy(), pods=(JOB,), pods_known=False),
+    "the agent is silent": rule_context(busy(received_at=NOW - 90), pods=(JOB,)),
+    "Kubernetes cannot be asked": rule_context(busy(), pods=(JOB,), pods_known=False),
 }
 
 
@@ -147,7 +149,7 @@ def test_held_while_nothing_is_known(name: str) -> None:
 
 
 def test_pods_that_are_gone_are_forgotten() -> None:
-    assert run(RULE, situation(agent(card())), LOW).memory["pods"] == {}
+    assert run(RULE, rule_context(agent(card())), LOW).memory["pods"] == {}
 
 
 def test_words() -> None:

@@ -1,4 +1,4 @@
-"""gpu-wedged: holders that can neither work nor end."""
+"""gpu-wedged: holders that can neither run nor exit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from monitor.detect.rules.gpu_wedged import RULE
 from monitor.facts.agents import AgentFact
 from tests.cluster.builders import NOW, agent, card, pod, process
-from tests.detect.builders_gpu import after_silence, catalog_problems, causes, run, said, situation
+from tests.detect.builders_gpu import after_silence, catalog_problems, causes, rule_context, run, said
 
 MINE = pod("mine")
 
@@ -38,12 +38,12 @@ CASES: tuple[tuple[str, AgentFact, Any, list[str]], ...] = (
 
 @pytest.mark.parametrize(("name", "given", "memory", "expect"), CASES, ids=[case[0] for case in CASES])
 def test_wedged(name: str, given: AgentFact, memory: Any, expect: list[str]) -> None:
-    found = run(RULE, situation(given, pods=(MINE,)), memory)
+    found = run(RULE, rule_context(given, pods=(MINE,)), memory)
     assert [cause for _, cause in causes(found)] == expect
 
 
 def test_what_it_says() -> None:
-    (finding,) = run(RULE, situation(on(stuck("D", 600)), pods=(MINE,))).findings
+    (finding,) = run(RULE, rule_context(on(stuck("D", 600)), pods=(MINE,))).findings
     assert "Process 100 (python) on GPU 0 of n1 is stuck in the kernel (state D) for 10 min." in said(finding)
     assert "/proc/100/stack" in said(finding, "zh")
     assert finding.labels["user"] == "alice"
@@ -51,14 +51,14 @@ def test_what_it_says() -> None:
 
 
 def test_held_while_nothing_is_known() -> None:
-    before, blind = situation(on(stuck("D", 600))), situation(on(stuck("D", 600), received_at=NOW - 90))
+    before, blind = rule_context(on(stuck("D", 600))), rule_context(on(stuck("D", 600), received_at=NOW - 90))
     (finding,) = after_silence(RULE, before, blind)
     assert finding.held
     assert run(RULE, blind, {"n1/0/100/d-state": 5.0}).memory == {"n1/0/100/d-state": 5.0}
 
 
 def test_gone_when_it_works_again() -> None:
-    assert after_silence(RULE, situation(on(stuck("D", 600))), situation(on(stuck("R", 5)))) == ()
+    assert after_silence(RULE, rule_context(on(stuck("D", 600))), rule_context(on(stuck("R", 5)))) == ()
 
 
 def test_words() -> None:

@@ -13,7 +13,7 @@ from monitor.detect.rules.gpu_zombie import RULE
 from monitor.facts import CollectorFact, RowRemapFact
 from monitor.facts.agents import AgentFact
 from tests.cluster.builders import NOW, agent, card, device, pod, process
-from tests.detect.builders_gpu import after_silence, catalog_problems, causes, remembered, run, said, situation
+from tests.detect.builders_gpu import after_silence, catalog_problems, causes, remembered, rule_context, run, said
 
 LIVE = pod("live")
 DONE = pod("done", phase="Succeeded")
@@ -63,7 +63,7 @@ PODS = (LIVE, DONE, LEAVING, LATE)
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_zombie(case: Case) -> None:
-    found = run(RULE, situation(case.agent, pods=PODS, memory=case.before), case.memory)
+    found = run(RULE, rule_context(case.agent, pods=PODS, memory=case.before), case.memory)
     assert sorted(cause for _, cause in causes(found)) == sorted(case.expect)
 
 
@@ -73,13 +73,13 @@ def test_the_dead_pod_is_named_not_the_live_one_beside_it() -> None:
         processes=(of(LIVE, pid=7), of(DONE, pid=8)),
         devices=(device(LIVE, replica=0), device(DONE, replica=1)),
     )
-    (finding,) = run(RULE, situation(shared, pods=PODS), LONG).findings
+    (finding,) = run(RULE, rule_context(shared, pods=PODS), LONG).findings
     assert finding.labels["pod"] == "done"
     assert "kill -9 8" in said(finding)
 
 
 def test_what_it_says() -> None:
-    (finding,) = run(RULE, situation(agent(card(), processes=(of(DONE),)), pods=PODS), LONG).findings
+    (finding,) = run(RULE, rule_context(agent(card(), processes=(of(DONE),)), pods=PODS), LONG).findings
     assert finding.labels == {
         "node": "n1", "gpu": "0", "pod": "done", "namespace": "team", "user": "alice", "job": "bert", "queue": "vc1",
     }  # fmt: skip
@@ -89,12 +89,12 @@ def test_what_it_says() -> None:
     assert "已经结束" in said(finding, "zh")
 
 
-FINISHED = situation(agent(card(), processes=(of(DONE),)), pods=PODS)
+FINISHED = rule_context(agent(card(), processes=(of(DONE),)), pods=PODS)
 HUNG = CollectorFact(name="gpu_processes", outcome="ok", interval_seconds=15, hung_since=NOW - 90)
 HIDDEN = {
-    "the agent is silent": situation(agent(card(), processes=(of(DONE),), received_at=NOW - 90), pods=PODS),
-    "Kubernetes is out of reach": situation(agent(card(), processes=(of(DONE),)), pods=PODS, pods_known=False),
-    "processes cannot be read": situation(agent(card(), processes=None, collectors=(HUNG,)), pods=PODS),
+    "the agent is silent": rule_context(agent(card(), processes=(of(DONE),), received_at=NOW - 90), pods=PODS),
+    "Kubernetes is out of reach": rule_context(agent(card(), processes=(of(DONE),)), pods=PODS, pods_known=False),
+    "processes cannot be read": rule_context(agent(card(), processes=None, collectors=(HUNG,)), pods=PODS),
 }
 
 
@@ -106,7 +106,7 @@ def test_held_while_nothing_is_known(name: str) -> None:
 
 
 def test_gone_when_the_process_is_gone() -> None:
-    assert after_silence(RULE, FINISHED, situation(agent(card()), pods=PODS), LONG) == ()
+    assert after_silence(RULE, FINISHED, rule_context(agent(card()), pods=PODS), LONG) == ()
 
 
 def test_words() -> None:
@@ -118,10 +118,10 @@ def test_what_a_node_said_before_the_pod_ended_proves_nothing() -> None:
     heard = agent(card(), processes=(of(DONE),))
     noticed = (heard.received_at or NOW) + 1
     later = noticed + 60
-    view = situation(heard, pods=PODS, now=noticed).world.view  # built before the agent counts as silent
-    early = replace(situation(heard, pods=PODS), now=later)
-    early = replace(early, world=replace(early.world, view=view))
+    view = rule_context(heard, pods=PODS, now=noticed).facts.view  # built before the agent counts as silent
+    early = replace(rule_context(heard, pods=PODS), now=later)
+    early = replace(early, facts=replace(early.facts, view=view))
     assert causes(run(RULE, early, {"n1/0/team/done": noticed})) == []
     again = msgspec.structs.replace(heard, received_at=later - 5)
-    spoken = situation(again, pods=PODS, now=later)
+    spoken = rule_context(again, pods=PODS, now=later)
     assert causes(run(RULE, spoken, {"n1/0/team/done": noticed})) == [("warning", "pod-finished")]

@@ -58,8 +58,8 @@ def test_exceptions_by_image() -> None:
     strict = Override({"image": "harbor/web*"}, RULE.limits(size=GIB))
     lax = Override({"image": "harbor/cuda*"}, RULE.limits(size=100 * GIB))
     given = node("n1", image("harbor/web:1", 2), image("harbor/cuda:1", 59), image("harbor/other:1", 2))
-    situation = RuleContext(make_cluster_facts(agents=[given]), NOW, limits=Limits(RULE.limits(), (strict, lax)))
-    assert [finding.labels["image"] for finding in RULE(situation, None).findings] == ["harbor/web:1"]
+    context = RuleContext(make_cluster_facts(agents=[given]), NOW, limits=Limits(RULE.limits(), (strict, lax)))
+    assert [finding.labels["image"] for finding in RULE(context, None).findings] == ["harbor/web:1"]
 
 
 def test_held_while_those_who_have_it_are_silent() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from monitor.detect.base import CleanupDeletion, Limits, RuleContext
-from monitor.detect.engine import History, detect
+from monitor.detect.engine import DetectionHistory, detect
 from monitor.detect.rules.mass_deletion import RULE
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster_facts import make_cluster_facts
@@ -20,7 +20,7 @@ def data(used: float, size: float = 2000) -> DiskFact:
 
 
 def follow(watch: Watch, curve: Sequence[tuple[float, float]]) -> list[Finding]:
-    """Given minutes and GiB, return what is found in the end."""
+    """Findings at the end of a curve of minutes and GiB."""
     found: list[Finding] = []
     for minute, used in curve:
         now = NOW + minute * 60
@@ -121,12 +121,12 @@ def test_what_is_remembered_is_bounded() -> None:
     assert [len(kept["points"]) <= 15 for kept in seen.values()] == [True]
 
 
-def seen(*looks: tuple[float, tuple[AgentFact, ...], tuple[CleanupDeletion, ...]]) -> list[Finding]:
-    """Given minutes, what agents say then, and what was deleted by us until then, return what is found in the end."""
-    history, found = History(), tuple[Finding, ...]()
-    for minute, agents, own in looks:
-        situation = RuleContext(make_cluster_facts(agents=agents), NOW + minute * 60, own_deletions=own)
-        detected = detect((RULE,), {RULE.rule: Limits(RULE.limits())}, situation, history)
+def seen(*evaluations: tuple[float, tuple[AgentFact, ...], tuple[CleanupDeletion, ...]]) -> list[Finding]:
+    """Findings at the end of evaluations: minute, agents, and deletions by cleanup until then."""
+    history, found = DetectionHistory(), tuple[Finding, ...]()
+    for minute, agents, own in evaluations:
+        context = RuleContext(make_cluster_facts(agents=agents), NOW + minute * 60, own_deletions=own)
+        detected = detect((RULE,), {RULE.rule: Limits(RULE.limits())}, context, history)
         history, found = thawed(detected.history), detected.findings
     return list(found)
 

@@ -6,20 +6,20 @@ from typing import Any
 import pytest
 
 from monitor.detect.base import Limits, Override
-from monitor.detect.engine import History, detect
+from monitor.detect.engine import DetectionHistory, detect
 from monitor.detect.rules.node_down import CAUSES, RULE
 from monitor.detect.rules.node_down import Limits as NodeLimits
 from monitor.facts.agents import AgentFact
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.kube import NodeFact
 from monitor.facts.text import Text
-from tests.detect.builders_nodes import STANDALONE, condition, names, only, situation, text, unseen
+from tests.detect.builders_nodes import STANDALONE, condition, names, only, rule_context, text, unseen
 from tests.explain.builders import NOW, agent, holding, node
 
 CNI = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:cni uninitialized"
 
 
-def ill(name: str = "n1", **fields: Any) -> NodeFact:
+def unhealthy(name: str = "n1", **fields: Any) -> NodeFact:
     given: dict[str, Any] = {"ready": None, "ready_since": NOW - 300, "created_at": NOW - 90_000}
     return node(name, **(given | fields))
 
@@ -29,25 +29,25 @@ def ready_says(message: str, reason: str = "KubeletNotReady") -> dict[str, Any]:
 
 
 CASES: list[tuple[str, NodeFact, str | None, tuple[str, ...]]] = [
-    ("well", ill(ready=True), None, ()),
-    ("its kubelet is silent", ill(), "kubelet-silent", ("n1 is down", "5 min", "systemctl restart kubelet")),
-    ("the network plugin is not ready", ill(**ready_says(CNI)), "network", ("cni uninitialized",)),
-    ("the network is unavailable", ill(ready=True, conditions=(condition("NetworkUnavailable", message="no route"),)), "network", ("no route",)),
-    ("ready says false for another reason", ill(**ready_says("PLEG is not healthy")), "unknown", ("PLEG is not healthy",)),
-    ("short of disk", ill(ready=True, conditions=(condition("DiskPressure"),)), "disk-pressure", ("10 min", "evicts")),
-    ("short of memory", ill(ready=True, conditions=(condition("MemoryPressure"),)), "memory-pressure", ("10 min",)),
-    ("short of process ids", ill(ready=True, conditions=(condition("PIDPressure", message="too many processes"),)), "unknown", ("too many processes",)),
-    ("pressure that is over", ill(ready=True, conditions=(condition("DiskPressure", False),)), None, ()),
-    ("pressure of which nothing is known", ill(ready=True, conditions=(condition("DiskPressure", None),)), None, ()),
-    ("it has just joined", ill(ready=False, created_at=NOW - 60, ready_since=NOW - 60), None, ()),
-    ("it joined and did not get ready", ill(ready=None, created_at=NOW - 400, ready_since=NOW - 400), "kubelet-silent", ()),
-    ("it is being deleted", ill(deletion_at=NOW - 5), None, ()),
+    ("well", unhealthy(ready=True), None, ()),
+    ("its kubelet is silent", unhealthy(), "kubelet-silent", ("n1 is down", "5 min", "systemctl restart kubelet")),
+    ("the network plugin is not ready", unhealthy(**ready_says(CNI)), "network", ("cni uninitialized",)),
+    ("the network is unavailable", unhealthy(ready=True, conditions=(condition("NetworkUnavailable", message="no route"),)), "network", ("no route",)),
+    ("ready says false for another reason", unhealthy(**ready_says("PLEG is not healthy")), "unknown", ("PLEG is not healthy",)),
+    ("short of disk", unhealthy(ready=True, conditions=(condition("DiskPressure"),)), "disk-pressure", ("10 min", "evicts")),
+    ("short of memory", unhealthy(ready=True, conditions=(condition("MemoryPressure"),)), "memory-pressure", ("10 min",)),
+    ("short of process ids", unhealthy(ready=True, conditions=(condition("PIDPressure", message="too many processes"),)), "unknown", ("too many processes",)),
+    ("pressure that is over", unhealthy(ready=True, conditions=(condition("DiskPressure", False),)), None, ()),
+    ("pressure of which nothing is known", unhealthy(ready=True, conditions=(condition("DiskPressure", None),)), None, ()),
+    ("it has just joined", unhealthy(ready=False, created_at=NOW - 60, ready_since=NOW - 60), None, ()),
+    ("it joined and did not get ready", unhealthy(ready=None, created_at=NOW - 400, ready_since=NOW - 400), "kubelet-silent", ()),
+    ("it is being deleted", unhealthy(deletion_at=NOW - 5), None, ()),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "given", "cause", "says"), CASES, ids=names(CASES))
 def test_a_node(name: str, given: NodeFact, cause: str | None, says: tuple[str, ...]) -> None:
-    detected = RULE(situation(RULE, nodes=[given]), None)
+    detected = RULE(rule_context(RULE, nodes=[given]), None)
     if cause is None:
         assert detected.findings == ()
         return
@@ -63,22 +63,27 @@ def test_every_cause_has_a_case() -> None:
 
 def test_the_limit_is_that_of_the_node() -> None:
     limits = Limits(NodeLimits(), overrides=(Override({"node": "spot-*"}, NodeLimits(after=301)),))
-    detected = RULE(situation(RULE, nodes=[ill("spot-1"), ill("n1")], limits=limits), None)
+    detected = RULE(rule_context(RULE, nodes=[unhealthy("spot-1"), unhealthy("n1")], limits=limits), None)
     assert only(detected).labels == {"node": "n1"}
 
 
 SEVERITIES: list[tuple[str, NodeFact, int, Severity]] = [
-    ("down with work on it", ill(), 1, Severity.CRITICAL),
-    ("down and empty", ill(), 0, Severity.WARNING),
-    ("down and taken out of service", ill(unschedulable=True), 1, Severity.WARNING),
-    ("short of disk with work on it", ill(ready=True, conditions=(condition("DiskPressure"),)), 1, Severity.WARNING),
+    ("down with work on it", unhealthy(), 1, Severity.CRITICAL),
+    ("down and empty", unhealthy(), 0, Severity.WARNING),
+    ("down and taken out of service", unhealthy(unschedulable=True), 1, Severity.WARNING),
+    (
+        "short of disk with work on it",
+        unhealthy(ready=True, conditions=(condition("DiskPressure"),)),
+        1,
+        Severity.WARNING,
+    ),
 ]
 
 
 @pytest.mark.parametrize(("name", "given", "pods", "severity"), SEVERITIES, ids=names(SEVERITIES))
 def test_how_bad_it_is(name: str, given: NodeFact, pods: int, severity: Severity) -> None:
     held = [holding(f"p{number}", "n1", 4) for number in range(pods)]
-    finding = only(RULE(situation(RULE, nodes=[given], pods=held), None))
+    finding = only(RULE(rule_context(RULE, nodes=[given], pods=held), None))
     assert finding.severity is severity
     assert ("Bound to it: 1 pod with 4 GPUs." in text(finding)) == bool(pods)
 
@@ -89,15 +94,15 @@ def test_how_bad_it_is(name: str, given: NodeFact, pods: int, severity: Severity
 )
 def test_the_agent_tells_a_dead_kubelet_from_a_dead_machine(silent: float | None, says: str) -> None:
     heard = AgentFact(target="n1:9835", node="n1", received_at=NOW - 1, silent_since=silent, error="timed out")
-    assert says in text(only(RULE(situation(RULE, nodes=[ill()], agents=[heard]), None)))
+    assert says in text(only(RULE(rule_context(RULE, nodes=[unhealthy()], agents=[heard]), None)))
 
 
 def flapping(*steps: tuple[bool | None, float]) -> list[int]:
-    """Return the number of findings after each step: a readiness, and how many seconds before now it began."""
+    """Number of findings after each step: a readiness, and the seconds before now at which it began."""
     memory, counts = None, []
     for ready, ago in steps:
-        given = ill(ready=ready, ready_since=NOW - ago)
-        detected = RULE(situation(RULE, nodes=[given], now=NOW - ago + 5), memory)
+        given = unhealthy(ready=ready, ready_since=NOW - ago)
+        detected = RULE(rule_context(RULE, nodes=[given], now=NOW - ago + 5), memory)
         memory = detected.memory
         counts.append(sum(finding.cause == "flapping" for finding in detected.findings))
     return counts
@@ -119,21 +124,23 @@ def test_flapping(name: str, steps: list[tuple[bool | None, float]], expect: lis
 
 def test_a_flapping_node_is_counted_and_forgotten() -> None:
     memory = {"n1": {"ready": True, "since": NOW - 600, "changes": [NOW - 900, NOW - 700, NOW - 600]}}
-    finding = only(RULE(situation(RULE, nodes=[ill(ready=True, ready_since=NOW - 600)]), memory))
+    finding = only(RULE(rule_context(RULE, nodes=[unhealthy(ready=True, ready_since=NOW - 600)]), memory))
     assert "3 changes in 15 min" in text(finding)
     assert "变化了 3 次" in text(finding, "zh")
-    later = RULE(situation(RULE, nodes=[ill(ready=True, ready_since=NOW - 600)], now=NOW + 1801), memory)
+    later = RULE(rule_context(RULE, nodes=[unhealthy(ready=True, ready_since=NOW - 600)], now=NOW + 1801), memory)
     assert (later.findings, later.memory) == ((), {})
-    assert RULE(situation(RULE, nodes=[]), memory).memory == {}
+    assert RULE(rule_context(RULE, nodes=[]), memory).memory == {}
 
 
 @pytest.mark.parametrize("sources", [unseen("nodes"), STANDALONE])
 def test_what_cannot_be_seen_is_held(sources: Any) -> None:
-    history = detect([RULE], {}, situation(RULE, nodes=[ill()]), History()).history
-    for nodes in ([], [ill(ready=True)]):
-        held = detect([RULE], {}, situation(RULE, nodes=nodes, sources=sources), history).findings
+    history = detect([RULE], {}, rule_context(RULE, nodes=[unhealthy()]), DetectionHistory()).history
+    for nodes in ([], [unhealthy(ready=True)]):
+        held = detect([RULE], {}, rule_context(RULE, nodes=nodes, sources=sources), history).findings
         assert [(finding.cause, finding.held) for finding in held] == [("kubelet-silent", True)]
-    assert detect([RULE], {}, situation(RULE, nodes=[]), history).findings == ()  # the node is gone, and that is known
+    assert (
+        detect([RULE], {}, rule_context(RULE, nodes=[]), history).findings == ()
+    )  # the node is gone, and that is known
 
 
 @pytest.mark.parametrize(
@@ -143,21 +150,21 @@ def test_what_cannot_be_seen_is_held(sources: Any) -> None:
         ("pod-stuck-terminating", "n1", True),
         ("agent-silent", "n1", True),
         ("gpu-zombie", "n2", False),
-        ("disk-full", "n1", False),  # may well be why the node is down
+        ("disk-full", "n1", False),  # may be why the node is down
     ],
 )
 def test_what_it_explains(rule: str, on: str, explained: bool) -> None:
-    finding = only(RULE(situation(RULE, nodes=[ill()]), None))
+    finding = only(RULE(rule_context(RULE, nodes=[unhealthy()]), None))
     other = Finding(rule=rule, severity=Severity.WARNING, cause="x", labels={"node": on}, headline=Text(key="x"))
     assert any(scope.covers(other) for scope in finding.explains) is explained
 
 
 def test_pressure_explains_nothing_else_on_the_node() -> None:
-    given = ill(ready=True, conditions=(condition("DiskPressure"),))
-    assert only(RULE(situation(RULE, nodes=[given]), None)).explains == ()
+    given = unhealthy(ready=True, conditions=(condition("DiskPressure"),))
+    assert only(RULE(rule_context(RULE, nodes=[given]), None)).explains == ()
 
 
 def test_an_agent_of_another_node_says_nothing() -> None:
-    finding = only(RULE(situation(RULE, nodes=[ill()], agents=[agent("n2")]), None))
+    finding = only(RULE(rule_context(RULE, nodes=[unhealthy()], agents=[agent("n2")]), None))
     assert "agent" not in text(finding)
     assert finding.explains == (Scope(labels={"node": "n1"}, rules=finding.explains[0].rules),)

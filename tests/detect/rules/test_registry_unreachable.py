@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from monitor.detect.engine import History, detect
+from monitor.detect.engine import DetectionHistory, detect
 from monitor.detect.rules import image_pull
 from monitor.detect.rules.registry_unreachable import RULE
 from monitor.facts.agents import AgentFact
@@ -13,7 +13,7 @@ from monitor.facts.findings import Finding
 from monitor.facts.kube import EventFact, PodContainerFact, PodFact
 from monitor.facts.services import ServiceFact
 from monitor.facts.storage import ProbeFact
-from tests.detect.builders_pods import PODS_UNSEEN, held, none, one, run, situation, text
+from tests.detect.builders_pods import PODS_UNSEEN, held, none, one, rule_context, run, text
 from tests.explain.builders import NOW, agent, event, pod, waiting
 
 DNS = "dial tcp: lookup harbor.lab on 10.0.0.2:53: no such host"
@@ -108,7 +108,7 @@ def test_the_node_s_clock_is_not_ours() -> None:
 
 
 def both(**facts: Any) -> dict[str, Finding]:
-    found = detect((image_pull.RULE, RULE), {}, situation(**facts), History()).findings
+    found = detect((image_pull.RULE, RULE), {}, rule_context(**facts), DetectionHistory()).findings
     return {finding.labels.get("pod", finding.rule): finding for finding in found}
 
 
@@ -151,7 +151,7 @@ def test_held_while_pods_cannot_be_seen() -> None:
 def test_since_when_is_remembered() -> None:
     agents = [probe("n1", "tcp", "refused")]
     first = run(RULE, agents=agents)
-    later = RULE(situation(now=NOW + 60, agents=agents, limits=RULE.limits()), first.memory)
+    later = RULE(rule_context(now=NOW + 60, agents=agents, limits=RULE.limits()), first.memory)
     assert [finding.since for finding in later.findings] == [NOW]
 
 
@@ -169,12 +169,14 @@ def asked(node: str, at: float, ok: bool = True) -> AgentFact:
     return agent(node, probes=(fact,))
 
 
-def told(*rounds: tuple[float, list[AgentFact]], **facts: Any) -> list[tuple[float, str, dict[str, str], float | None]]:
-    """Given what the nodes said at which second, return what was found at each, and since when."""
+def evaluated(
+    *rounds: tuple[float, list[AgentFact]], **facts: Any
+) -> list[tuple[float, str, dict[str, str], float | None]]:
+    """Findings and their start for each round: a time, and the agents' reports."""
     memory: Any = None
     found = []
     for after, agents in rounds:
-        detected = RULE(situation(now=NOW + after, agents=agents, limits=RULE.limits(), **facts), memory)
+        detected = RULE(rule_context(now=NOW + after, agents=agents, limits=RULE.limits(), **facts), memory)
         memory = detected.memory
         found += [(after, each.cause, dict(each.labels), each.since) for each in detected.findings]
     return found
@@ -185,13 +187,13 @@ def test_the_first_node_to_notice_that_the_registry_is_down_is_not_blamed() -> N
     first = [asked("n1", NOW, ok=False), asked("n2", NOW - 20), asked("n3", NOW - 10)]
     second = [first[0], asked("n2", NOW + 10, ok=False), first[2]]
     third = [*second[:2], asked("n3", NOW + 20, ok=False)]
-    assert told((0, first), (10, second), (20, third)) == [(20, "registry-down", REGISTRY, NOW)]
+    assert evaluated((0, first), (10, second), (20, third)) == [(20, "registry-down", REGISTRY, NOW)]
 
 
 def test_a_node_is_blamed_once_another_has_reached_the_registry_since() -> None:
     first = [asked("n1", NOW, ok=False), asked("n2", NOW - 20)]
     since = [first[0], asked("n2", NOW + 10)]
-    assert told((0, first), (10, since), (15, since)) == [
+    assert evaluated((0, first), (10, since), (15, since)) == [
         (10, "node-cannot-connect", ONE_NODE, NOW),
         (15, "node-cannot-connect", ONE_NODE, NOW),
     ]
@@ -200,7 +202,7 @@ def test_a_node_is_blamed_once_another_has_reached_the_registry_since() -> None:
 def test_some_nodes_are_blamed_once_another_has_reached_the_registry_since() -> None:
     first = [asked("n1", NOW, ok=False), asked("n2", NOW, ok=False), asked("n3", NOW - 20)]
     since = [*first[:2], asked("n3", NOW + 10)]
-    assert told((0, first), (10, since)) == [(10, "node-cannot-connect", REGISTRY, NOW)]
+    assert evaluated((0, first), (10, since)) == [(10, "node-cannot-connect", REGISTRY, NOW)]
 
 
 def test_nodes_that_do_not_reach_what_the_daemon_reaches() -> None:
@@ -212,24 +214,27 @@ def test_a_registry_that_comes_back_was_down_until_the_last_node_has_noticed() -
     down = [asked("n1", NOW, ok=False), asked("n2", NOW, ok=False)]
     half = [asked("n1", NOW + 20), down[1]]
     other = [asked("n1", NOW + 20), asked("n2", NOW + 24), asked("n3", NOW + 25, ok=False)]
-    assert told((0, down), (20, half)) == [(0, "registry-down", REGISTRY, NOW), (20, "registry-down", REGISTRY, NOW)]
-    assert told((0, down), (20, half), (25, other))[2:] == []
-    assert told((0, down), (20, half), (25, other), (60, other))[2:] == [
+    assert evaluated((0, down), (20, half)) == [
+        (0, "registry-down", REGISTRY, NOW),
+        (20, "registry-down", REGISTRY, NOW),
+    ]
+    assert evaluated((0, down), (20, half), (25, other))[2:] == []
+    assert evaluated((0, down), (20, half), (25, other), (60, other))[2:] == [
         (60, "node-cannot-connect", {"node": "n3"}, NOW + 25)
     ]
 
 
 def test_doubt_is_not_for_ever() -> None:
     agents = [asked("n1", NOW, ok=False), asked("n2", NOW - 20)]
-    assert [at for at, *_ in told((0, agents), (30, agents), (35, agents), (40, agents))] == [35, 40]
+    assert [at for at, *_ in evaluated((0, agents), (30, agents), (35, agents), (40, agents))] == [35, 40]
 
 
 def test_pods_that_wait_do_not_wait_for_certainty() -> None:
     agents = [asked("n1", NOW, ok=False), asked("n2", NOW - 20)]
-    assert [at for at, *_ in told((0, agents), pods=[pull("a", "n1", REFUSED)])] == [0]
-    assert [at for at, *_ in told((0, agents), services=(service(False),))] == [0]
+    assert [at for at, *_ in evaluated((0, agents), pods=[pull("a", "n1", REFUSED)])] == [0]
+    assert [at for at, *_ in evaluated((0, agents), services=(service(False),))] == [0]
 
 
 def test_what_was_in_doubt_and_is_well_again_was_nothing() -> None:
     first = [asked("n1", NOW, ok=False), asked("n2", NOW - 20)]
-    assert told((0, first), (30, [asked("n1", NOW + 30), asked("n2", NOW + 10)])) == []
+    assert evaluated((0, first), (30, [asked("n1", NOW + 30), asked("n2", NOW + 10)])) == []

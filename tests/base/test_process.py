@@ -31,7 +31,7 @@ libc.fflush(None)
 
 
 def heaps(how: str) -> int:
-    done = subprocess.run([sys.executable, "-c", PROGRAM, how], capture_output=True, text=True, timeout=30, check=True)
+    done = subprocess.run([sys.executable, "-c", PROGRAM, how], capture_output=True, text=True, timeout=60, check=True)
     return done.stdout.count("<heap nr=")
 
 

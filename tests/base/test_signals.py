@@ -34,6 +34,6 @@ def test_paused_and_continued_is_not_stopped(which: signal.Signals) -> None:
             assert process.poll() is None
             process.send_signal(which)
             assert process.stdout.readline() == "stopped\n"
-            assert process.wait(5) == 0
+            assert process.wait(60) == 0
         finally:
             process.kill()

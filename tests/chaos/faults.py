@@ -79,7 +79,7 @@ def bodies_corrupted(scene: Scene, chance: Chance) -> Iterator[None]:
 @contextmanager
 def agent_lies(scene: Scene, chance: Chance) -> Iterator[None]:
     """What it says of its own node is its own affair; nothing may be told of others for it."""
-    pods = [pod.metadata.uid for pod in scene.lab.cluster.core.list_pod_for_all_namespaces(_request_timeout=10).items]
+    pods = [pod.metadata.uid for pod in scene.lab.cluster.core.list_pod_for_all_namespaces(_request_timeout=60).items]
     with scene.explained("agent lies", None, node=FORGED):
         scene.forger.forge = lies(scene.lab.gpu_ids, pods)
         try:

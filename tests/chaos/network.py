@@ -58,4 +58,4 @@ def cable() -> Iterator[Cable]:
 
 
 def _run(*line: str) -> None:
-    subprocess.run(line, check=True, capture_output=True, timeout=30)
+    subprocess.run(line, check=True, capture_output=True, timeout=60)

@@ -57,7 +57,7 @@ class Program:
         """End it as the kernel does that has no memory left."""
         if self._process is not None:
             self.send(signal.SIGKILL)
-            self._process.wait(10)
+            self._process.wait(60)
 
     def said(self, after: int = 0) -> str:
         """Return what it has said, from a place in its log on."""

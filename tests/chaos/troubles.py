@@ -109,5 +109,5 @@ def finish(scene: Scene, opened: Open) -> None:
 def _delete(scene: Scene, pod: Any) -> None:
     with suppress(ApiException):  # it is gone already
         scene.lab.cluster.core.delete_namespaced_pod(
-            pod.metadata.name, pod.metadata.namespace, grace_period_seconds=0, _request_timeout=10
+            pod.metadata.name, pod.metadata.namespace, grace_period_seconds=0, _request_timeout=60
         )

@@ -131,7 +131,7 @@ def test_who_does_not_answer_is_not_needed(name: str, behave: Behaviour) -> None
 def test_no_daemon_and_no_agent_is_a_view_too() -> None:
     began = time.monotonic()
     view = view_now(config())
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
     assert {each.name: each.why for each in view.sources} == {
         "kubernetes": "switched off by daemon.kubernetes.enabled",
         "agents": f"1 of 1 silent: {NOBODY}",

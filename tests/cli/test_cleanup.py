@@ -70,7 +70,7 @@ def config(story: Story, tmp_path_factory: pytest.TempPathFactory) -> Iterator[s
         wait_until(planned, 30, "the daemon can say what it would do")
         yield str(path)
         daemon.terminate()
-        assert daemon.wait(5) == 0
+        assert daemon.wait(60) == 0
 
 
 def said(config: str, *arguments: str, code: int = 0) -> Any:

@@ -210,7 +210,7 @@ def running(state: Path, **alerts: Any) -> Iterator[Alerting]:
     finally:
         began = time.monotonic()
         alerting.stop()
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 30
 
 
 def test_that_a_receiver_refuses_is_told_to_another(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_a_daemon_that_was_killed_remembers_since_when(environ: dict[str, str]) 
         (first,) = findings(environ)
         wait_until(lambda: os.path.exists(f"{environ['GPUWARDEN_DAEMON__STATE']}/findings.json"), 5, "it is saved")
         process.kill()
-        process.wait(5)
+        process.wait(60)
     with daemon(environ):
         (again,) = findings(environ)
     assert again.since == first.since
@@ -95,7 +95,7 @@ def test_a_daemon_that_was_killed_remembers_since_when_a_card_is_idle(environ: d
             saved = MemoryFile(str(tmp_path / "state"))
             wait_until(lambda: len(saved.load().cards) == 2, 20, "it is saved, with the cards in it")
             process.kill()
-            process.wait(5)
+            process.wait(60)
         with daemon(environ):
             wait_until(lambda: len(cards(environ)) == 2, 15, "the cards are seen again")
             assert [(card.since, card.idle_since) for card in cards(environ)] == before

@@ -222,7 +222,7 @@ def test_a_kill_forgets_nothing_that_was_reported_and_the_missed_report_is_sent(
             wait_until(lambda: killed.report().total.hours > 0, 10, "something is recorded")
             before = killed.report().total
             process.kill()
-            process.wait(5)
+            process.wait(60)
         store = Store(str(tmp_path / "state" / ALERTS))
         store.send((), {NOTE: repr(time.time() - 3600).encode()})  # nobody ran for an hour
         store.close()

@@ -7,7 +7,6 @@ import re
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -61,7 +60,7 @@ def test_a_signal_while_it_starts_is_not_lost(tmp_path: Path) -> None:
         blocked = Path(f"/proc/{process.pid}/status")
         wait_until(lambda: _blocks_sigterm(blocked.read_text()), 10, "it has begun to start")
         process.send_signal(signal.SIGTERM)
-        assert process.wait(STOP_LIMIT + 2) == 0  # what is being imported is imported first
+        assert process.wait(STOP_LIMIT) == 0  # the running import is completed first
 
 
 def _blocks_sigterm(status: str) -> bool:
@@ -175,10 +174,8 @@ def test_the_daemon_follows_the_agent_of_this_machine_and_says_when_it_is_silent
             assert agent.wait(STOP_LIMIT) == 0
         wait_until(lambda: not source(page, "agents").ok, 10, "the agent is missed again")
         assert view_of(page).nodes[0].name == "test-node"
-        began = time.monotonic()
         daemon.send_signal(signal.SIGTERM)
         assert daemon.wait(STOP_LIMIT) == 0
-        assert time.monotonic() - began < STOP_LIMIT
 
 
 def page_of(log: IO[str]) -> str:

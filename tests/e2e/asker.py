@@ -30,7 +30,7 @@ class Asker:
         began = time.monotonic()
         query = urlencode({"name": name, "namespace": scene.name, "lang": "en"})
         while (answer := json.loads(get(f"{self.page}/v1/why?{query}")[2]))["cause"] != cause:
-            assert time.monotonic() < began + 10, f"not {cause}: {answer}"
+            assert time.monotonic() < began + 60, f"not {cause}: {answer}"
             time.sleep(0.02)
         return time.monotonic() - began
 

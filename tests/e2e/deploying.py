@@ -135,7 +135,7 @@ class Deployed:
         return "\n".join(parts)
 
     def _ask(self, port: int, method: str, path: str, body: Any, token: str | None) -> tuple[int, str]:
-        connection = HTTPConnection(self.address, port, timeout=15)
+        connection = HTTPConnection(self.address, port, timeout=60)
         headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
         try:
             connection.request(method, path, json.dumps(body) if body is not None else None, headers)

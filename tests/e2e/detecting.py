@@ -109,7 +109,7 @@ def looking(
     cluster = make_cluster(config)
     cluster.start()
     try:
-        cluster.wait_settled(20)
+        cluster.wait_settled(60)
         yield Looker(cluster, limits or {})
     finally:
         cluster.stop()
@@ -121,7 +121,7 @@ def probing(looker: Looker, target: ServiceTarget) -> Iterator[None]:
     before, looker.probes = looker.probes, ServiceProbes((target,))
     looker.probes.start()
     try:
-        looker.probes.wait_first_round(10)
+        looker.probes.wait_first_round(60)
         yield
     finally:
         looker.probes.stop()

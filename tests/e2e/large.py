@@ -80,7 +80,7 @@ class Balancer:
         with suppress(OSError):
             self._listening.shutdown(socket.SHUT_RDWR)
         self._listening.close()
-        self._thread.join(5)
+        self._thread.join(60)
 
     def _accept(self) -> None:
         with suppress(OSError):

@@ -35,7 +35,7 @@ class Api:
     def send(self, method: str, path: str, body: Any = None, kind: str = "application/json") -> requests.Response:
         """Send one request. Raise RequestException if there is no answer."""
         headers = {"Content-Type": kind}
-        return self._session.request(method, self._url + path, json=body, headers=headers, timeout=10)
+        return self._session.request(method, self._url + path, json=body, headers=headers, timeout=60)
 
     def get(self, path: str) -> Any:
         return _checked(self.send("GET", path)).json()

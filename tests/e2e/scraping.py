@@ -99,7 +99,7 @@ class Prometheus:
         url = f"{self._url}/api/v1/{path}"
         body = urllib.parse.urlencode(asked).encode() if asked else None
         try:
-            with urllib.request.urlopen(url, body, timeout=20) as answer:
+            with urllib.request.urlopen(url, body, timeout=60) as answer:
                 return json.load(answer)["data"]
         except urllib.error.HTTPError as error:
             with error:

@@ -156,7 +156,7 @@ def following(lab: Lab, agent: str) -> Iterator[LiveCluster]:
     cluster = make_cluster(Config.model_validate({"daemon": daemon}))
     cluster.start()
     try:
-        cluster.wait_settled(20)
+        cluster.wait_settled(60)
         yield cluster
     finally:
         cluster.stop()

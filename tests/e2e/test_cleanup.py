@@ -91,12 +91,12 @@ class Pods:
     def delete(self, pod: Any) -> None:
         """Ask for the deletion of a pod."""
         named = pod.metadata
-        self._lab.cluster.core.delete_namespaced_pod(named.name, named.namespace, _request_timeout=10)
+        self._lab.cluster.core.delete_namespaced_pod(named.name, named.namespace, _request_timeout=60)
 
     def keep(self, pod: Any, finalizers: list[str] | None) -> None:
         """Set the finalizers of a pod."""
         named, body = pod.metadata, {"metadata": {"finalizers": finalizers}}
-        self._lab.cluster.core.patch_namespaced_pod(named.name, named.namespace, body, _request_timeout=10)
+        self._lab.cluster.core.patch_namespaced_pod(named.name, named.namespace, body, _request_timeout=60)
 
     def clear(self) -> None:
         for pod in self.made:
@@ -228,7 +228,7 @@ def test_a_zombie_is_released_once_its_container_is_gone(lab: Lab, cleaner: Clea
     with left_by(pid) as left:
         with dead_kubelet(lab):
             lab.cluster.core.delete_namespaced_pod(
-                pod.metadata.name, pod.metadata.namespace, grace_period_seconds=0, _request_timeout=10
+                pod.metadata.name, pod.metadata.namespace, grace_period_seconds=0, _request_timeout=60
             )
             cleaner.becomes(uuid, "zombie", pid)
             refused = cleaner.ask("release", NODE, str(index))
@@ -244,7 +244,7 @@ def test_a_zombie_is_released_once_its_container_is_gone(lab: Lab, cleaner: Clea
             wait_until(lambda: cleaner.plan("gpus").items, 10, "what is left of it is planned for")
             released = cleaner.ask("release", NODE, str(index))
             assert released.returncode == 0, released.stdout + released.stderr
-            assert left.wait(5) == -signal.SIGTERM
+            assert left.wait(60) == -signal.SIGTERM
             cleaner.nvml.end_process(index, left.pid)  # as a driver does
         (entry,) = cleaner.history("release")[0].items
         assert (entry.state, entry.outcome) == (ItemState.DONE, "killed")

@@ -147,7 +147,7 @@ def test_a_pod_that_a_finalizer_keeps_is_stuck(lab: Lab, looker: Looker, pods: l
     pods.append(pod)
     keep(lab, pod, [FINALIZER])
     undo.callback(let_go, lab, pod)
-    lab.cluster.core.delete_namespaced_pod(pod.metadata.name, pod.metadata.namespace, _request_timeout=10)
+    lab.cluster.core.delete_namespaced_pod(pod.metadata.name, pod.metadata.namespace, _request_timeout=60)
     finding = looker.expect("pod-stuck-terminating", "finalizer", 30, pod="kept")
     assert any(FINALIZER in str(value) for note in finding.evidence for value in note.values.values())
     let_go(lab, pod)
@@ -156,7 +156,7 @@ def test_a_pod_that_a_finalizer_keeps_is_stuck(lab: Lab, looker: Looker, pods: l
 
 def keep(lab: Lab, pod: Any, finalizers: list[str] | None) -> None:
     body = {"metadata": {"finalizers": finalizers}}
-    lab.cluster.core.patch_namespaced_pod(pod.metadata.name, pod.metadata.namespace, body, _request_timeout=10)
+    lab.cluster.core.patch_namespaced_pod(pod.metadata.name, pod.metadata.namespace, body, _request_timeout=60)
 
 
 def let_go(lab: Lab, pod: Any) -> None:

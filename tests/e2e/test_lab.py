@@ -42,8 +42,8 @@ def devices(lab: Lab) -> dict[str, set[str]]:
 def test_the_cluster_answers_and_its_nodes_say_how_they_are(kubeconfig: Path) -> None:
     api: Any = config.new_client_from_config(str(kubeconfig))  # type: ignore[no-untyped-call]  # theirs
     with api:
-        assert client.VersionApi(api).get_code(_request_timeout=10).major == "1"
-        nodes: list[Any] = client.CoreV1Api(api).list_node(_request_timeout=30).items
+        assert client.VersionApi(api).get_code(_request_timeout=60).major == "1"
+        nodes: list[Any] = client.CoreV1Api(api).list_node(_request_timeout=60).items
     assert nodes
     for node in nodes:
         assert any(condition.type == "Ready" for condition in node.status.conditions), node.metadata.name

@@ -61,13 +61,13 @@ def clean_up_and_die(first: Replica) -> float:
     wait_until(lambda: done_by_agent(first.asked).get("remove-image/removed", 0) >= 1, 20, "it has begun")
     first.process.send_signal(signal.SIGKILL)
     killed = time.monotonic()
-    first.process.wait(5)
+    first.process.wait(60)
     return killed
 
 
 def expect_done_once(first: Replica, second: Replica) -> None:
     """Wait until the second has done what the first has left, and nothing else."""
-    shown = second.asked.wait_run("images", 0, limit=20)
+    shown = second.asked.wait_run("images", 0, limit=60)
     before, after = items(first.state), {each.item.name for each in shown.items}
     assert (shown.run.trigger, shown.run.end) == ("resumed", "done")
     assert after.isdisjoint(name for name, state in before.items() if state is ItemState.DONE)

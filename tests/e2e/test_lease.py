@@ -142,13 +142,13 @@ def test_the_holder_is_killed_in_the_middle_of_a_cleanup_and_nothing_is_done_twi
         wait_until(lambda: done_by_agent(first.asked).get("remove-image/removed", 0) >= 1, 20, "it has begun")
         first.process.send_signal(signal.SIGKILL)
         killed = time.monotonic()
-        first.process.wait(5)
+        first.process.wait(60)
         before = items(first.state)
         wait_until(lambda: second.lease().holds, 30, "the other one takes over")
         took = time.monotonic() - killed
 
-        shown = second.asked.wait_run("images", 0, limit=20)
-        assert 5 < took < 30, took
+        shown = second.asked.wait_run("images", 0, limit=60)
+        assert 5 < took < 60, took
         assert (shown.run.trigger, shown.run.end) == ("resumed", "done")
         after = {each.item.name: each.state for each in shown.items}
         begun = {name for name, state in before.items() if state is not ItemState.PLANNED}
@@ -161,7 +161,7 @@ def test_the_holder_is_killed_in_the_middle_of_a_cleanup_and_nothing_is_done_twi
         assert not small_disk.images(lab) & set(OLD)
 
         second.process.send_signal(signal.SIGTERM)
-        second.process.wait(10)
+        second.process.wait(60)
         spec = scene.api.get(scene.path("coordination.k8s.io/v1", "leases", "gpuwarden"))["spec"]
         assert (spec.get("holderIdentity"), spec["leaseTransitions"]) == (None, 1), "it is given back at the end"
     lab.delete_pods(waits)

@@ -61,10 +61,10 @@ def running(line: str, environ: dict[str, str], directory: Path, page: int) -> I
         finally:
             os.killpg(process.pid, signal.SIGINT)
             try:
-                process.wait(15)
+                process.wait(60)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
-                process.wait(15)
+                process.wait(60)
 
 
 def answers(page: int) -> bool:

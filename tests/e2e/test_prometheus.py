@@ -103,7 +103,7 @@ def stage(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]
 
 
 def checked(*command: str | Path) -> None:
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=20, check=False)
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -159,7 +159,7 @@ def test_a_process_in_d_is_wedged(scene: Scene, tmp_path: Path) -> None:
             scene.becomes(uuid, "wedged", "process-state")
         finally:
             nas.release()
-            process.wait(20)
+            process.wait(60)
     scene.nvml.end_process(scene.lab.gpu_ids.index(uuid), process.pid)
     scene.becomes(uuid, "free")
 
@@ -184,7 +184,7 @@ def test_a_deleted_pod_whose_process_lives_on_is_a_zombie_and_its_idle_sister_a_
     (scene.lab.kubelet_root / "pod-resources" / "kubelet.sock").unlink(missing_ok=True)
     for pod in (bert, sister):
         scene.lab.cluster.core.delete_namespaced_pod(
-            pod.metadata.name, pod.metadata.namespace, grace_period_seconds=0, _request_timeout=10
+            pod.metadata.name, pod.metadata.namespace, grace_period_seconds=0, _request_timeout=60
         )
     for uuid in cards:
         card = scene.becomes(uuid, "zombie", "pod-deleted")

@@ -274,7 +274,7 @@ def waiting_for(hung: Path) -> Iterator[subprocess.Popen[bytes]]:
         yield process
     finally:
         process.kill()
-        process.wait(20)  # until the mount answers
+        process.wait(60)  # until the mount answers
 
 
 def act(node: Node) -> None:

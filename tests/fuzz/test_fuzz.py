@@ -16,7 +16,7 @@ from tests.fuzz.mutate import mutated
 from tests.fuzz.targets import BY_NAME, CORPUS, seeds
 
 SECONDS = 0.4  # for each target
-SLOWEST = 5.0  # for one input, on a machine that is busy
+MAX_INPUT_SECONDS = 30.0  # a longer run counts as a hang
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +32,7 @@ def test_what_is_kept(name: str) -> None:
     for path in seeds(name):
         began = time.monotonic()
         BY_NAME[name](path.read_bytes())
-        assert time.monotonic() - began < SLOWEST, path.name
+        assert time.monotonic() - began < MAX_INPUT_SECONDS, path.name
 
 
 @pytest.mark.parametrize("name", BY_NAME)
@@ -48,7 +48,7 @@ def test_what_is_nearly_right(name: str) -> None:
         except Exception as error:
             error.add_note(f"input: {data[:2000]!r}")
             raise
-        assert time.monotonic() - began < SLOWEST, data[:2000]
+        assert time.monotonic() - began < MAX_INPUT_SECONDS, data[:2000]
         tried += 1
 
 

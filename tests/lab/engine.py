@@ -45,7 +45,7 @@ def import_images(socket: Path, busybox: str) -> None:
 
 def root_file_system(busybox: str) -> bytes:
     """Given a static busybox, return a tar archive with it under the names of all its applets."""
-    listing = subprocess.run([busybox, "--list"], capture_output=True, text=True, check=True, timeout=10)
+    listing = subprocess.run([busybox, "--list"], capture_output=True, text=True, check=True, timeout=60)
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w") as tar:
         for name in ("bin", "etc", "root", "tmp"):

@@ -55,7 +55,7 @@ def write_files(layout: Layout, ports: Ports, token: str, programs: Programs) ->
     for secret in (layout.tokens, layout.kubeconfig):
         secret.chmod(0o600)
     key = [programs["openssl"], "genrsa", "-out", str(layout.service_account_key), "2048"]
-    subprocess.run(key, check=True, capture_output=True, timeout=30)
+    subprocess.run(key, check=True, capture_output=True, timeout=60)
     # The kubelet keeps device plugins in their fixed place: with this, they are also found below its root.
     layout.kubelet_root.mkdir()
     (layout.kubelet_root / DEVICE_PLUGINS.name).symlink_to(DEVICE_PLUGINS)

@@ -180,7 +180,7 @@ def _daemon(config: Path, log: Path) -> Iterator[subprocess.Popen[bytes]]:
         yield process
     finally:
         process.kill()
-        process.wait(10)
+        process.wait(60)
 
 
 def _raise(pid: int) -> None:
@@ -194,7 +194,7 @@ def _wait_for_a_look(daemon: subprocess.Popen[bytes], port: int) -> None:
     deadline = time.monotonic() + READY
     while time.monotonic() < deadline and daemon.poll() is None:
         with suppress(requests.RequestException):
-            text = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=30).text
+            text = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=60).text
             if read_metrics(text, 0.0, 0.0).look is not None:
                 return
         time.sleep(0.5)
@@ -250,7 +250,7 @@ def _keep_scraping(course: Course, port: int, began: float, stopping: threading.
 
 def _keep_visiting(course: Course, port: int, began: float, stopping: threading.Event) -> None:
     """Keep a page open: load it once, and ask for what has changed as its script does."""
-    connection = HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = HTTPConnection("127.0.0.1", port, timeout=60)
     shown: dict[bytes, bytes] = {}
     while not stopping.wait(VISIT_EVERY):
         asked = time.monotonic()

@@ -105,7 +105,7 @@ class Engine:
         self.process.send_signal(signal.SIGCONT)
         self.process.terminate()
         try:
-            self.process.wait(20)
+            self.process.wait(60)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -129,7 +129,7 @@ class DockerEngine(Engine):
     client: Any = field(init=False)
 
     def __post_init__(self) -> None:
-        self.client = docker.DockerClient(base_url=f"unix://{self.socket}", version="1.41", timeout=30)
+        self.client = docker.DockerClient(base_url=f"unix://{self.socket}", version="1.41", timeout=60)
 
     def answers(self) -> bool:
         # The client leaves a socket open when it is refused, so it is not asked before somebody listens.
@@ -190,7 +190,7 @@ class ContainerdEngine(Engine):
                 request_serializer=type(request).SerializeToString,
                 response_deserializer=reply.FromString,
             )
-            return call(request, timeout=20)
+            return call(request, timeout=60)
 
     def load(self, tar: bytes) -> None:
         self.ctr("images", "import", "-", given=tar)

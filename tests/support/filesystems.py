@@ -35,7 +35,7 @@ def need_mounting() -> None:
 
 def run(*command: str | bytes | Path) -> None:
     """Run a command. Raise CalledProcessError with what it said when it fails."""
-    subprocess.run(command, check=True, capture_output=True, timeout=30)
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
 
 
 @contextlib.contextmanager
@@ -105,7 +105,7 @@ class StallingMount:
     def die(self) -> None:
         """End the process behind the mount: whoever waits for it gets an error."""
         self._process.kill()
-        self._process.wait(10)
+        self._process.wait(60)
 
 
 @contextlib.contextmanager
@@ -125,7 +125,7 @@ def stalling_mount(directory: Path, name: str = "nas") -> Iterator[StallingMount
     finally:
         mount.release()
         mount.die()
-        subprocess.run(["umount", "--lazy", point], check=False, capture_output=True, timeout=30)
+        subprocess.run(["umount", "--lazy", point], check=False, capture_output=True, timeout=60)
 
 
 @contextlib.contextmanager

@@ -105,14 +105,14 @@ class KubeApiServer:
     def request(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Any:
         """Send one request as administrator and return the response."""
         headers = {"Content-Type": content_type, "Connection": "close"}  # the server is killed now and then
-        return self._session.request(method, self.url + path, json=body, timeout=10, headers=headers)
+        return self._session.request(method, self.url + path, json=body, timeout=60, headers=headers)
 
     def compact(self, resource_version: int) -> None:
         """Make etcd forget all versions before this one, as it does every five minutes in production."""
         answer = requests.post(
             f"http://127.0.0.1:{self._client_port}/v3/kv/compaction",
             json={"revision": str(resource_version), "physical": True},
-            timeout=10,
+            timeout=60,
         )
         answer.raise_for_status()
 
@@ -157,4 +157,4 @@ current-context: lab
     def _end(self, name: str, signum: int) -> None:
         if (process := self._running.pop(name, None)) is not None:
             process.send_signal(signum)
-            process.wait(10)
+            process.wait(60)

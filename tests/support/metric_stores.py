@@ -31,7 +31,7 @@ class Store:
     def kill(self) -> None:
         """End it at once, as a machine that fails does."""
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(60)
 
 
 def prometheus_command(port: int, config: Path, folder: Path) -> list[str]:
@@ -84,7 +84,7 @@ def metric_store(
     finally:
         process.terminate()
         try:
-            process.wait(10)
+            process.wait(60)
         except subprocess.TimeoutExpired:
             store.kill()
 

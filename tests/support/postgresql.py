@@ -51,7 +51,7 @@ class Database:
         if self._process is not None:
             self._process.send_signal(signal.SIGCONT)
             self._process.send_signal(signal.SIGINT)  # its fast shutdown
-            self._process.wait(20)
+            self._process.wait(60)
             self._process = None
 
     def freeze(self, number: signal.Signals) -> None:
@@ -93,4 +93,4 @@ def database() -> Iterator[Database]:
         yield made
     finally:
         made.stop()
-        subprocess.run(["rm", "-rf", str(directory)], check=True, timeout=30)
+        subprocess.run(["rm", "-rf", str(directory)], check=True, timeout=60)

@@ -24,4 +24,4 @@ class Serving:
         self.closing.set()
         self._serving.shutdown()
         self._serving.server_close()
-        self._thread.join(5)
+        self._thread.join(60)

@@ -26,6 +26,6 @@ def assert_promtool_is_content(text: str) -> None:
     """Have a scrape checked by Prometheus itself."""
     need(shutil.which("promtool") is not None, "promtool (Debian package prometheus)")
     check = subprocess.run(
-        ["promtool", "check", "metrics"], input=text.encode(), capture_output=True, timeout=30, check=False
+        ["promtool", "check", "metrics"], input=text.encode(), capture_output=True, timeout=60, check=False
     )
     assert (check.returncode, check.stdout.decode(), check.stderr.decode()) == (0, "", "")

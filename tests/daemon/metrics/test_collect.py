@@ -27,13 +27,13 @@ def test_a_scrape_does_not_wait_for_a_long_round() -> None:
     go_on = threading.Event()
 
     def slow() -> ClusterFacts:
-        go_on.wait(10)
+        go_on.wait(120)
         return WAITING
 
     explaining = Explaining(slow, lambda: NOW)
     began = time.monotonic()
     assert explaining.latest() is None
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
     go_on.set()
     wait_until(lambda: explaining.latest() is not None, 5, "the round is over")
 

@@ -122,7 +122,7 @@ def says(status: int, body: Any = b"", **headers: str) -> Behaviour:
 
 
 def is_silent(handler: Handler) -> None:
-    handler.server.local.closing.wait(30)
+    handler.server.local.closing.wait(600)
 
 
 def trickles_its_headers(handler: Handler) -> None:
@@ -165,6 +165,6 @@ def make_certificate(folder: Path, name: str = "server") -> tuple[Path, Path]:
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
          "-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1",
          "-keyout", str(key), "-out", str(certificate)],
-        check=True, capture_output=True, timeout=30,
+        check=True, capture_output=True, timeout=60,
     )  # fmt: skip
     return certificate, key

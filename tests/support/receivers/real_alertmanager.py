@@ -37,14 +37,14 @@ class RealAlertmanager:
     url: str
 
     def get(self, path: str) -> Any:
-        with urllib.request.urlopen(f"{self.url}{path}", timeout=5) as answer:
+        with urllib.request.urlopen(f"{self.url}{path}", timeout=60) as answer:
             return json.load(answer)
 
     def post(self, path: str, body: Any) -> Any:
         request = urllib.request.Request(
             f"{self.url}{path}", json.dumps(body).encode(), {"Content-Type": "application/json"}
         )
-        with urllib.request.urlopen(request, timeout=5) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return json.loads(answer.read() or b"null")
 
     def alerts(self) -> list[dict[str, Any]]:
@@ -77,4 +77,4 @@ def real_alertmanager(folder: Path, hook: str) -> Iterator[RealAlertmanager]:
             yield running
         finally:
             process.terminate()
-            process.wait(10)
+            process.wait(60)

@@ -84,7 +84,7 @@ class _Session(socketserver.StreamRequestHandler):
     def handle(self) -> None:
         smtp = self.server.smtp
         if smtp.silent:
-            smtp.closing.wait(30)
+            smtp.closing.wait(600)
             return
         self.say(smtp.replies.get("CONNECT", "220 mail.test ESMTP"))
         self.mail = Taken("", [], self.encrypted, None)

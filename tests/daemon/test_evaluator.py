@@ -208,7 +208,8 @@ def work_for(seconds: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "spend", "at_least", "at_most"), [("works", work_for, 9.0, 300), ("waits for a core", time.sleep, 2.0, 9.0)]
+    ("name", "spend", "at_least", "at_most"),
+    [("works", work_for, 9.0, 300), ("waits for a core", time.sleep, 2.0, 9.0)],
 )
 def test_looking_takes_a_fifth_of_a_core_at_most(
     tmp_path: Path, name: str, spend: Callable[[float], None], at_least: float, at_most: float

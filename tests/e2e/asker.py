@@ -25,14 +25,13 @@ class Asker:
     page: str
     environ: dict[str, str]
 
-    def wait(self, scene: Scene, name: str, cause: str) -> float:
-        """Wait until the daemon takes this for the cause, and return how many seconds that took."""
+    def wait(self, scene: Scene, name: str, cause: str) -> None:
+        """Wait until the daemon reports this cause."""
         began = time.monotonic()
         query = urlencode({"name": name, "namespace": scene.name, "lang": "en"})
         while (answer := json.loads(get(f"{self.page}/v1/why?{query}")[2]))["cause"] != cause:
             assert time.monotonic() < began + 60, f"not {cause}: {answer}"
             time.sleep(0.02)
-        return time.monotonic() - began
 
     def hears(self, scene: Scene, name: str, cause: str, en: Sequence[str], zh: Sequence[str]) -> None:
         """Wait until the daemon has understood, and expect these words of the command in both languages."""

@@ -27,7 +27,7 @@ from tests.lab.lab import Lab
 from tests.support import wait_until
 from tests.support.filesystems import ext4_disk, fill
 
-SOON = 10.0  # seconds from the first failure to the finding
+DETECTION_SECONDS = 60.0  # from the first failure to the finding
 FINALIZER = "lab.test/keep"
 NAME = "plain-registry.test"
 LIMITS = {"pod-stuck-terminating": Limits(pod_stuck_terminating.Limits(overdue=3.0))}
@@ -58,7 +58,7 @@ def expect_failed_pull(looker: Looker, pod: Any, cause: str) -> None:
     finding = looker.expect("image-pull", cause, 40, pod=pod.metadata.name)
     seen = time.time()
     assert finding.since is not None
-    assert seen - finding.since < SOON, f"{seen - finding.since:.1f} s after the first failure"
+    assert seen - finding.since < DETECTION_SECONDS, f"{seen - finding.since:.1f} s after the first failure"
     assert finding.labels["image"] == pod.spec.containers[0].image
     assert finding.labels["node"] == "gpu-01"
     assert finding.raw

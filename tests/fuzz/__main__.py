@@ -85,7 +85,12 @@ def by_coverage(name: str, seconds: float) -> int:
     with tempfile.TemporaryDirectory() as new:
         child = os.fork()  # atheris ends its process
         if child == 0:
-            options = [f"-max_total_time={seconds:.0f}", f"-timeout={MAX_INPUT_SECONDS}", "-rss_limit_mb=1500", "-verbosity=0"]
+            options = [
+                f"-max_total_time={seconds:.0f}",
+                f"-timeout={MAX_INPUT_SECONDS}",
+                "-rss_limit_mb=1500",
+                "-verbosity=0",
+            ]
             atheris.Setup([name, *options, f"-artifact_prefix={new}/", new, str(CORPUS / name)], feed)
             atheris.Fuzz()
             os._exit(0)

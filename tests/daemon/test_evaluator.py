@@ -28,7 +28,6 @@ from tests.support import need, wait_until
 from tests.support.fake_agents import FakeAgent, reports, says_nothing
 from tests.support.living_api import LivingApi, kube_pod
 
-
 NEVER_SECONDS = 3600.0  # an interval that no test waits for
 
 
@@ -330,7 +329,7 @@ def test_a_damaged_file_is_said_and_replaced(
     (tmp_path / FILE).write_bytes(content)
     file = history_file(str(tmp_path))
     assert file.load() == History()
-    assert "what was found before is forgotten" in caplog.text
+    assert "is lost" in caplog.text
     history = History(memories={"a": {"n1": [1.5]}}, findings=(finding(),))
     file.save(history)
     assert file.load() == history

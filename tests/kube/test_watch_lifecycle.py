@@ -175,7 +175,7 @@ def test_tries_are_spaced_ever_wider(tmp_path: Path) -> None:
 
 
 def _most_attempts(began: float) -> float:
-    """Attempts since `began` with a backoff that grows to 0.4 s: five quick ones, then one per 0.2 s (half, by jitter)."""
+    """Most attempts since `began` with a backoff of up to 0.4 s: five quick ones, then one per 0.2 s with jitter."""
     return 5 + (time.monotonic() - began) / 0.2
 
 

@@ -224,7 +224,7 @@ def test_whom_the_environment_excepts_is_asked_directly(monkeypatch: pytest.Monk
 
 
 def connects(handler: Handler) -> None:
-    """As a proxy does that is asked to CONNECT: pass on what either side says."""
+    """CONNECT handler of a proxy: relay both directions."""
     host, _, port = handler.path.partition(":")
     with socket.create_connection((host, int(port)), 60) as there:
         handler.wfile.write(b"HTTP/1.1 200 Connection established\r\n\r\n")

@@ -1,4 +1,4 @@
-"""Threads share heaps: seen in a process of its own, by the heaps that glibc maps."""
+"""Threads share malloc arenas, checked in a subprocess by the arenas that glibc maps."""
 
 from __future__ import annotations
 

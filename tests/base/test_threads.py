@@ -96,7 +96,7 @@ def test_work_that_is_too_slow_is_cut_off() -> None:
 
     def work(cancellation: Cancellation) -> None:
         cancellation.hold(near)
-        near.recv(1)  # returns only because the connection is broken off
+        near.recv(1)  # returns only because the connection is cancelled
         ended.set()
 
     with near, far:

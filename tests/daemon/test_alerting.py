@@ -1,4 +1,4 @@
-"""Alerts of a real daemon: from a service that fails to a WeCom message, across kill -9, and through Alertmanager."""
+"""Alerts of a real daemon: from a failing service to a WeCom message, across kill -9, and through Alertmanager."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.receivers.real_alertmanager import real_alertmanager
 
 
 class Portal:
-    """A service that is probed: down until it is put up."""
+    """A probed service that is down until `up()`."""
 
     def __init__(self) -> None:
         self.port = free_port()
@@ -51,7 +51,7 @@ def daemon(environ: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
 
 
 def ask(environ: dict[str, str], path: str) -> Any:
-    """Return what the daemon answers; None while it does not."""
+    """Response of the daemon; None while it does not respond."""
     try:
         status, _, body = get(f"http://{environ['GPUWARDEN_DAEMON__LISTEN']}{path}")
     except OSError:
@@ -64,7 +64,7 @@ def phases(environ: dict[str, str]) -> list[str]:
 
 
 def unsent(environ: dict[str, str]) -> float:
-    """Return how many messages wait for the robot, or for it to be written down that it took them."""
+    """Messages in the outbox that are not yet recorded as delivered."""
     _, _, metrics = get(f"http://{environ['GPUWARDEN_DAEMON__LISTEN']}/metrics")
     (count,) = re.findall(r'gpuwarden_outbox_messages\{receiver="wecom",state="waiting"\} (\S+)', metrics)
     return float(count)
@@ -117,7 +117,7 @@ def test_what_was_told_before_a_kill_is_not_told_again_and_what_was_over_meanwhi
             process.wait(60)
         with daemon(environ) as process:
             wait_until(lambda: ask(environ, "/v1/findings"), 15, "it is found again")
-            time.sleep(1.0)  # long enough for a second message, if there were one
+            time.sleep(1.0)  # long enough for a second message
             assert (len(bot.taken), phases(environ)) == (1, ["firing"])
             process.kill()
             process.wait(60)
@@ -174,7 +174,7 @@ def test_alertmanager_calls_back_and_the_message_goes_out_as_wecom(tmp_path: Pat
 
 
 def _call_again(hook: str, alert: dict[str, Any]) -> None:
-    """Call as a second replica of Alertmanager does: it knows the same, and that makes no second message."""
+    """Send the webhook of a second Alertmanager replica: the same alerts must not cause another message."""
     called = {key: alert[key] for key in ("labels", "annotations", "startsAt", "fingerprint")} | {"status": "firing"}
     payload = {"version": "4", "groupKey": '{}:{alertname="ServiceDown"}', "alerts": [called]}
     request = urllib.request.Request(hook, json.dumps(payload).encode(), {"Content-Type": "application/json"})

@@ -1,4 +1,4 @@
-"""What the alerts of a daemon are put together of, without the daemon: summaries, calls, silences, its own health."""
+"""The daemon's alerting components without the daemon: digests, callbacks, silences, self-monitoring."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def finding(node: str) -> Finding:
 
 
 class Made:
-    """Alerts with a clock that a test moves. What is made again goes on with the same state, as after a restart."""
+    """Alerting with a fake clock; a new instance continues with the same state, as after a restart."""
 
     def __init__(self, state: Path, **alerts: Any) -> None:
         self._state, self._alerts = state, {"timezone": "UTC", "receivers": [WECOM]} | alerts
@@ -59,11 +59,11 @@ class Made:
         self.alerting = self._make()
 
     def told(self) -> list[tuple[str, str]]:
-        """Return what was put into the outbox: to whom, and about what; the latest last."""
+        """Contents of the outbox: receiver and subject, newest last."""
         return [(each.receiver, each.group) for each in reversed(self.alerting.store.deliveries(99, 0.0))]
 
     def firing(self) -> dict[str, bool]:
-        """Return what fires, and whether it is as last seen."""
+        """Firing alerts, and whether each was confirmed by the last evaluation."""
         alerts = self.alerting.desk.book.alerts.values()
         return {alert.finding.key: alert.finding.held for alert in alerts if alert.phase is Phase.FIRING}
 
@@ -197,7 +197,7 @@ def test_a_silence_holds_at_once(tmp_path: Path, close: list[Made]) -> None:
     assert not questions.unsilence(silence.id)
 
 
-# With what really runs
+# With the real components
 
 
 @contextmanager

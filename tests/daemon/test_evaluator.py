@@ -32,7 +32,7 @@ NEVER_SECONDS = 3600.0  # an interval that no test waits for
 
 
 class NoLimits:
-    """A rule without limits."""
+    """Limits of a rule without settings."""
 
 
 def finding(node: str = "n1", rule: str = "a") -> Finding:
@@ -40,7 +40,7 @@ def finding(node: str = "n1", rule: str = "a") -> Finding:
 
 
 class Noting:
-    """A rule that finds what it is told, counts its looks, and notes what it sees."""
+    """A rule with scripted findings that records its evaluations."""
 
     def __init__(self, *nodes: str) -> None:
         self.nodes = nodes
@@ -120,7 +120,7 @@ def test_a_pod_or_a_node_that_changes_is_looked_at_soon(tmp_path: Path) -> None:
                 (kube_pod("train", "n1", 2), kube_pod("train", "n1", 3), kube_pod("b", "n1")), 1
             ):
                 wait_until(lambda: len(noting.seen) >= number, 10, "it has looked")  # noqa: B023  # used at once
-                time.sleep(1.2)  # it is quiet: nothing but the change is a reason to look
+                time.sleep(1.2)  # settled: only the change triggers an evaluation
                 looks = len(noting.seen)
                 api.put("pods", item)
                 wait_until(lambda: len(noting.seen) > looks, 3, "it looks again")  # noqa: B023  # used at once
@@ -226,7 +226,7 @@ def test_looking_takes_a_fifth_of_a_core_at_most(
 
 @contextlib.contextmanager
 def looking_rarely(tmp_path: Path, prompt: Noting, dear: Callable[[], None]) -> Iterator[tuple[LivingApi, list[int]]]:
-    """A cluster in which a look by all rules is dear, with what the prompt one of them found at each telling."""
+    """A cluster with an expensive full evaluation; yields the number of findings of each notification."""
     api, told = LivingApi(), list[int]()
 
     def slow(_: RuleContext, memory: Any) -> RuleResult:
@@ -288,7 +288,7 @@ def test_after_a_look_that_failed_there_is_no_glance_that_would_call_its_finding
 
 
 class FailingWatch(FindingsWatch):
-    """Whose looks fail after half a second of work; glances would not."""
+    """Full evaluations fail after half a second of CPU time; prompt evaluations would succeed."""
 
     failed = 0
 

@@ -1,4 +1,4 @@
-"""Findings of a real daemon: told as JSON, shown by `gpuwarden status` and on the page, remembered across a kill."""
+"""Findings of a real daemon: as JSON, in `gpuwarden status`, on the page, and after kill -9."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def daemon(environ: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
 
 
 def findings(environ: dict[str, str], lang: str = "en") -> list[SaidFinding]:
-    """Return what the daemon has found; nothing before it has looked."""
+    """Findings of the daemon; empty before the first evaluation."""
     try:
         status, _, body = get(f"http://{environ['GPUWARDEN_DAEMON__LISTEN']}/v1/findings?lang={lang}")
     except OSError:

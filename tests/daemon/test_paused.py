@@ -1,4 +1,4 @@
-"""A daemon that was stopped and continued, as by a debugger, a frozen container or a machine that sleeps."""
+"""A daemon that is suspended and resumed, as by a debugger, a frozen container or a sleeping machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAUSE = 6.0
 
 
 def test_nobody_was_silent_while_it_was_paused(tmp_path: Path) -> None:
-    """It has asked nobody meanwhile. Who really is silent after that is found as ever."""
+    """Agents are not polled while the daemon is suspended; an agent that is silent afterwards is still reported."""
     with FakeAgent(reports(two_cards("n1"))) as agent:
         environ = quiet_environment(
             tmp_path / "state",

@@ -23,7 +23,7 @@ from tests.support.command import STOP_LIMIT, command, get, quiet_environment, r
 
 
 def addresses(process: subprocess.Popen[str]) -> tuple[str, str, str]:
-    """Return all that `up` prints while it starts, and the addresses of metrics and page."""
+    """Startup output of `up`, and the addresses of metrics and page."""
     assert process.stdout is not None
     printed = ""
     while not (found := re.search(r"metrics  (http://\S+)\npage     (http://\S+)/\n", printed)):
@@ -70,7 +70,7 @@ def _blocks_sigterm(status: str) -> bool:
 
 @pytest.fixture
 def silent_engine(tmp_path: Path) -> Iterator[str]:
-    """A socket that takes connections and never answers, as a wedged Docker engine does."""
+    """A socket that accepts connections and never responds, like a wedged Docker engine."""
     path = str(tmp_path / "docker.sock")
     with socket.socket(socket.AF_UNIX) as engine:
         engine.bind(path)

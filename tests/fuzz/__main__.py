@@ -1,7 +1,7 @@
-"""Feed the targets for so many minutes: `python -m tests.fuzz MINUTES [TARGET...]`.
+"""Fuzz the targets for a number of minutes: `python -m tests.fuzz MINUTES [TARGET...]`.
 
-What breaks one is kept in its corpus. Where atheris can be imported it steers by which code an input reached; else
-inputs are changed by chance.
+Inputs that break a target are added to its corpus. With atheris installed fuzzing is coverage-guided, otherwise inputs
+are mutated randomly.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAX_INPUT_SECONDS = 30  # a longer run counts as a hang
 
 
 def main(arguments: list[str]) -> int:
-    """Share the time among the targets, each in a process of its own."""
+    """Divide the time among the targets, each in its own process."""
     if arguments[:1] == ["--one"]:
         return run_one(arguments[1], float(arguments[2]))
     from tests.fuzz.targets import BY_NAME
@@ -45,7 +45,7 @@ def main(arguments: list[str]) -> int:
 
 
 def run_one(name: str, seconds: float) -> int:
-    """Feed one target. Return 1 if an input broke it."""
+    """Fuzz one target; 1 if an input broke it."""
     logging.disable(logging.CRITICAL)
     return by_coverage(name, seconds) if WITH_ATHERIS else by_chance(name, seconds)
 
@@ -71,7 +71,7 @@ def by_chance(name: str, seconds: float) -> int:
 
 
 def by_coverage(name: str, seconds: float) -> int:
-    atheris: Any = importlib.import_module("atheris")  # only there for make fuzz
+    atheris: Any = importlib.import_module("atheris")  # installed only for make fuzz
     with atheris.instrument_imports(include=["monitor"]):
         from tests.fuzz.targets import BY_NAME, CORPUS
 
@@ -83,7 +83,7 @@ def by_coverage(name: str, seconds: float) -> int:
             raise
 
     with tempfile.TemporaryDirectory() as new:
-        child = os.fork()  # atheris ends its process
+        child = os.fork()  # atheris exits its process
         if child == 0:
             options = [
                 f"-max_total_time={seconds:.0f}",

@@ -1,4 +1,4 @@
-"""What the daemon reads: agents, the API server, a metrics store, Alertmanager, Harbor, its own configuration."""
+"""Input of the daemon: agents, API server, metrics store, Alertmanager, Harbor, configuration."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ HONEST = agent(card(0, "n2"), node="n2", devices=(device(OTHER, 0, "n2"),))
 
 
 def view_of(*agents: AgentFact) -> ClusterView:
-    """Return the view of two nodes and their pods as the daemon makes it."""
+    """The daemon's view of two nodes and their pods."""
     builder = ViewBuilder(lambda each: identify(each, nobody_known, PLATFORMS, {}))
     around = Surroundings(pods_known=True)
     return builder.build(Inputs(agents, (MINE, OTHER), (node("n1"), node("n2")), around), NOW)
@@ -74,11 +74,11 @@ def _of_other(view: ClusterView) -> Any:
 
 
 def _place(each: Any) -> str | None:
-    return each.name if hasattr(each, "heard_at") else each.node  # type: ignore[no-any-return]  # one of two kinds of fact
+    return each.name if hasattr(each, "heard_at") else each.node  # type: ignore[no-any-return]  # either fact type
 
 
 def check_snapshot(snapshot: NodeSnapshot) -> None:
-    """Given what one agent says, see that it is shown, judged and told, and that another node's facts are as before."""
+    """Display, evaluate and notify one agent's snapshot, and check that another node's facts are unchanged."""
     liar = AgentFact(target="n1:9835", node="n1", snapshot=snapshot, received_at=NOW - 1)
     view = view_of(liar, HONEST)
     assert _of_other(view) == _undisturbed()
@@ -96,7 +96,7 @@ def check_snapshot(snapshot: NodeSnapshot) -> None:
 
 
 def snapshot(data: bytes) -> None:
-    """What an agent answers, from bytes to findings, metrics and the terminal."""
+    """Agent response, from bytes to findings, metrics and terminal output."""
     try:
         told = understand(data)
     except AgentError:
@@ -111,7 +111,7 @@ KINDS: tuple[Any, ...] = (
 
 
 def kube_list(data: bytes) -> None:
-    """A list as the API server answers it: pods are what tenants wrote."""
+    """List response of the API server; tenants write the pods."""
     for kind in KINDS:
         with contextlib.suppress(stream.MalformedResponseError):
             for fact in kind.page(data).items:
@@ -137,7 +137,7 @@ def kube_values(data: bytes) -> None:
 
 
 def callback(data: bytes) -> None:
-    """What calls /v1/alertmanager."""
+    """Webhook body of /v1/alertmanager."""
     try:
         payload = read_payload(data)
     except ValueError:
@@ -151,24 +151,24 @@ def callback(data: bytes) -> None:
 
 def silences(data: bytes) -> None:
     """An Alertmanager's silences."""
-    with contextlib.suppress(ValueError, msgspec.MsgspecError, RecursionError):  # as its only caller catches them
+    with contextlib.suppress(ValueError, msgspec.MsgspecError, RecursionError):  # like its only caller
         msgspec.json.encode(read_silences(data))
 
 
 def matcher(data: bytes) -> None:
-    """What a person types to silence something."""
+    """Matcher of a silence, as typed by a user."""
     with contextlib.suppress(ValueError):
         parse_matcher(data.decode("utf-8", "replace"))
 
 
 def form(data: bytes) -> None:
-    """A form of the page."""
+    """A form of the web page."""
     with contextlib.suppress(RefusedError):
         parse_form(data)
 
 
 def template(data: bytes) -> None:
-    """A message template; whatever it does wrong, the alert goes out."""
+    """A message template: whatever its errors, the alert is sent."""
     text = data.decode("utf-8", "replace")
     with contextlib.suppress(ValueError):
         check_template(text)
@@ -176,7 +176,7 @@ def template(data: bytes) -> None:
 
 
 def configuration(data: bytes) -> None:
-    """The configuration file: every error is one that names its place."""
+    """The configuration file: every error names its location."""
     document = yaml_text.read(data.decode("utf-8", "replace"))
     assert all(flaw.message for flaw in document.flaws)
     with tempfile.NamedTemporaryFile(suffix=".yml") as file:
@@ -187,7 +187,7 @@ def configuration(data: bytes) -> None:
 
 
 def series(data: bytes) -> None:
-    """What a metrics store answers, to the snapshots that are rebuilt from it."""
+    """Response of a metrics store, up to the rebuilt snapshots."""
     store = MetricStore(StoreSettings(url="http://store.invalid", limit=1.0))
     try:
         answer = store._understood(200, data)
@@ -196,7 +196,7 @@ def series(data: bytes) -> None:
         any_up(found)
         nodes_of(found)
         samples = samples_of(found, scrapes)
-    except (StoreError, ValueError):  # a value that is no number: as good as no answer, and the next is asked for
+    except (StoreError, ValueError):  # not a number: treated as no response, and the next query follows
         return
     for each in samples.values():
         with contextlib.suppress(SeriesError):
@@ -204,7 +204,7 @@ def series(data: bytes) -> None:
 
 
 def harbor(data: bytes) -> None:
-    """What a Harbor answers."""
+    """Response of Harbor."""
     _answering(data, lambda it: it.rules())
     _answering(data, lambda it: it.retention_since("p", 1, 0.0))
     _answering(data, lambda it: it.collection_since(0.0))

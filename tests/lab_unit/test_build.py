@@ -1,4 +1,4 @@
-"""Building Kubernetes: everything but the ten minutes of compiling."""
+"""The build of Kubernetes, except for the ten minutes of compiling."""
 
 from __future__ import annotations
 

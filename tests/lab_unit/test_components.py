@@ -1,4 +1,4 @@
-"""Command lines, files and objects, without running anything."""
+"""Command lines, files and manifests, without running a component."""
 
 from __future__ import annotations
 

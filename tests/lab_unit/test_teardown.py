@@ -1,4 +1,4 @@
-"""Ending labs, crashed ones too, with real processes and mounts but without a cluster."""
+"""Teardown of labs, including crashed ones, with real processes and mounts but without a cluster."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Mutate the life of alerts and the plans of cleanup: `python -m tests.mutation [PART...]`.
+"""Mutate the alert lifecycle and the cleanup plans: `python -m tests.mutation [PART...]`.
 
-Everything happens in a copy below build/mutation. The exit code is 1 if a mutant lives that survivors.tsv does not
+Everything runs in a copy below build/mutation. The exit code is 1 if a mutant survives that survivors.tsv does not
 explain.
 """
 
@@ -34,7 +34,7 @@ _LEFT_OUT = ("__pycache__", "e2e", "lab", "browser", "corpus")
 
 @dataclass(frozen=True)
 class Part:
-    """What is mutated, and the tests that have to notice: examples only, which are quick and always fail alike."""
+    """Mutated modules and the tests that must fail: only examples, which are fast and deterministic."""
 
     folder: str
     files: tuple[str, ...]
@@ -56,7 +56,7 @@ PARTS = {
 
 
 def main(arguments: list[str]) -> int:
-    """Run the parts that are named, or all; say what was found, and return the exit code."""
+    """Run the named parts, or all; print the results and return the exit code."""
     _install()
     found, status = list[Mutant](), 0
     for name in arguments or PARTS:
@@ -89,7 +89,7 @@ def _install() -> None:
 
 
 def _copy(name: str, part: Part) -> Path:
-    """Copy what the tests of a part need, and tell mutmut what to do there; return where."""
+    """Copy the files a part's tests need, write mutmut's configuration, and return the directory."""
     folder = BUILD / name
     folder.mkdir()
     for each in _BROUGHT:
@@ -102,7 +102,7 @@ def _copy(name: str, part: Part) -> Path:
         "only_mutate": part.files,
         "pytest_add_cli_args_test_selection": part.tests,
         "also_copy": _BROUGHT[:2],
-        "timeout_constant": 10.0,  # a busy machine is no infinite loop
+        "timeout_constant": 10.0,  # a busy machine must not count as an infinite loop
     }
     with (folder / "pyproject.toml").open("a", encoding="utf-8") as file:
         file.write("\n[tool.mutmut]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in told.items()))
@@ -123,7 +123,7 @@ def _said(folder: Path, *arguments: str) -> str:
 
 
 def _outcomes(folder: Path) -> dict[str, str]:
-    """Return what became of each mutant. Whatever is not known to be killed counts as alive."""
+    """Outcome of each mutant; anything but killed counts as survived."""
     lines = [line.strip().rpartition(": ") for line in _said(folder, "results", "--all", "true").splitlines()]
     return {name: outcome for name, _, outcome in lines if "__mutmut_" in name}
 

@@ -1,6 +1,6 @@
-"""Mutants that no test notices, and why each of them may live.
+"""Surviving mutants, each with a reason why it is acceptable.
 
-A mutant is known by its function and by the lines that it changes: its number shifts with every change of the code.
+A mutant is identified by its function and its changed lines, because its number changes with the code.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 EXPLAINED = Path(__file__).with_name("survivors.tsv")
-# Nothing could differ; it differs for values only that there are not; what is shown differs, and nothing that is done.
+# Equivalent; differs only for values that cannot occur; changes only displayed text, no action.
 KINDS = ("same", "never", "shown")
 COLUMNS = ("function", "was", "became", "kind", "why")
-_CLASS = "ǁ"  # how mutmut writes the dot between a class and its method
+_CLASS = "ǁ"  # mutmut's separator between class and method
 
 
 @dataclass(frozen=True, order=True)
 class Mutant:
-    """One small change of a function. Its lines are in one line, without the space around them."""
+    """One mutation of a function; its lines are joined into one, stripped."""
 
     function: str
     was: str
@@ -27,21 +27,21 @@ class Mutant:
 
 
 def mutant_of(name: str, diff: str) -> Mutant:
-    """Given a mutant's name and its diff, return the mutant."""
+    """The mutant for a name and a diff."""
     changed = [line for line in diff.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")]
     was, became = (" ".join(" ".join(line[1:] for line in changed if line[0] == sign).split()) for sign in "-+")
     return Mutant(function_of(name), was, became)
 
 
 def function_of(name: str) -> str:
-    """Given `a.b.x_f__mutmut_3` or `a.b.xǁCǁf__mutmut_3`, return `a.b.f` or `a.b.C.f`."""
+    """`a.b.f` for `a.b.x_f__mutmut_3`, and `a.b.C.f` for `a.b.xǁCǁf__mutmut_3`."""
     module, _, mangled = name.rpartition("__mutmut_")[0].rpartition(".")
     plain = mangled.removeprefix("x_") if _CLASS not in mangled else mangled.removeprefix(f"x{_CLASS}")
     return f"{module}.{plain.replace(_CLASS, '.')}"
 
 
 def explained(path: Path = EXPLAINED) -> dict[Mutant, str]:
-    """Return why each mutant that is explained may live: the kind of reason. Raise ValueError at one without."""
+    """Reason kind of each explained mutant; ValueError if one has no reason."""
     found: dict[Mutant, str] = {}
     with path.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
@@ -52,5 +52,5 @@ def explained(path: Path = EXPLAINED) -> dict[Mutant, str]:
 
 
 def unexplained(survivors: Iterable[Mutant], known: Mapping[Mutant, str]) -> list[Mutant]:
-    """Return the survivors that nobody has explained."""
+    """Survivors without an explanation."""
     return sorted(set(survivors) - set(known))

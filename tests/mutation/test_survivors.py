@@ -1,4 +1,4 @@
-"""The list of explained survivors: readable, and of functions that are still there."""
+"""The list of explained survivors is readable and names existing functions."""
 
 from __future__ import annotations
 

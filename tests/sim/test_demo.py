@@ -1,4 +1,4 @@
-"""`gpuwarden demo` as a real process: the first useful screen, and the end."""
+"""`gpuwarden demo` as a real process: first page and shutdown."""
 
 from __future__ import annotations
 

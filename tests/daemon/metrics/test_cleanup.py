@@ -12,7 +12,7 @@ from tests.daemon.metrics.support import lines
 
 
 def test_the_journal_counts_what_is_done(tmp_path: Path) -> None:
-    """A run of which nothing is done, one that frees something, and a policy that has never run."""
+    """A run without any action, a run that frees space, and a policy that has never run."""
     journal = Journal(str(tmp_path / "cleanup.db"))
     try:
         tried = run("run-0", state=RunState.PLANNED, end="dry-run", started_at=NOW)

@@ -1,4 +1,4 @@
-"""Explanations for a scrape are made in the background, and a scrape never waits for long ones."""
+"""Pod explanations for a scrape are computed in the background; a scrape never waits for a long round."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_what_nobody_asks_for_is_not_made() -> None:
     assert [each.pod.name for each in found.pods] == ["bert-0"]
     wait_until(lambda: "explain pods" not in [each.name for each in threading.enumerate()], 10, "it ends")
     before = len(made)
-    assert explaining.latest() is not None  # and begins again
+    assert explaining.latest() is not None  # the thread starts again
     assert len(made) > before
 
 

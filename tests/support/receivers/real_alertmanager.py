@@ -1,4 +1,4 @@
-"""A real Alertmanager (Debian's package), on loopback, with its data in a folder of the test."""
+"""A real Alertmanager (Debian package) on loopback, with data in a test directory."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class RealAlertmanager:
             return json.loads(answer.read() or b"null")
 
     def alerts(self) -> list[dict[str, Any]]:
-        """Return the alerts that it holds to be firing."""
+        """Alerts that are firing in Alertmanager."""
         found: list[dict[str, Any]] = self.get("/api/v2/alerts")
         return found
 
@@ -61,7 +61,7 @@ class RealAlertmanager:
 
 @contextmanager
 def real_alertmanager(folder: Path, hook: str) -> Iterator[RealAlertmanager]:
-    """Run it while the block lasts. It calls `hook` by its webhook."""
+    """Run Alertmanager with a webhook receiver for `hook` until the context exits."""
     need(shutil.which(BINARY) is not None, f"{BINARY} (Debian package)")
     config = folder / "alertmanager.yml"
     config.write_text(CONFIG.format(hook=hook))

@@ -35,7 +35,7 @@ Alerts about disks that do not belong to the run, and the rules about this machi
 
 
 def figures(course: Course) -> dict[str, Any]:
-    """Return the figures of a run."""
+    """Figures of a run."""
     recoveries: dict[str, list[float | None]] = defaultdict(list)
     for step in course.steps:
         recoveries[step.fault].append(step.recovery)
@@ -68,7 +68,7 @@ def figures(course: Course) -> dict[str, Any]:
 
 
 def page(found: dict[str, Any]) -> str:
-    """Given the figures, return the page."""
+    """The page of these figures."""
     rows = [f"| {name} | {each['times']} | {each['longest_recovery_s']} |" for name, each in found["faults"].items()]
     plain = [
         name for name, value in found.items() if isinstance(value, (int, float)) and name not in ("seed", "minutes")

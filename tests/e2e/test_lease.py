@@ -1,4 +1,4 @@
-"""Two real daemons over a real cluster: one cleans up and is killed in the middle of it, the other does the rest."""
+"""Two real daemons on a real cluster: one is killed during a cleanup, the other completes it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LEASING = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs
 
 
 class Replica:
-    """One daemon of several."""
+    """One of several daemons."""
 
     def __init__(self, process: subprocess.Popen[str], asked: Cleaner, state: Path) -> None:
         self.process = process
@@ -45,7 +45,7 @@ class Replica:
         return msgspec.json.decode(get(f"{self.asked.page}/v1/lease")[2], type=LeaseState)
 
     def found(self) -> set[tuple[str, str, str]]:
-        """Return what it finds, without the figures."""
+        """Findings without figures."""
         body = json.loads(get(f"{self.asked.page}/v1/findings")[2])
         return {(each["rule"], each["cause"], json.dumps(each["labels"], sort_keys=True)) for each in body}
 
@@ -64,7 +64,7 @@ def scene(lab: Lab) -> Iterator[Scene]:
 
 @contextmanager
 def replicas(lab: Lab, scene: Scene, directory: Path) -> Iterator[tuple[Replica, Replica]]:
-    """Run a real agent that acts, and two real daemons, each with no more rights than it needs; the first acts."""
+    """Run a real agent that acts and two real daemons with minimal permissions; the first one acts."""
     token, nvml, on_node = acting_node(lab, directory)
     kubeconfig = account(scene).kubeconfig(lab.kubeconfig, directory)
     with ExitStack() as stack:
@@ -95,7 +95,7 @@ def replicas(lab: Lab, scene: Scene, directory: Path) -> Iterator[tuple[Replica,
 
 
 def account(scene: Scene) -> Account:
-    """Return an account that may also agree on who acts, in its own namespace and nowhere else."""
+    """An account that may also use leases in its own namespace only."""
     made, name = Account(scene), "gpuwarden-lease"
     here = f"{RBAC}/namespaces/{scene.name}"
     scene.create(f"{here}/roles", {"metadata": {"name": name}, "rules": [LEASING]})
@@ -107,7 +107,7 @@ def account(scene: Scene) -> Account:
 
 
 def done_by_agent(asked: Cleaner) -> dict[str, int]:
-    """Return what the agent was asked to do since it started, and how that ended."""
+    """Actions of the agent since its start, with outcomes."""
     snapshot = msgspec.json.decode(get(f"http://{asked.agent}/v1/snapshot")[2], type=NodeSnapshot)
     assert snapshot.actions is not None
     assert snapshot.actions.failed == {}
@@ -115,7 +115,7 @@ def done_by_agent(asked: Cleaner) -> dict[str, int]:
 
 
 def items(state: Path) -> dict[str, ItemState]:
-    """Return how far the journal of a daemon that is dead has each item."""
+    """State of each item in the journal of a dead daemon."""
     journal = Journal(str(state / FILE))
     try:
         return {each.item.name: each.state for run in journal.runs(10) for each in journal.entries(run.id)}
@@ -123,7 +123,7 @@ def items(state: Path) -> dict[str, ItemState]:
         journal.close()
 
 
-@pytest.mark.timeout(240)  # a lease has to run out in it; with the start of the lab, that is much for a busy machine
+@pytest.mark.timeout(240)  # includes a lease expiry and possibly starting the lab
 def test_the_holder_is_killed_in_the_middle_of_a_cleanup_and_nothing_is_done_twice(
     lab: Lab, scene: Scene, tmp_path: Path
 ) -> None:

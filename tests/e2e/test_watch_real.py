@@ -1,4 +1,4 @@
-"""List and watch against a real kube-apiserver and etcd, which are killed, compacted, and asked by who may not."""
+"""List and watch against a real kube-apiserver and etcd that are killed, compacted, and accessed without permission."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def source(watch: KubeInformers, resource: str) -> SourceFact:
 
 
 class Churn(threading.Thread):
-    """Creates, patches and deletes pods, and goes on as well as it can while the API server is away."""
+    """Creates, patches and deletes pods, and continues as far as possible while the API server is down."""
 
     def __init__(self, api: KubeApiServer, pods: int) -> None:
         super().__init__(daemon=True)
@@ -152,12 +152,12 @@ def test_a_change_is_reported(api: KubeApiServer) -> None:
 def test_a_version_that_etcd_forgot_is_listed_again(api: KubeApiServer) -> None:
     store: ObjectStore[PodFact] = ObjectStore()
     reflector = Reflector(connect(api.kubeconfig), kube_resources.pods(KEEP), store)
-    assert reflector._step() == 0.0  # lists, and is then away for a while
+    assert reflector._step() == 0.0  # lists, then stays away for a while
     assert api.request("POST", PODS, new_pod("meanwhile")).status_code == 201
     now = int(api.request("GET", PODS).json()["metadata"]["resourceVersion"])
     api.compact(now)
     api.kill_api()
-    api.start_api()  # with a cold cache: what came before is nowhere any more
+    api.start_api()  # with a cold cache the old versions are lost
     assert "meanwhile" not in {pod.name for pod in store.snapshot().items}
     reflector._step()  # the watch: 410
     reflector._step()  # the list

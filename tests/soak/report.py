@@ -1,4 +1,4 @@
-"""Writes down what a soak has found: bench/SOAK.md, bench/soak.json and bench/plots/soak.svg."""
+"""Writes the results of a soak test: bench/SOAK.md, bench/soak.json and bench/plots/soak.svg."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def write(course: Course, goals: Sequence[Goal], directory: Path = HERE) -> None
 
 
 def report(course: Course, goals: Sequence[Goal]) -> Report:
-    """Return the report of a soak."""
+    """Markdown report of a soak test."""
     judging = " ".join((verdict.__doc__ or "").partition("\n\n")[2].split())
     plan = course.plan
     how = HOW.format(
@@ -53,7 +53,7 @@ def report(course: Course, goals: Sequence[Goal]) -> Report:
 
 
 def rows(course: Course) -> list[tuple[str, ...]]:
-    """Return the table: each third after the warm-up."""
+    """Table with one column per third after the warm-up."""
     seconds = course.plan.seconds
     parts = zip(
         ("first third", "second third", "last third"),
@@ -81,7 +81,7 @@ def rows(course: Course) -> list[tuple[str, ...]]:
 
 
 def draw(course: Course) -> str:
-    """Return the plot."""
+    """SVG plot."""
     samples = [(each.at / 60, each) for each in course.samples]
     panels = (
         Panel("Memory, MiB", [("RSS", [(at, each.rss) for at, each in samples])]),

@@ -1,9 +1,9 @@
-"""All rules over a cluster of 1,000 nodes with 8 GPUs each and 10,000 pods: how long one look takes, how that grows.
+"""All rules on a cluster of 1,000 nodes with 8 GPUs each and 10,000 pods: duration of an evaluation and how it scales.
 
-The cluster is that of `bench.cluster_data`, decoded and joined as the daemon does it. On most nodes all is well; on one
-in twenty the disk is nearly full, a mount hangs and the registry cannot be reached; 200 pods wait. `outage` is the same
-with one node in five down, every agent on them silent. Seconds are CPU time of the detectors with the indexes that they
-share; each look is at fresh facts, five seconds after the one before, with what that remembered.
+The cluster is that of `bench.cluster_data`, decoded and joined as in the daemon. Most nodes are healthy; on one in
+twenty the disk is nearly full, a mount hangs and the registry is unreachable; 200 pods are pending. `outage` is the
+same with one node in five down and its agent silent. Seconds are CPU time of the rules including their shared indexes;
+each evaluation has fresh facts, five seconds after the previous one, with its history.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from monitor.facts.node import NodeSnapshot
 from monitor.kube.decode import stream
 
 LARGE, SMALL = 1000, 100
-NOW = 1_794_873_600.0  # 2026-11-17: the pods of the data were made in the days before
+NOW = 1_794_873_600.0  # 2026-11-17: the pods of the data were created in the days before
 LOOKS = 7
 BEAT = 5.0
 ILL_EVERY, DOWN_EVERY = 20, 5
@@ -52,14 +52,14 @@ RULES_OF_PLATFORMS = all_rules()
 
 @dataclass(frozen=True)
 class Facts:
-    """What Kubernetes and the agents say."""
+    """Facts of Kubernetes and the agents."""
 
     inputs: Inputs
     events: tuple[Any, ...]
 
 
 def run() -> Report:
-    """Measure both sizes, each in a process of its own, and return the report."""
+    """Measure both sizes, each in its own process, and return the report."""
     with TemporaryDirectory() as name:
         found = {nodes: _measure(Path(name), nodes) for nodes in (SMALL, LARGE)}
     large, small = found[LARGE], found[SMALL]
@@ -103,7 +103,7 @@ def _measure(directory: Path, nodes: int) -> dict[str, Any]:
 
 
 def read(directory: Path) -> Facts:
-    """Return the facts of a cluster as it was written."""
+    """Facts of a written cluster."""
     kind, decoder = stream.pods(to_keep(RULES_OF_PLATFORMS)), msgspec.json.Decoder(NodeSnapshot)
     pods = tuple(pod for page in pages(directory, "pods") for pod in kind.page(page).items)
     nodes = tuple(node for page in pages(directory, "nodes") for node in stream.NODES.page(page).items)
@@ -120,7 +120,7 @@ def _agent(snapshot: NodeSnapshot, number: int) -> AgentFact:
 
 
 def _well(snapshot: NodeSnapshot) -> NodeSnapshot:
-    """Return the snapshot of a node without the troubles that the full one has."""
+    """A node's snapshot without the problems of the full one."""
     change = msgspec.structs.replace
     disks = tuple(
         change(disk, used_bytes=disk.available_bytes, inodes_used=1000)
@@ -137,7 +137,7 @@ def _well(snapshot: NodeSnapshot) -> NodeSnapshot:
 
 
 def outage(facts: Facts) -> Facts:
-    """Return the same cluster with every fifth node down, and the agents on them silent."""
+    """The same cluster with every fifth node down and its agent silent."""
     down = {node.name for number, node in enumerate(facts.inputs.nodes) if number % DOWN_EVERY == 0}
     change = msgspec.structs.replace
 
@@ -156,7 +156,7 @@ def outage(facts: Facts) -> Facts:
 
 
 def worlds(facts: Facts) -> Callable[[float], ClusterFacts]:
-    """Return what makes the world of a moment out of these facts, as the daemon does."""
+    """Function that builds the ClusterFacts of a time from these facts, as the daemon does."""
     builder = ViewBuilder(lambda pod: identify(pod, nobody_known, RULES_OF_PLATFORMS, {}))
     inputs = facts.inputs
     owners = {pod.uid: identify(pod, nobody_known, RULES_OF_PLATFORMS, {}) for pod in inputs.pods}
@@ -175,7 +175,7 @@ def worlds(facts: Facts) -> Callable[[float], ClusterFacts]:
 
 
 def looks(world_at: Callable[[float], ClusterFacts]) -> tuple[float, History]:
-    """Return how long a look takes, and what the last one leaves."""
+    """Duration of an evaluation, and the last result."""
     history, took = History(), []
     for number in range(LOOKS):
         situation = RuleContext(world_at(NOW + number * BEAT), NOW + number * BEAT)
@@ -186,7 +186,7 @@ def looks(world_at: Callable[[float], ClusterFacts]) -> tuple[float, History]:
 
 
 def alone(world_at: Callable[[float], ClusterFacts], history: History) -> dict[str, float]:
-    """Return how long each rule takes by itself, with the indexes that it needs."""
+    """Duration of each rule alone, with the indexes it needs."""
     now = NOW + LOOKS * BEAT
     return {
         rule.rule: _timed(partial(detect, [rule], {}, RuleContext(world_at(now), now), history))[0] for rule in RULES

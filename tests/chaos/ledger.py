@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 Ours = Callable[[Mapping[str, str]], bool]  # whether labels name something that belongs to the run
-FLAPS, FLAP_WINDOW = 4, 1800.0  # what fires so often in so many seconds is flapping: it goes on, and ends later
+FLAPS, FLAP_WINDOW = 4, 1800.0  # firings within seconds that count as flapping: the alert resolves later
 LATE = 90.0  # seconds after the end of an incident in which its notification may still arrive, delayed by a receiver
 EARLY = 1.0  # clock difference of two threads
 REPORT = "CleanupReport"

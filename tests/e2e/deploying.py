@@ -170,7 +170,7 @@ def deployed(lab: Lab, image: str, directory: Path) -> Iterator[Deployed]:
 
 
 def gone(found: Deployed) -> bool:
-    """Whether no pod is left; deletes them directly, because the garbage collector is slow after an API server restart."""
+    """Whether no pod is left; deletes them, because the garbage collector is slow after an API server restart."""
     left = found.pods("agent") + found.pods("daemon")
     for each in left:
         if "deletionTimestamp" not in each["metadata"]:

@@ -216,7 +216,7 @@ def outage(lab: Lab) -> Iterator[Outage]:
 
 
 def revive(lab: Lab) -> None:
-    """Restart scheduler and controller manager, which would otherwise return only half a minute after the API server."""
+    """Restart scheduler and controller manager: by themselves they return half a minute after the API server."""
     for name in ("scheduler", "controller-manager"):
         lab.stop_component(name)
         lab.start_component(name)

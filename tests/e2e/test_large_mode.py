@@ -1,4 +1,7 @@
-"""The same incidents in embedded and large-cluster mode: equal findings, one notification each, whichever replica dies."""
+"""The same incidents in embedded and large-cluster mode:
+
+equal findings and one notification each despite a dead replica.
+"""
 
 from __future__ import annotations
 
@@ -48,9 +51,7 @@ def stranger() -> Iterator[int]:
 
 
 def expect_told(stage: Stage, news: Counter[str]) -> None:
-    """Wait until both groups, of the embedded daemon and of the replicas, have each of these notifications exactly
-    once.
-    """
+    """Wait until both groups have each of these notifications exactly once."""
     groups = stage.group, stage.embedded_group
     wait_until(lambda: all(told(group) >= news for group in groups), 30, f"{news} is told")
     assert [told(group) for group in groups] == [news, news]

@@ -50,7 +50,7 @@ RULES = {
     "pod_pending": {"waiting": "2s"},
     "service_down": {"after": "1s"},
 }
-# Fills its shared memory and writable layer, is throttled by its CPU limit, and sends network traffic.
+# Fills its shared memory and writable layer, is throttled by its CPU limit, and writes logs.
 TRAIN = (
     "dd if=/dev/zero of=/dev/shm/batch bs=1M count=62; dd if=/dev/zero of=/checkpoint bs=1M count=4;"
     " while :; do i=0; while [ $i -lt 9000 ]; do i=$((i+1)); done; echo step; done"

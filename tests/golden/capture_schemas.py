@@ -1,4 +1,4 @@
-"""Snapshots, schemas of what travels and of what is kept on disk, the OpenAPI document, the HTTP routes."""
+"""Snapshots, schemas of wire and disk formats, the OpenAPI document, the HTTP routes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from tests.web.test_app import Cluster
 from tests.web.test_openapi import Reports, routes_of
 
 VERSION = "VERSION"
-# What is kept on disk or on the Lease, each under the place where it is kept.
+# Values on disk or on the Lease, by location.
 KEPT: Mapping[str, Any] = {
     "alerts.db/alerts": Alert,
     "alerts.db/told": Told,
@@ -65,17 +65,17 @@ KEPT: Mapping[str, Any] = {
 
 
 def snapshot() -> str:
-    """Return the JSON of a node where everything is known."""
+    """JSON of a node with every fact known."""
     return of_json(msgspec.json.encode(full_snapshot()))
 
 
 def snapshot_schema() -> str:
-    """Return the schema of a snapshot."""
+    """Schema of a snapshot."""
     return _schema(NodeSnapshot)
 
 
 def action_schemas() -> str:
-    """Return the schemas of what an agent is asked to do and of what it answers."""
+    """Schemas of action requests and results."""
     kinds = {
         "request": ActionRequest, "answer": ActionFact, "result/scan": ScanFact, "result/trash": TrashFact,
         "result/purge": PurgeFact,
@@ -84,32 +84,32 @@ def action_schemas() -> str:
 
 
 def callback_schema() -> str:
-    """Return the schema of what an Alertmanager may send to the daemon."""
+    """Schema of Alertmanager's webhook."""
     return _schema(Payload)
 
 
 def kept_schemas() -> str:
-    """Return the schema of each value that outlives the process."""
+    """Schema of each persistent value."""
     return as_json({name: json.loads(_schema(kind)) for name, kind in KEPT.items()})
 
 
 def openapi() -> str:
-    """Return the OpenAPI document of a daemon that serves everything, without class names and version."""
+    """OpenAPI document of a daemon with all features, without class names and version."""
     made = _openapi()[0]
     assert made["info"]["version"] == monitor.__version__
     return as_json(made | {"info": made["info"] | {"version": VERSION}})
 
 
 def openapi_components() -> str:
-    """Return the names of the components in the OpenAPI document, each with the name that replaces it here.
+    """Component names in the OpenAPI document, each with its replacement here.
 
-    The names are those of classes. Generated clients see them, so that renaming one shows here.
+    The names are class names. Generated clients see them, so renaming a class shows up here.
     """
     return rows(_openapi()[1].items())
 
 
 def routes() -> str:
-    """Return method and path of every page and API of the daemon; of the API also the operation, role and status."""
+    """Method and path of every page and API route; for the API also operation, role and status."""
     known = {(each.method, each.path): each for each in OPERATIONS}
     table: list[list[str]] = []
     for route in _routes():
@@ -124,7 +124,7 @@ def routes() -> str:
 
 
 def agent_pages() -> str:
-    """Return status and type of what the agent answers, and the body where that is short."""
+    """Status and content type of the agent's responses, and short bodies."""
     pages = Pages(full_snapshot, "the-token")
     asked = [("/metrics", ""), ("/metrics", "Bearer the-token"), ("/v1/snapshot", "bearer the-token")]
     asked += [("/healthz", ""), ("/nothing", "Bearer the-token")]
@@ -145,7 +145,7 @@ def _schema(kind: Any) -> str:
 
 @functools.cache
 def _routes() -> list[BaseRoute]:
-    """Return the routes of a daemon that serves everything."""
+    """Routes of a daemon with all features."""
     with tempfile.TemporaryDirectory() as folder:
         audit = Audit(str(Path(folder) / "audit.db"))
         guard = Guard(Doorkeeper(AccessSettings()), audit, Acting())

@@ -1,4 +1,4 @@
-"""What outlives the process: databases, state files, the Lease."""
+"""Persistent state: databases, state files, the Lease."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from tests.explain import builders
 from tests.golden.text import as_json, of_json
 from tests.support.snapshots import AT, GIB, full_snapshot
 
-# Each database: the name of its file, and what opens it.
+# File name of each database and the function that opens it.
 DATABASES: tuple[tuple[str, Callable[[str], Any]], ...] = (
     (alert_store.FILE, alert_store.Store),
     (cleanup_journal.FILE, cleanup_journal.Journal),
@@ -55,7 +55,7 @@ DATABASES: tuple[tuple[str, Callable[[str], Any]], ...] = (
 
 
 def databases() -> str:
-    """Return tables and indexes of every database, as SQLite has them, and the version of each."""
+    """Tables, indexes and version of every database."""
     with _folder() as folder:
         return "".join(_database(folder / name, opened) for name, opened in DATABASES)
 
@@ -71,7 +71,7 @@ def _database(path: Path, opened: Callable[[str], Any]) -> str:
 
 
 def findings_file() -> str:
-    """Return the state file of the rules after two looks at a cluster with many troubles."""
+    """State file of the rules after two evaluations of a cluster with many problems."""
     history = History()
     for now in (AT, AT + 300):
         history = detect(RULES, {}, _situation(now), history).history
@@ -81,7 +81,7 @@ def findings_file() -> str:
 
 
 def view_file() -> str:
-    """Return the state file of the view."""
+    """State file of the view."""
     cards = {
         "n1/GPU-a": CardMemory(state=GpuState.IDLE_HELD, since=AT - 60, idle_since=AT - 90),
         "n1/GPU-b": CardMemory(state=GpuState.FREE, since=AT - 30),
@@ -92,7 +92,7 @@ def view_file() -> str:
 
 
 def agent_files() -> str:
-    """Return the state files of an agent: memory of images, journal, ids of actions that were used."""
+    """State files of an agent: image memory, journal, used action ids."""
     with _folder() as folder:
         images = ImagesCollector(Runtimes("", ()), lambda: None, str(folder))
         images._file.save({"docker": {"sha256:1": ImageUse(AT - 900, AT - 60), "sha256:2": ImageUse(AT - 9)}})
@@ -106,7 +106,7 @@ def agent_files() -> str:
 
 
 def lease() -> str:
-    """Return the Lease as it is written when it is taken, with the annotations of a fixed record."""
+    """The acquired Lease with the annotations of a fixed record."""
     record = with_runs(Record(), "images", ("n1", None), Ran(AT - 60, "cron", id="run-1", bytes=GIB, path="/data"))
     record = with_runs(record, "images", ("n1",), Ran(AT, "asked", is_open=False, id="run-2", ended_at=AT + 5))
     record = with_mark(with_mark(record, "digest", AT - 5), "report", AT - 6)
@@ -116,7 +116,7 @@ def lease() -> str:
 
 
 def _situation(now: float) -> RuleContext:
-    """Return a cluster with a troubled node, a full disk, a silent agent, waiting pods and a service that is down."""
+    """A cluster with an unhealthy node, a full disk, a silent agent, pending pods and a failing service."""
     storage = builders_storage
     full = storage.disk("/", 98)
     agents = (
@@ -142,7 +142,7 @@ def _situation(now: float) -> RuleContext:
 
 
 class _Clock:
-    """Stands still."""
+    """A fixed clock."""
 
     def time(self) -> float:
         return AT

@@ -1,4 +1,4 @@
-"""`python -m tests.scorecard [--seeds N]`: a week for each seed, and what came of it in bench/SCORECARD.md."""
+"""`python -m tests.scorecard [--seeds N]`: simulate a week per seed and write bench/SCORECARD.md."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ message, must not end before its outage, and has to be over soon after it.
 
 
 def main() -> int:
-    """Play, write and print the scorecard; 1 if anything went wrong."""
+    """Simulate, write and print the scorecard; 1 on any failure."""
     parser = argparse.ArgumentParser(prog="python -m tests.scorecard", description=__doc__)
     parser.add_argument("--seeds", type=int, default=1, help="how many weeks, each with its own seed")
     seeds = parser.parse_args().seeds

@@ -18,7 +18,7 @@ from tests.scorecard.product import LOOK, POLICY, POLL, PROBE, READ
 
 TICK = 1.0  # group_wait, and the clock of the dispatcher
 ALWAYS = LOOK + POLL + TICK
-KEEP = Timing().keep  # an alert resolves when it was not found for so long
+KEEP = Timing().keep  # an alert resolves when it was not found for this long
 TOLD_WITHIN = POLICY.routes[0].group_interval + LOOK  # after it fires: a group that was just notified waits
 BY_NAME: dict[str, RuleMetadata] = {rule.rule: rule for rule in (*RULES, *META_RULES)}
 DELAY_SECONDS: dict[Delay | None, float] = {

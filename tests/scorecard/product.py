@@ -1,6 +1,6 @@
-"""The product, looking at the simulated cluster: all between the lines of a watch and the message is the real code.
+"""The product on a simulated cluster: everything between watch events and messages is the real code.
 
-In place of threads and sockets there is one loop: agents are asked at their moments, services are probed at theirs.
+One loop replaces threads and sockets: agents are polled and services probed at their scheduled times.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ LOOK = WatchSettings(state="").interval
 POLL = AgentsConfig().interval
 CYCLE = DaemonConfig().cycle
 PROBE = float(ServiceConfig.model_fields["interval"].default)
-# How often an agent reads each part; what it reads every five seconds is new whenever it is asked.
+# Collector intervals; collectors with five seconds are fresh in every response.
 READ: dict[str, float] = {
     name: interval
     for name in ("pod_devices", "containers", "container_usage", "shm", "logs", "disk", "disk_io", "mounts", "images",
                  "runtime_usage", "probes", "host")
     if (interval := getattr(CollectorsConfig(), name).interval)
 }  # fmt: skip
-EVENTS_KEPT = 3600.0  # by the API server
+EVENTS_KEPT = 3600.0  # set by the API server
 POLICY = Policy(routes=(Route(receivers=("ops",)),), cluster="scorecard")
 GROUP_WAIT = POLICY.routes[0].group_wait
 PLATFORMS = all_rules()
@@ -68,7 +68,7 @@ KINDS: dict[str, stream.ObjectKind[Any]] = {
 
 
 class Kube:
-    """What the API server says, as its watches tell it: nothing while it is down, all of that once it is back."""
+    """The API server's data through its watches: frozen while it is down, caught up afterwards."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -79,7 +79,7 @@ class Kube:
             scene.objects.watch(plural, lambda line, plural=plural: self._lines.append((plural, line)))  # type: ignore[misc]  # of defaults mypy infers nothing
 
     def follow(self) -> Changes:
-        """Take in what was told since, and return what of it concerns the view."""
+        """Process new watch events and return the changes relevant to the view."""
         pods: dict[str, Any] = {}
         nodes: dict[str, Any] = {}
         if not self._scene.api_up:
@@ -104,7 +104,7 @@ class Kube:
         return Changes(pods=pods, nodes=nodes)
 
     def sources(self) -> tuple[SourceFact, ...]:
-        """Return how each kind is followed."""
+        """State of each watched kind."""
         state = "synced" if self._down_since is None else "stale"
         said = None if self._down_since is None else "connection refused"
         return tuple(
@@ -113,14 +113,14 @@ class Kube:
 
 
 class Reading:
-    """What one agent has read, each part at its own interval: an answer holds what its collectors read last."""
+    """Last values of an agent's collectors, each read at its own interval."""
 
     def __init__(self, number: int) -> None:
-        self._phase = number * 3.7  # nodes were not started in the same second
+        self._phase = number * 3.7  # nodes did not start in the same second
         self._parts: dict[str, tuple[float, Any]] = {}
 
     def answer(self, fresh: NodeSnapshot) -> NodeSnapshot:
-        """Given how the node is now, return what its agent would say."""
+        """The agent's response for the current state of its node."""
         for name, interval in READ.items():
             turn = (fresh.at - self._phase) // interval
             if self._parts.get(name, (-1.0, None))[0] != turn:
@@ -129,7 +129,7 @@ class Reading:
 
 
 class Agents:
-    """The agents, each asked at its own moment of every interval; a silent one lets moments pass."""
+    """The agents, each polled at its own offset in every interval; a silent one does not respond."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -138,7 +138,7 @@ class Agents:
         self._due: dict[str, float] = {}
 
     def ask(self) -> tuple[AgentFact, ...]:
-        """Ask those whose moment has come, and return what is new of them."""
+        """Poll the agents that are due and return new responses."""
         now, news = self._scene.clock.now, []
         for number, node in enumerate(self._scene.nodes):
             if now < self._due.get(node.name, 0.0):
@@ -168,7 +168,7 @@ class Probes:
         self._facts: dict[str, ServiceFact] = {}
 
     def facts(self) -> tuple[ServiceFact, ...]:
-        """Probe what is due, and return how each service fares."""
+        """Probe the services that are due and return all facts."""
         now = self._scene.clock.now
         for service in self._scene.services.values():
             before = self._facts.get(service.name)
@@ -188,7 +188,7 @@ class Probes:
 
 
 class Product:
-    """Looks at a scene. Make it before the scene is populated, so that it hears of everything."""
+    """Evaluates a scene. Create it before populating the scene, so that it sees every event."""
 
     def __init__(
         self, scene: Scene, rules: Sequence[Rule] = RULES, limits: Mapping[str, Limits[Any]] | None = None
@@ -205,7 +205,7 @@ class Product:
         self.record = Record()
 
     def look(self) -> None:
-        """Look once, and tell what is to be told."""
+        """Evaluate once and send notifications."""
         now = self._scene.clock.now
         situation = self._situation(now)
         found = detect(self._rules, self._limits, situation, self._history)
@@ -255,7 +255,7 @@ class Product:
         return RuleContext(world=world, now=now, services=self._probes.facts(), own_deletions=own)
 
     def _note_causes(self, alerts: Mapping[str, Alert], now: float) -> None:
-        """Note which of the alerts that fire are not told because something explains them."""
+        """Record which firing alerts are inhibited because another explains them."""
         for own, root in inhibition(alerts, POLICY.linger, now).causes.items():
             if own in self.record.firing:
                 self.record.firing[own].explained_by = alerts[root].finding.key
@@ -270,10 +270,10 @@ class Product:
 
 
 def _read(notification: Notification) -> Iterator[str]:
-    """Yield the title of a message in both languages: what cannot be said fails here."""
+    """Title of a message in both languages; untranslatable messages fail here."""
     parcel = Parcel(
         id=notification.id, receiver=notification.receiver, notifications=(notification,), at=notification.at
     )  # fmt: skip
-    msgspec.json.encode(parcel)  # as the outbox keeps it
+    msgspec.json.encode(parcel)  # in the outbox format
     for lang in ("en", "zh"):
         yield compose(parcel, Voice(lang)).title

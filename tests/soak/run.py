@@ -187,7 +187,7 @@ def _raise(pid: int) -> None:
     """Raise a process's priority if permitted: other programs are not part of the test."""
     with suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, pid, RAISED)
-        Path(f"/proc/{pid}/autogroup").write_text(str(RAISED))  # between sessions it may be this that counts
+        Path(f"/proc/{pid}/autogroup").write_text(str(RAISED))  # counts across sessions
 
 
 def _wait_for_a_look(daemon: subprocess.Popen[bytes], port: int) -> None:

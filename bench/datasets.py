@@ -48,14 +48,14 @@ def run() -> Report:
         purge, removal = _deletions(base / "one", base / "two")
     scan, find = large["scan"], large["find"]
     goals = [
-        Goal("dataset_plan_ratio", scan / find, 2.0, f"a scan of {LARGE:,} files takes so many times as long as find"),
-        Goal("dataset_plan_rss_mib", large["rss_mib"], 200, "the most memory the scanning process ever had"),
-        Goal("dataset_plan_growth_10x", scan / small["scan"], 12, "ten times the files take so many times longer"),
+        Goal("dataset_plan_ratio", scan / find, 2.0, f"a scan of {LARGE:,} files: duration / that of find"),
+        Goal("dataset_plan_rss_mib", large["rss_mib"], 200, "maximum memory of the scanning process"),
+        Goal("dataset_plan_growth_10x", scan / small["scan"], 12, "growth of that with ten times the files"),
         Goal(
             "dataset_delete_ratio",
             purge / removal,
             1.5,
-            f"a purge of {LARGE:,} files takes so many times as long as rm -rf",
+            f"a purge of {LARGE:,} files: duration / that of rm -rf",
         ),
     ]
     rows = [

@@ -64,15 +64,17 @@ def run() -> Report:
         found = {nodes: _measure(Path(name), nodes) for nodes in (SMALL, LARGE)}
     large, small = found[LARGE], found[SMALL]
     goals = [
-        Goal("detect_s", large["detect"], 0.5, f"all {len(RULES)} rules, one look at {LARGE} nodes and 10,000 pods"),
+        Goal(
+            "detect_s", large["detect"], 0.5, f"all {len(RULES)} rules, one evaluation of {LARGE} nodes and 10,000 pods"
+        ),
         Goal(
             "detect_growth_10x",
             large["detect"] / small["detect"],
             12,
-            "ten times the cluster takes so many times longer",
+            "growth of that with ten times the cluster",
         ),
         Goal("detect_outage_s", large["outage"], None, "the same while every fifth node is down"),
-        Goal("detect_world_s", large["world"], None, "making the indexes of one look"),
+        Goal("detect_world_s", large["world"], None, "building the indexes of one evaluation"),
     ]
     rows = [
         (rule, f"{seconds * 1000:.1f}") for rule, seconds in sorted(large["rules"].items(), key=lambda item: -item[1])

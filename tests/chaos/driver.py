@@ -148,9 +148,7 @@ class Driver:
         return None
 
     def _wait_told(self, opened: Open, what: str) -> None:
-        """Wait until the incident is reported; a flapping alert may be reported as continuing, without a new
-        notification.
-        """
+        """Wait until the incident is reported; a flapping alert may count as continuing."""
         ledger = self._scene.ledger
         wait_until(lambda: ledger.is_told(opened.trouble) or not ledger.is_asked_for(opened.trouble), WORD, what)
 

@@ -22,8 +22,8 @@ ELSEWHERE = {
 }
 # Accepted by the schedule, with room for improvement.
 KNOWN = """\
-- A cache directory that is filled within one minute is first said to be full of `other`: the disk is read every 15 s,
-  images every minute. In the schedule its images come over two minutes.
+- A cache directory that is filled within one minute is first reported as full of `other`: the disk is read every 15 s,
+  images every minute. In the schedule its images arrive over two minutes.
 """
 HEAD = "detected | late | missed | wrong cause | ended early | overstayed"
 
@@ -35,7 +35,10 @@ def report(scores: Sequence[tuple[int, Score]], looks: int, messages: int) -> st
     weeks = f"{len(scores)} week{'s' if len(scores) > 1 else ''} (seeds {', '.join(str(seed) for seed, _ in scores)})"
     figures = zip(HEAD.split(" | "), _counts(verdicts).split(" | "), strict=True)
     total = ", ".join(f"{name} {figure}" for name, figure in figures)
-    said = [f"{weeks} of simulated time, {looks} looks, {messages} messages, {len(verdicts)} alerts expected.", ""]
+    said = [
+        f"{weeks} of simulated time, {looks} evaluations, {messages} messages, {len(verdicts)} alerts expected.",
+        "",
+    ]
     said += [f"**{total}, false alarms {len(false)}**", ""]
     return (
         "\n".join(
@@ -45,7 +48,7 @@ def report(scores: Sequence[tuple[int, Score]], looks: int, messages: int) -> st
                 "",
                 *_by_id(verdicts),
                 "",
-                "Known, and not counted:",
+                "Known and not counted:",
                 "",
                 KNOWN,
                 *problems(scores),
@@ -69,12 +72,12 @@ def _by_rule(verdicts: Sequence[Verdict], false: Sequence[Episode]) -> Iterable[
 
 
 def _by_id(verdicts: Sequence[Verdict]) -> Iterable[str]:
-    yield f"| outage | answered by | shapes | {HEAD} |"
+    yield f"| outage | detected by | shapes | {HEAD} |"
     yield "|---|---|" + "---:|" * 7
     for name in IDS:
         own = [verdict for verdict in verdicts if name in verdict.occurrence.shape.ids]
         if name in ELSEWHERE:
-            yield f"| {name} | not a matter of detection: {ELSEWHERE[name]} | - |{' - |' * 6}"
+            yield f"| {name} | not subject to detection: {ELSEWHERE[name]} | - |{' - |' * 6}"
             continue
         rules = ", ".join(sorted({verdict.tell.rule for verdict in own})) or "nothing"
         shapes = len({verdict.occurrence.shape.name for verdict in own})

@@ -126,9 +126,9 @@ def _memory(course: Course) -> tuple[Goal, ...]:
     return (
         Goal("soak_memory_growth", grown, MEMORY, "growth of memory (RSS) after the warm-up, as a share"),
         Goal("soak_anonymous_growth", growth([(each.at, each.anonymous) for each in after]), MEMORY,
-             "the same, without files that are mapped"),
+             "the same without mapped files"),
         Goal("soak_rss_mib", median(each.rss for each in after), None, "memory, MiB, median"),
-        Goal("soak_rss_longest_mib", max(each.rss for each in course.samples), None, "memory, MiB, the most"),
+        Goal("soak_rss_longest_mib", max(each.rss for each in course.samples), None, "memory, MiB, maximum"),
     )  # fmt: skip
 
 
@@ -140,8 +140,8 @@ def _flat(course: Course) -> tuple[Goal, ...]:
         Goal("soak_fds_growth", fds, DESCRIPTORS, "descriptors: the last third's 90th percentile less the first's"),
         Goal("soak_threads_growth", threads, THREADS, "threads: the same"),
         Goal("soak_look_growth", found.ratio, LOOKS if seconds >= SHORT else LOOKS_IF_SHORT,
-             "time of a look: the last third's median to the first's, less what other programs explain"),
-        Goal("soak_look_s", found.last, None, "time of a look, seconds, last third"),
+             "evaluation time: last to first third by median, corrected for other programs"),
+        Goal("soak_look_s", found.last, None, "evaluation time, seconds, last third"),
     )  # fmt: skip
 
 
@@ -159,14 +159,14 @@ def _late(course: Course) -> tuple[Goal, ...]:
     ages = [each.view_age for part in thirds(course.scrapes, course.plan.seconds) for each in part if each.view_age]
     bound = canary_bound(looks(course).longest)
     return (
-        Goal("soak_canaries", len(course.canaries), None, "pods that could not be pulled, one every 10 s", 1),
-        Goal("soak_canaries_untold", sum(each.told is None for each in course.canaries), 0, "of them never told"),
-        Goal("soak_canaries_not_over", sum(each.over is None for each in due), 0, "of them whose end was never told"),
+        Goal("soak_canaries", len(course.canaries), None, "pods with a failed pull, one every 10 s", 1),
+        Goal("soak_canaries_untold", sum(each.told is None for each in course.canaries), 0, "of them never reported"),
+        Goal("soak_canaries_not_over", sum(each.over is None for each in due), 0, "of them never reported as resolved"),
         Goal("soak_canary_p50_s", percentile(told, 0.5), None, "seconds from the failure to the message, median"),
         Goal("soak_canary_p99_s", percentile(told, 0.99), bound,
-             "99th percentile; at most 2 s and three looks (one under way, the pause before a glance, the glance)"),
+             "99th percentile; at most 2 s and three evaluations (one running, a pause, a prompt one)"),
         Goal("soak_view_age_p99_s", percentile(ages, 0.99), DaemonConfig().cycle, "age of the view, 99th percentile"),
-        Goal("soak_troubles", len(course.troubles), 0, "errors in the log, and scrapes and pages that failed"),
+        Goal("soak_troubles", len(course.troubles), 0, "errors in the log, failed scrapes and failed pages"),
         Goal("soak_exit_code", -1 if course.exit_code is None else course.exit_code, 0, "of the daemon", 0),
     )  # fmt: skip
 
@@ -176,13 +176,13 @@ def _files(course: Course, kept: Kept) -> tuple[Goal, ...]:
     first, last = (median(sum(_plain(each)) for each in part) for part in (parts[0], parts[2]))
     waiting = [each.outbox for each in thirds(course.scrapes, course.plan.seconds)[2] if each.outbox is not None]
     return (
-        Goal("soak_outbox_least", min(waiting, default=math.nan), DRAINED, "messages that wait at the quietest moment"),
+        Goal("soak_outbox_least", min(waiting, default=math.nan), DRAINED, "pending messages, minimum"),
         Goal("soak_state_files_growth", last / first, FILES, "files besides SQLite's: the last third's to the first's"),
         Goal("soak_alerts_rows_kept", kept.rows, kept.rows_limit, "rows of history, and of messages, after a month"),
         Goal("soak_alerts_refill", kept.refilled / kept.full, 1.1, "alerts.db after another month to after the first"),
         Goal("soak_alerts_full_mib", kept.full / 2**20, None, "alerts.db, MiB, filled with twice what it keeps"),
-        Goal("soak_alerts_prune_s", kept.pruned_in, PRUNED, "seconds in which it is pruned, while nobody can write"),
-        Goal("soak_record_rows_left", kept.record_left, 0, "rows of record.db that are older than it keeps them"),
+        Goal("soak_alerts_prune_s", kept.pruned_in, PRUNED, "seconds of pruning, which blocks writers"),
+        Goal("soak_record_rows_left", kept.record_left, 0, "rows of record.db beyond their retention"),
         Goal("soak_record_mib_a_year", kept.record_year / 2**20, None, "record.db, MiB, after a year like this hour"),
     )
 
@@ -199,9 +199,9 @@ def _costs(course: Course) -> tuple[Goal, ...]:
     scrapes = [each.took for each in course.scrapes if each.at >= start]
     return (
         Goal("soak_cpu_cores", share, None, "CPU, as a share of one core"),
-        Goal("soak_crowding", crowding(after), None, "how many times longer it took because others had the cores"),
+        Goal("soak_crowding", crowding(after), None, "slowdown by other programs on the cores"),
         Goal("soak_page_p95_s", percentile(pages, 0.95), None, "an update of the page, seconds, 95th percentile"),
         Goal("soak_scrape_p95_s", percentile(scrapes, 0.95), None, "a scrape of /metrics, the same"),
-        Goal("soak_messages", course.messages, None, "messages to the group's robot, of at most 20 a minute", 1),
+        Goal("soak_messages", course.messages, None, "messages to the group bot, at most 20 a minute", 1),
         Goal("soak_warnings", course.warnings, None, "warnings in the log"),
     )

@@ -20,8 +20,8 @@ alert lifecycle and the messages are the real code. Written by `python -m tests.
 seed is part of the test run, which fails unless every outage is detected in time with the right cause, and no other
 alert fires.
 
-The delay is from the start of an outage until its alert fires. Allowed are the rule's own limit, one evaluation, one poll
-of the agents, and what `tests/scorecard/allowed.py` adds, with the reason. An alert must be in a message, must
+The delay is from the start of an outage until its alert fires. Allowed are the rule's own limit, one evaluation, one
+poll of the agents, and what `tests/scorecard/allowed.py` adds, with the reason. An alert must be in a message, must
 not resolve before its outage ends, and must resolve soon after.
 
 """

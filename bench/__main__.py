@@ -1,4 +1,4 @@
-"""Run the benchmarks named on the command line, or all of them."""
+"""Run the benchmarks named on the command line, or all."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ BENCHMARKS = ("agent", "view", "detect", "datasets", "page", "alert")
 
 
 def main(names: list[str]) -> int:
-    """Run each, write what it found, and return 1 if a goal was missed that is not known to be."""
+    """Run each benchmark, write its report, and return 1 if a goal was missed that is not known to be."""
     if unknown := set(names) - set(BENCHMARKS):
         print(f"no benchmark {', '.join(sorted(unknown))}; there are: {', '.join(BENCHMARKS)}", file=sys.stderr)
         return 2
-    if len(names) != 1:  # each in a process of its own: a large parent makes its children look large
+    if len(names) != 1:  # in separate processes: children of a large parent look large
         command = [sys.executable, "-m", "bench"]
         codes = [subprocess.run([*command, name], check=False).returncode for name in names or BENCHMARKS]
         return max(codes)

@@ -1,9 +1,9 @@
-"""The agent beside nvitop-exporter and node_exporter: one machine, one run, the same driver library.
+"""The agent compared with nvitop-exporter and node_exporter: one machine, one run, the same driver library.
 
-8 cards with 18 NVLinks each, 8 and 64 processes on them, 40 running containers in a real Docker engine. The driver
-costs nothing here for anybody; what is measured is what each exporter does with it. Ours also reads disks, shared
-memory, images, containers and logs, which nvitop-exporter does not; node_exporter reads no GPU at all. Each runs with
-its own defaults: nvitop-exporter reads every second, ours every 5 s, with the peak of the driver's samples in between.
+8 GPUs with 18 NVLinks each, 8 and 64 processes on them, 40 running containers in a real Docker engine. The driver is
+free for all; the benchmark measures what each exporter does with it. Ours also reads disks, shared memory, images,
+containers and logs, which nvitop-exporter does not; node_exporter reads no GPUs. Each runs with its defaults:
+nvitop-exporter reads every second, ours every 5 s plus the peak of the driver's samples in between.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ COLUMNS = ("exporter", "series", "CPU ms per 15 s", "RSS MiB", "scrape p50 ms", 
 
 @dataclass(frozen=True)
 class Stage:
-    """Where exporters are measured: a directory for logs, the Docker socket, and the driver's control file."""
+    """Environment of the measurements: log directory, Docker socket, and control file of the driver."""
 
     directory: Path
     docker_socket: str
@@ -51,7 +51,7 @@ def run() -> Report:
     nvitop = peer_environment() / "bin" / "nvitop-exporter"
     with TemporaryDirectory() as name, docker_with_containers(Path(name)) as engine:
         stage = Stage(Path(name), engine.socket, FakeNvml(Path(name) / "nvml"))
-        # The peer first: a container that is younger than a minute is looked at more often, and these are not young.
+        # The peer first: our agent reads containers younger than a minute more often, and these must be older.
         nvitop_8, ours_8 = with_cards(stage, 8, 8, exporter(nvitop)), with_cards(stage, 8, 8, agent)
         nvitop_64, ours_64 = with_cards(stage, 8, 64, exporter(nvitop)), with_cards(stage, 8, 64, agent)
         many = with_cards(stage, 80, 80, agent)
@@ -90,13 +90,13 @@ def _beside(ours: Cost, theirs: Cost) -> tuple[Bar, Bar]:
 
 
 def row(name: str, cost: Cost) -> tuple[str, ...]:
-    """Given a cost, return its line in the table."""
+    """Table row of a cost."""
     figures = (cost.cpu_ms, cost.rss_mib, cost.p50_ms, cost.p95_ms)
     return (name, str(cost.series), *(f"{figure:.1f}" for figure in figures), str(cost.forks))
 
 
 def with_cards(stage: Stage, cards: int, processes: int, start: Callable[[Stage], T]) -> T:
-    """Measure with so many cards and real processes on them."""
+    """Measure with this many GPUs and real processes on them."""
     stage.nvml.gpus(cards)
     sleepers = [subprocess.Popen(["sleep", "3600"]) for _ in range(processes)]
     try:
@@ -113,7 +113,7 @@ def with_cards(stage: Stage, cards: int, processes: int, start: Callable[[Stage]
 
 
 def agent(stage: Stage) -> Cost:
-    """Measure our agent as it is started on a node, with its own intervals."""
+    """Measure our agent as started on a node, with its default intervals."""
     port = free_port()
     settings = {
         "GPUWARDEN_AGENT__LISTEN": f"127.0.0.1:{port}",
@@ -126,7 +126,7 @@ def agent(stage: Stage) -> Cost:
 
 
 def exporter(program: Path) -> Callable[[Stage], Cost]:
-    """Return how nvitop-exporter is measured: with its own defaults."""
+    """Measurement of nvitop-exporter with its defaults."""
 
     def start(stage: Stage) -> Cost:
         port = free_port()
@@ -149,7 +149,7 @@ def node_exporter(stage: Stage) -> Cost:
 
 
 def peer_environment() -> Path:
-    """Return a virtual environment with nvitop-exporter, made once: ours must not hold it."""
+    """A cached virtual environment with nvitop-exporter, which must not be in ours."""
     directory = CACHE / "nvitop"
     if not (directory / "bin" / "nvitop-exporter").exists():
         subprocess.run([sys.executable, "-m", "venv", str(directory)], check=True)
@@ -160,7 +160,7 @@ def peer_environment() -> Path:
 
 @contextlib.contextmanager
 def docker_with_containers(directory: Path) -> Iterator[DockerEngine]:
-    """Run a Docker engine with containers in it for the length of a block."""
+    """Run a Docker engine with containers until the context exits."""
     base = directory / "docker"
     base.mkdir()
     engine = make_docker(base)

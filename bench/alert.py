@@ -1,25 +1,26 @@
-"""From the kubelet's first failure to pull a pod's image to the message about it, against Prometheus and Alertmanager.
+"""From the kubelet's first failed image pull to the notification, compared with Prometheus and Alertmanager.
 
-In the lab's cluster (a real API server, scheduler, kubelet, Docker engine and registry) pods are made, each of which
-wants an image of its own that the registry does not have. A `gpuwarden daemon`, and Prometheus with Alertmanager twice
-(Debian's packages: with their defaults of 15 s between scrapes, 15 s between evaluations and 30 s of group wait; tuned
-to 1 s, 1 s and 0 s), follow the same cluster at the same time and tell the same local server of the same failures.
+In the lab's cluster (a real API server, scheduler, kubelet, Docker engine and registry) the benchmark creates pods,
+each with a different image that the registry does not have. A `gpuwarden daemon`, and Prometheus with Alertmanager
+twice (Debian's packages: with their defaults of 15 s between scrapes, 15 s between evaluations and 30 s of group wait;
+tuned to 1 s, 1 s and 0 s), follow the same cluster at the same time and notify the same local server of the same
+failures.
 
 The daemon has its default settings, except that each pod is a group of its own (`group_by: [alertname, pod]`), as it is
-for both Alertmanagers: otherwise all these failures would be one message that grows. kube-state-metrics is not among
-Debian's packages; an exporter of its series `kube_pod_container_status_waiting_reason` stands in, which follows the
-pods as the daemon does, is up to date at every scrape and has nothing else to say. That flatters Prometheus. Its rule
-is that the reason is ErrImagePull or ImagePullBackOff, with `for: 0s`.
+for both Alertmanagers: otherwise all failures would be one growing message. kube-state-metrics is not among Debian's
+packages; an exporter of its series `kube_pod_container_status_waiting_reason` replaces it, which follows the pods as
+the daemon does, is up to date at every scrape and exports nothing else. That favours Prometheus. Its rule is that the
+reason is ErrImagePull or ImagePullBackOff, with `for: 0s`.
 
-A failure begins when a watch of the benchmark's own first shows it, in the pod's status or by an event, whichever is
-sooner, by the monotonic clock: the time that the kubelet writes into its events has only whole seconds. As a check, one
-line of the table counts from that, which is up to a second more. A pod comes every 4 to 6 s and goes when all have told
-of it: the kubelet, which is of version 1.20, makes 5 requests a second, and with more to say would say it late. How
-the scrapes of Prometheus lie to its evaluations is chance, and the same throughout a run: with its defaults, between 30
-and 60 s pass. The 99th percentile of so few failures is the longest.
+A failure starts when the benchmark's own watch first shows it, in the pod's status or by an event, whichever is sooner,
+by the monotonic clock: the kubelet's event timestamps have a resolution of one second. As a check, one line of the
+table counts from that timestamp, which is up to a second more. A pod is created every 4 to 6 s and deleted when all
+have notified: the kubelet, version 1.20, makes 5 requests a second and would report late under more load. The phase
+between Prometheus' scrapes and evaluations is random and constant throughout a run: with its defaults, between 30 and
+60 s pass. The 99th percentile of so few failures is the maximum.
 
-How that grows with a cluster the lab is too small for: the daemon alone follows a simulated one of 100 and of 1,000
-nodes over HTTP, as in `make soak`, in which 50 pods change each second whatever its size, and a pull fails every 10 s.
+Scaling beyond the lab: the daemon alone follows a simulated cluster of 100 and of 1,000 nodes over HTTP, as in `make
+soak`, in which 50 pods change each second regardless of size, and a pull fails every 10 s.
 """
 
 from __future__ import annotations
@@ -43,19 +44,19 @@ from bench.alert_scale import LARGE, SMALL, told
 from bench.plot import Bar, Plot
 from bench.process import running
 from bench.report import Goal, Report
-from monitor.alert.store import FILE, AlertEventKind, AlertStore
+from monitor.alert.store import FILE, Store, What
 from tests.lab.lab import Lab
 from tests.support import free_port
 
 FAILURES = 30
-SPACING = (4.0, 6.0)  # seconds from one pod to the next
+SPACING = (4.0, 6.0)  # seconds between pods
 OURS = "gpuwarden"
 NAMES = {
     OURS: "gpuwarden",
     TUNED.who: "Prometheus and Alertmanager, 1 s, 1 s, 0 s",
     DEFAULT.who: "Prometheus and Alertmanager, 15 s, 15 s, 30 s",
 }
-READY, LATEST = 60.0, 120.0  # seconds until all work, and from the last pod to the last message
+READY, LATEST = 60.0, 120.0  # seconds until all are ready, and from the last pod to the last message
 BEAT = 0.1
 COLUMNS = ("", "failures", "p50 s", "p99 s", "longest s")
 STAGES = ("", "p50 s", "longest s")
@@ -72,7 +73,7 @@ daemon:
 
 @dataclass(frozen=True)
 class Course:
-    """One failure, in seconds since it was first seen: the message of each, and what gpuwarden did meanwhile."""
+    """One failure: seconds from its first sight to each notification, and gpuwarden's intermediate steps."""
 
     arrived: dict[str, float]
     status: float
@@ -82,7 +83,7 @@ class Course:
 
 
 def run() -> Report:
-    """Let pods fail, and return how soon each told it."""
+    """Create failing pods and report the latency of each notifier."""
     before = os.getloadavg()[0]
     with TemporaryDirectory() as name, some_lab() as lab:
         courses = measure(lab, Path(name))
@@ -128,13 +129,13 @@ def run() -> Report:
 
 
 def row(name: str, seconds: Sequence[float]) -> tuple[str, ...]:
-    """Given how long each took, return the line in the table."""
+    """Table row of latencies."""
     figures = (median(seconds), p99(seconds), max(seconds))
     return (name, str(len(seconds)), *(f"{figure:.2f}" for figure in figures))
 
 
 def stages(courses: Sequence[Course]) -> list[tuple[str, ...]]:
-    """Return how long each part of the way takes, and how long the longest took."""
+    """Median and maximum duration of each stage."""
     ways: dict[str, Callable[[Course], float]] = {
         "until the daemon has looked and the alert fires": lambda each: each.found,
         "others of the group are waited for (0.5 s)": lambda each: each.decided - each.found,
@@ -146,12 +147,12 @@ def stages(courses: Sequence[Course]) -> list[tuple[str, ...]]:
 
 
 def p99(seconds: Sequence[float]) -> float:
-    """Return in how many seconds 99 of 100 have arrived."""
+    """99th percentile in seconds."""
     return sorted(seconds)[min(len(seconds) - 1, int(len(seconds) * 0.99))]
 
 
 def measure(lab: Lab, folder: Path) -> list[Course]:
-    """Let all three follow the lab, let pods fail, and return the course of each failure."""
+    """Let all three follow the lab, create failing pods, and return the course of each failure."""
     kubeconfig, prefix = str(lab.kubeconfig), f"pull-{secrets.token_hex(3)}"
     first, *names = (f"{prefix}-{number}" for number in range(FAILURES + 1))
     with ExitStack() as stack:
@@ -160,7 +161,7 @@ def measure(lab: Lab, folder: Path) -> list[Course]:
         peers = [stack.enter_context(prometheus(setup, server, folder / setup.who)) for setup in (DEFAULT, TUNED)]
         stack.enter_context(daemon(kubeconfig, server, folder))
         wait_until(lambda: all(peer.is_ready() for peer in peers), READY, "Prometheus has scraped")
-        pods.make(first)  # it meets caches that are cold, and proves that messages come
+        pods.make(first)  # warms caches and proves that messages arrive
         wait_told(server, (OURS, TUNED.who), [first], READY)
         for name in names:
             time.sleep(random.uniform(*SPACING))
@@ -173,7 +174,7 @@ def measure(lab: Lab, folder: Path) -> list[Course]:
 
 @contextmanager
 def daemon(kubeconfig: str, server: Hook, folder: Path) -> Iterator[None]:
-    """Run the daemon for the length of a block."""
+    """Run the daemon until the context exits."""
     config = folder / "gpuwarden.yml"
     config.write_text(
         CONFIG.format(port=free_port(), state=folder / "state", kubeconfig=kubeconfig, url=server.address(OURS))
@@ -185,12 +186,12 @@ def daemon(kubeconfig: str, server: Hook, folder: Path) -> Iterator[None]:
 
 
 def untold(server: Hook, whos: Iterable[str], names: Iterable[str]) -> list[str]:
-    """Return who has not told of which pod."""
+    """Missing notifications by notifier and pod."""
     return [f"{who} of {name}" for name in names for who in whos if server.arrived(who, name) is None]
 
 
 def wait_told(server: Hook, whos: Iterable[str], names: Sequence[str], limit: float) -> None:
-    """Return when each has told of every pod. Raise RuntimeError that says who did not of which."""
+    """Wait until every notifier has reported every pod; RuntimeError names the missing ones."""
     try:
         wait_until(lambda: not untold(server, whos, names), limit, "the messages")
     except RuntimeError as error:
@@ -198,7 +199,7 @@ def wait_told(server: Hook, whos: Iterable[str], names: Sequence[str], limit: fl
 
 
 def courses_of(arrivals: dict[str, dict[str, float]], watching: Witness, state: Path) -> list[Course]:
-    """Given when messages arrived and the daemon's state, return the courses, counted from when each failed."""
+    """Courses relative to each failure, from message arrivals and the daemon's state."""
     ahead = time.time() - time.monotonic()
     fired, decided = history(state)
     courses = []
@@ -220,19 +221,17 @@ def courses_of(arrivals: dict[str, dict[str, float]], watching: Witness, state: 
 
 
 def history(state: Path) -> tuple[dict[str, float], dict[str, float]]:
-    """Return, by pod, when its alert first fired, and when the first message about it was written."""
-    store = AlertStore(str(state / FILE))
+    """First firing and first message of each pod's alert."""
+    store = Store(str(state / FILE))
     events, deliveries = store.history(0.0), store.deliveries(100 * FAILURES, time.time())
     store.close()
-    fired = {
-        event.alert.finding.labels.get("pod", ""): event.at for event in events if event.what is AlertEventKind.FIRED
-    }
+    fired = {event.alert.finding.labels.get("pod", ""): event.at for event in events if event.what is What.FIRED}
     decided = {each.group.partition("|pod=")[2]: each.at for each in deliveries}
-    return fired, decided  # both are told the latest first, so that the first is what stays
+    return fired, decided  # both lists are newest first, so the oldest entry wins
 
 
 def wait_until(is_so: Callable[[], bool], limit: float, what: str) -> None:
-    """Return when it is so. Raise RuntimeError if that takes too long."""
+    """Wait until the condition holds; RuntimeError on timeout."""
     deadline = time.monotonic() + limit
     while not is_so():
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""One server on loopback: it takes the messages of all three, and gives Prometheus what kube-state-metrics would."""
+"""One loopback server that receives the messages of all three and exports what kube-state-metrics would."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from monitor.kube.store import ObjectStore
 
 METRICS = "/metrics"
 NAME = "kube_pod_container_status_waiting_reason"
-ALERTS = ("ImagePull", "ImagePullFails")  # as gpuwarden calls it, and as the rule for Prometheus does
+ALERTS = ("ImagePull", "ImagePullFails")  # alert names in gpuwarden and in the Prometheus rule
 SETTLE = 20.0
 
 Arrivals = dict[tuple[str, str], float]
 
 
 class Hook:
-    """Notes when the first message about a pod arrives at each path, by the monotonic clock."""
+    """Records the monotonic time of the first message about a pod at each path."""
 
     def __init__(self, url: str, arrivals: Arrivals) -> None:
         self.url = url
@@ -44,7 +44,7 @@ class Hook:
 
 @contextmanager
 def hook(kubeconfig: str) -> Iterator[Hook]:
-    """Serve for the length of a block."""
+    """Serve until the context exits."""
     arrivals: Arrivals = {}
     with _pods(kubeconfig) as pods:
         server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(arrivals, lambda: exposed(pods)))
@@ -59,7 +59,7 @@ def hook(kubeconfig: str) -> Iterator[Hook]:
 
 @contextmanager
 def _pods(kubeconfig: str) -> Iterator[ObjectStore[PodFact]]:
-    """Follow the pods, so that each scrape finds them as they are at that moment."""
+    """Follow the pods, so that each scrape shows their current state."""
     store: ObjectStore[PodFact] = ObjectStore()
     reflector = Reflector(connect(kubeconfig), resources.pods(required_fields(all_rules())), store)
     reflector.start()
@@ -73,7 +73,7 @@ def _pods(kubeconfig: str) -> Iterator[ObjectStore[PodFact]]:
 
 
 def exposed(pods: ObjectStore[PodFact]) -> str:
-    """Return the containers that wait, and why, as kube-state-metrics writes it."""
+    """Waiting containers with reasons, in the format of kube-state-metrics."""
     lines = [f"# TYPE {NAME} gauge"]
     for pod in pods.snapshot().items:
         for status in pod.statuses:
@@ -113,6 +113,6 @@ def _handler(arrivals: Arrivals, metrics: Callable[[], str]) -> type[BaseHTTPReq
             self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Silence the request log."""
 
     return Handler

@@ -1,4 +1,4 @@
-"""Pods whose images cannot be pulled, and a witness of the moment at which each pull first failed."""
+"""Pods with images that cannot be pulled, and a witness of each first failure."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tests.lab.lab import Lab
 
 NAMESPACE = "default"
 WAITING = ("ErrImagePull", "ImagePullBackOff")
-LONGEST = 900.0  # of a run: for so long a watch may be silent
+LONGEST = 900.0  # of a run: the longest silence of a watch
 
 
 @dataclass
 class Failure:
-    """When a pod's pull first failed, by the monotonic clock: as its status says, as an event does.
+    """Monotonic times of a pod's first failed pull: in its status and by an event.
 
-    `stamp` is what the kubelet wrote into the event, by the other clock, in whole seconds.
+    `stamp` is the kubelet's wall-clock timestamp in the event, in whole seconds.
     """
 
     status: float | None = None
@@ -34,12 +34,12 @@ class Failure:
 
     @property
     def at(self) -> float | None:
-        """Return the first that was seen of it."""
+        """The earlier of the two."""
         return min((each for each in (self.status, self.event) if each is not None), default=None)
 
 
 class Witness:
-    """Watches pods and events by watches of its own, one thread each."""
+    """Watches pods and events independently, one thread each."""
 
     def __init__(self, kubeconfig: str) -> None:
         self._failures: dict[str, Failure] = {}
@@ -67,7 +67,7 @@ class Witness:
                 *lines, rest = (rest + chunk).split(b"\n")
                 for line in lines:
                     note(json.loads(line)["object"], now)
-        except ApiConnectionError:  # stopped, or the cluster is
+        except ApiConnectionError:  # stopped, or the cluster is down
             return
 
     def _note_pod(self, pod: dict[str, Any], now: float) -> None:
@@ -84,7 +84,7 @@ class Witness:
 
 
 def _watch(api: KubeApi, kind: str) -> ResponseStream:
-    """Watch what happens from now on."""
+    """Watch from now on."""
     path, accept = f"/api/v1/namespaces/{NAMESPACE}/{kind}", "application/json"
     version = json.loads(api.get(path, {"limit": "1"}, accept, 10.0))["metadata"]["resourceVersion"]
     query = {"watch": "1", "resourceVersion": version, "timeoutSeconds": str(int(LONGEST))}
@@ -93,7 +93,7 @@ def _watch(api: KubeApi, kind: str) -> ResponseStream:
 
 @contextmanager
 def witness(kubeconfig: str) -> Iterator[Witness]:
-    """Watch for the length of a block."""
+    """Watch until the context exits."""
     watching = Witness(kubeconfig)
     try:
         yield watching
@@ -102,18 +102,18 @@ def witness(kubeconfig: str) -> Iterator[Witness]:
 
 
 class Pods:
-    """Pods that want images which the registry does not have. They are deleted at the end of a block."""
+    """Pods with images that the registry does not have, deleted at the end."""
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
         self._made: dict[str, Any] = {}
 
     def make(self, name: str) -> None:
-        """Create a pod that wants an image of its own."""
+        """Create a pod with a unique image."""
         self._made[name] = self._lab.run_pod(name, phase=None, image=f"{self._lab.registry}/bench/{name}:1")
 
     def delete(self, names: Iterable[str]) -> None:
-        """Delete those of these that are still there."""
+        """Delete those that still exist."""
         self._lab.delete_pods(*[self._made.pop(name) for name in names if name in self._made])
 
     def __enter__(self) -> Self:
@@ -125,7 +125,7 @@ class Pods:
 
 @contextmanager
 def some_lab() -> Iterator[Lab]:
-    """Give the lab that LAB_DIR names if it runs, else one of our own for the length of the block. Raise LabError."""
+    """The running lab that LAB_DIR names, otherwise a temporary one; may raise LabError."""
     if os.environ.get("LAB_DIR"):
         try:
             found = Lab.attach()

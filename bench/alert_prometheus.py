@@ -1,4 +1,4 @@
-"""Prometheus with an Alertmanager, as Debian packages them, on loopback: with their defaults, and tuned."""
+"""Debian's Prometheus and Alertmanager on loopback: with their defaults, and tuned."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ scrape_configs:
     metrics_path: {path}
     static_configs: [{{targets: ["{target}"]}}]
 """
-# Without the reason among the labels. It goes to and fro between the two, so that one alert ends as another begins; as
-# the group wait is twice the time between evaluations, Alertmanager now and then looks just between the two, finds
-# nothing that fires, and looks again 5 minutes later.
+# Without the reason label, which alternates between the two, so that one alert would resolve as the other fires. With a
+# group wait of twice the evaluation interval, Alertmanager sometimes flushes right between the two, sees nothing
+# firing, and flushes again 5 minutes later.
 RULES = f"""\
 groups:
   - name: pods
@@ -46,7 +46,7 @@ receivers: [{{name: hook, webhook_configs: [{{url: "{url}"}}]}}]
 
 @dataclass(frozen=True)
 class Setup:
-    """How often Prometheus scrapes and evaluates, and how long Alertmanager waits for more of a group."""
+    """Scrape and evaluation intervals of Prometheus and group wait of Alertmanager."""
 
     who: str
     scrape: str
@@ -60,12 +60,12 @@ TUNED = Setup("prometheus-tuned", scrape="1s", evaluation="1s", group_wait="0s")
 
 @dataclass(frozen=True)
 class Prometheus:
-    """A running one."""
+    """A running instance."""
 
     address: str
 
     def is_ready(self) -> bool:
-        """Say whether it has scraped the exporter and knows its Alertmanager."""
+        """Whether it has scraped the exporter and knows its Alertmanager."""
         try:
             up = self._get("query?query=up")["result"]
             return bool(up and up[0]["value"][1] == "1" and self._get("alertmanagers")["activeAlertmanagers"])
@@ -79,7 +79,7 @@ class Prometheus:
 
 @contextmanager
 def prometheus(setup: Setup, hook: Hook, folder: Path) -> Iterator[Prometheus]:
-    """Run both for the length of a block: they scrape the hook's exporter and call the hook."""
+    """Run both until the context exits: they scrape the hook's exporter and notify the hook."""
     for program in (SCRAPING, TELLING):
         if shutil.which(program) is None:
             raise RuntimeError(f"{program} is needed (Debian package of that name)")

@@ -1,4 +1,4 @@
-"""How the way from a failed pull to the message grows with the cluster: the daemon of `make soak`, at two sizes."""
+"""Alert latency by cluster size: the daemon of `make soak` at two sizes."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from tempfile import TemporaryDirectory
 
 from tests.soak.run import Plan, run
 
-LARGE, SMALL = 1000, 100  # nodes of 8 cards, with ten pods each
+LARGE, SMALL = 1000, 100  # nodes of 8 GPUs with ten pods each
 MINUTES = 3.0
-WARM_UP = 40.0  # seconds whose failures do not count: caches are cold
+WARM_UP = 40.0  # seconds of warm-up whose failures do not count
 
 
 def told(nodes: int) -> list[float]:
-    """Return how many seconds each message took in a cluster of so many nodes. Raise RuntimeError if one never came."""
+    """Seconds of each message in a cluster of this many nodes; RuntimeError if one is missing."""
     with TemporaryDirectory() as name:
         canaries = run(Plan(MINUTES, nodes), Path(name)).canaries
     if silent := [each.name for each in canaries if each.told is None]:

@@ -1,9 +1,9 @@
-"""A cluster as its API server and its agents would write it: real JSON, made once, read by all that is measured.
+"""A generated cluster as JSON of its API server and agents, shared by all benchmarks.
 
-Pods and nodes are those that a real API server answered (tests/fixtures/kube), defaults, managed fields and all, with
-what differs from object to object filled in. Each node has ten pods, which is how ten thousand come about: its agent,
-a DaemonSet's pod, four that compute (4, 2, 1 and, on most nodes, 1 cards), three without a card, and a Job's that has
-finished or, on every fifth node, one that waits for 8 cards.
+Pods and nodes are recorded responses of a real API server (tests/fixtures/kube) including defaults and managed fields,
+with per-object fields filled in. Each node has ten pods: its agent, a DaemonSet's pod, four that compute (4, 2, 1 and,
+on most nodes, 1 GPUs), three without a GPU, and a Job's that has finished or, on every fifth node, one that waits for 8
+GPUs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bench.snapshot_data import Placed, snapshot
 FIXTURES = Path(__file__).parents[1] / "tests" / "fixtures" / "kube"
 GPUS = 8
 AGENT_LABEL = "app.kubernetes.io/name=gpuwarden-agent"
-VERSION = 1_000_000  # of the lists; changes count on from here
+VERSION = 1_000_000  # of the lists; changes continue from here
 KINDS = {
     "pods": "Pod", "nodes": "Node", "events": "Event", "namespaces": "Namespace", "replicasets": "ReplicaSet",
     "jobs": "Job", "resourcequotas": "ResourceQuota",
@@ -66,14 +66,14 @@ WAITING = Role("wait", "Framework", 8, PAI, "Pending")
 
 
 def address(node: int) -> str:
-    """Given a node's number, return the loopback address of its agent."""
+    """Loopback address of a node's agent."""
     return f"127.80.{node // 250}.{1 + node % 250}"
 
 
 def write(directory: Path, nodes: int) -> None:
-    """Write a cluster of so many nodes: each kind of object in a file, one object a line; snapshots likewise."""
+    """Write a cluster of this many nodes: a file per kind with one object per line; snapshots likewise."""
     directory.mkdir()
-    chance = random.Random(7)  # the same data in every run
+    chance = random.Random(7)  # deterministic
     made = Maker(chance)
     pods: dict[tuple[str, str], str] = {}
     with (directory / "snapshots").open("wb") as snapshots:
@@ -84,7 +84,7 @@ def write(directory: Path, nodes: int) -> None:
                 pods[where.namespace, where.name] = text
                 placed += [where] if role.phase == "Running" else []
             snapshots.write(snapshot(f"gpu-{node:04d}", placed, GPUS, chance) + b"\n")
-    _write_lines(directory / "pods", (pods[name] for name in sorted(pods)))  # the order in which they are listed
+    _write_lines(directory / "pods", (pods[name] for name in sorted(pods)))  # list order
     _write_lines(directory / "nodes", (made.node(node) for node in range(nodes)))
     _write_lines(directory / "events", (made.event(number) for number in range(5 * nodes)))
     _write_lines(directory / "namespaces", (made.plain(name) for name in _namespaces()))
@@ -94,14 +94,14 @@ def write(directory: Path, nodes: int) -> None:
 
 
 def as_list(resource: str, items: list[bytes], more: str = "") -> bytes:
-    """Given objects, return the page of a list that an API server would make of them."""
+    """A list page of these objects."""
     head = {"resourceVersion": str(VERSION), "continue": more}
     start = {"kind": f"{KINDS[resource]}List", "apiVersion": "v1", "metadata": head}
     return json.dumps(start, separators=(",", ":")).encode()[:-1] + b',"items":[' + b",".join(items) + b"]}"
 
 
 def _roles(node: int) -> Iterator[Role]:
-    """A card is free on every fourth node, and somebody waits on every fifth."""
+    """A GPU is free on every fourth node, and a pod is pending on every fifth."""
     for role in ROLES:
         if role.name == "serve" and node % 4 == 0:
             yield Role(role.name, role.made_by, 0, role.labels)
@@ -112,7 +112,7 @@ def _roles(node: int) -> Iterator[Role]:
 
 
 def _namespaces() -> Iterator[str]:
-    """Teams have one, and so does every user."""
+    """One namespace per team and per user."""
     yield from (f"team-{number}" for number in range(QUEUES))
     yield from (f"user-{number}" for number in range(USERS))
 
@@ -122,7 +122,7 @@ def _write_lines(path: Path, lines: Iterator[str] | tuple[str, ...]) -> None:
 
 
 class Maker:
-    """Fills in templates. What is between @ and @ differs from object to object."""
+    """Fills in templates; @name@ marks per-object values."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
@@ -131,7 +131,7 @@ class Maker:
         self._event = _line(json.loads((FIXTURES / "events-v1.20.2.json").read_text())["items"][0])
 
     def pod(self, node: int, role: Role) -> tuple[str, Placed]:
-        """Return a pod as a line of JSON, and what the node would say of it."""
+        """A pod as a line of JSON, and its data for the node's snapshot."""
         key = (role.name, role.gpus)
         if key not in self._templates:
             self._templates[key] = _line(pod_template(role))
@@ -152,18 +152,18 @@ class Maker:
         return _fill(self._templates[key], words), placed
 
     def node(self, number: int) -> str:
-        """Return a node as a line of JSON."""
+        """A node as a line of JSON."""
         words = {"NAME": f"gpu-{number:04d}", "UID": self._uuid(), "IP": f"10.255.{number // 250}.{number % 250}"}
         return _fill(self._node, words)
 
     def event(self, number: int) -> str:
-        """Return an event as a line of JSON."""
+        """An event as a line of JSON."""
         return self._event.replace("f02e5e2d-e348-4fdf-bf77-cbcea56cafd1", self._uuid()).replace(
             '"waiting', f'"wait-{number}'
         )
 
     def plain(self, name: str, namespace: str | None = None) -> str:
-        """Return the metadata of an object of which nothing else is asked for; a namespace's with its person."""
+        """Metadata of an object that needs nothing else; a namespace's includes its user."""
         meta = {"name": name, "uid": self._uuid(), "resourceVersion": "7", "creationTimestamp": self._time()}
         return _line({"metadata": meta | ({"namespace": namespace} if namespace else {"annotations": {"owner": name}})})
 
@@ -179,7 +179,7 @@ class Maker:
 
 
 def pod_template(role: Role) -> dict[str, Any]:
-    """Given a role, return its pod: the recorded one without its oddities, running, waiting or finished."""
+    """Pod template of a role: the recorded pod without its peculiarities, running, pending or finished."""
     recorded, waiting = json.loads((FIXTURES / "pods-v1.20.2.json").read_text())["items"]
     pod: dict[str, Any] = recorded
     meta, spec = pod["metadata"], pod["spec"]
@@ -242,7 +242,7 @@ def _status(role: Role, recorded: dict[str, Any], waiting: dict[str, Any]) -> di
 
 
 def _managed(recorded: dict[str, Any], role: Role) -> list[dict[str, Any]]:
-    """Return who wrote which field: the pod's maker all but the status, the kubelet that."""
+    """Managed fields: the creator owns all but the status, the kubelet the status."""
     fields = deepcopy(recorded["fieldsV1"])
     fields["f:metadata"].pop("f:finalizers")
     fields["f:metadata"]["f:labels"] = {".": {}} | {f"f:{label}": {} for label in role.labels or ()}
@@ -267,7 +267,7 @@ def _managed(recorded: dict[str, Any], role: Role) -> list[dict[str, Any]]:
 
 
 def node_template() -> dict[str, Any]:
-    """Return a node that is ready, with the labels and the images that nodes with cards have."""
+    """A ready node with the labels and images of GPU nodes."""
     node: dict[str, Any] = json.loads((FIXTURES / "nodes-v1.20.2.json").read_text())["items"][0]
     words = ("arch", "os", "region", "zone", "instance-type")
     gpu = ("count", "family", "memory", "machine", "compute.major", "compute.minor", "driver.major", "driver.minor")

@@ -1,8 +1,8 @@
-"""What it costs to take in a cluster that was never seen: `python -m bench.cold WHO DIRECTORY`, a process for each.
+"""Cost of loading an unknown cluster: `python -m bench.cold WHO DIRECTORY`, one process each.
 
-`ours` decodes the lists of pods and nodes, finds out whose each pod is and joins everything into a view; then it goes
-through a few steady cycles. `typed` makes the models of the Kubernetes client out of the very same bytes, and no more.
-What is given are the pages of 500 objects that an API server sends. Seconds are CPU time: the machine may be shared.
+`ours` decodes the lists of pods and nodes, determines the owner of each pod, joins everything into a view and runs a
+few steady cycles. `typed` only creates the Kubernetes client's models from the same bytes. Input are list pages of 500
+objects. Seconds are CPU time, because the machine may be shared.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ import msgspec
 from bench.cluster_data import as_list
 
 PAGE = 500
-BEATS = 30  # in which LiveCluster deals out the nodes of a cycle of 15 s
+BEATS = 30  # parts into which LiveCluster divides a cycle of 15 s
 CYCLES = 5
 
 
 def pages(directory: Path, resource: str) -> list[bytes]:
-    """Return the pages of a list."""
+    """List pages."""
     items = (directory / resource).read_bytes().splitlines()
     return [as_list(resource, items[start : start + PAGE]) for start in range(0, len(items), PAGE)]
 
 
 def typed(directory: Path) -> dict[str, float]:
-    """Return how long the client's models take."""
-    from kubernetes import client  # here: ours has to do without
+    """Duration of creating the client's models."""
+    from kubernetes import client  # imported here: `ours` must do without
 
     pods, nodes, api = pages(directory, "pods"), pages(directory, "nodes"), client.ApiClient()
 
@@ -46,19 +46,19 @@ def typed(directory: Path) -> dict[str, float]:
 
 
 def ours(directory: Path) -> dict[str, float]:
-    """Return how long we take, part by part."""
+    """Our durations, part by part."""
     from monitor.cluster.identity import identify
-    from monitor.cluster.owners import no_owners
-    from monitor.cluster.platforms import all_rules, required_fields
-    from monitor.cluster.view import ClusterContext, ViewBuilder, ViewInputs
+    from monitor.cluster.owners import nobody_known
+    from monitor.cluster.platforms import all_rules, to_keep
+    from monitor.cluster.view import Inputs, Surroundings, ViewBuilder
     from monitor.facts.agents import AgentFact
     from monitor.facts.node import NodeSnapshot
     from monitor.kube.decode import stream
 
     rules, answers = all_rules(), (directory / "snapshots").read_bytes().splitlines()
-    kind, read = stream.pods(required_fields(rules)), msgspec.json.Decoder(NodeSnapshot).decode
+    kind, read = stream.pods(to_keep(rules)), msgspec.json.Decoder(NodeSnapshot).decode
     pod_pages, node_pages = pages(directory, "pods"), pages(directory, "nodes")
-    builder = ViewBuilder(lambda pod: identify(pod, no_owners, rules, {}))
+    builder = ViewBuilder(lambda pod: identify(pod, nobody_known, rules, {}))
 
     def agent(answer: bytes) -> AgentFact:
         snapshot = read(answer)
@@ -68,7 +68,7 @@ def ours(directory: Path) -> dict[str, float]:
     pods_took, pods = _timed(lambda: tuple(pod for page in pod_pages for pod in kind.page(page).items))
     nodes_took, nodes = _timed(lambda: tuple(node for page in node_pages for node in stream.NODES.page(page).items))
     now = agents[0].snapshot.at + 1 if agents[0].snapshot else 0.0
-    inputs = ViewInputs(agents, pods, nodes, ClusterContext(pods_known=True))
+    inputs = Inputs(agents, pods, nodes, Surroundings(pods_known=True))
     join_took, view = _timed(lambda: builder.build(inputs, now))
     if (len(view.pods), len(view.gpus)) != (len(pods) * 92 // 100, len(nodes) * 8):
         raise RuntimeError(f"a view of {len(view.pods)} pods and {len(view.gpus)} cards is not what was given")
@@ -84,7 +84,7 @@ def ours(directory: Path) -> dict[str, float]:
 
 
 def _later(agent: Any, cycle: int) -> Any:
-    """Return an agent's answer of a later cycle: what containers use and how busy cards are is never twice the same."""
+    """An agent's response in a later cycle, with different container usage and GPU utilisation."""
     replace, snapshot = msgspec.structs.replace, agent.snapshot
     usage = tuple(replace(each, cpu_cores=(each.cpu_cores or 0.0) + cycle + 1) for each in snapshot.container_usage)
     gpus = tuple(replace(each, utilization_ratio=0.1 + cycle / 10) for each in snapshot.gpu.gpus)
@@ -94,16 +94,16 @@ def _later(agent: Any, cycle: int) -> Any:
 
 
 def _cycle(builder: Any, again: list[Any], now: float) -> None:
-    """Every agent has answered again, and every node is joined again: a part at each beat, as LiveCluster does it."""
-    from monitor.cluster.view import ViewChanges
+    """Every agent has responded again and every node is joined again, one part per beat as in LiveCluster."""
+    from monitor.cluster.view import Changes
 
     for beat in range(BEATS):
         told = tuple(again[beat::BEATS])
-        builder.update(ViewChanges(agents=told, again=frozenset(agent.node for agent in told)), now + beat)
+        builder.update(Changes(agents=told, again=frozenset(agent.node for agent in told)), now + beat)
 
 
 def _calls(work: Callable[[], Any]) -> float:
-    """Return how many functions are called and left: what is done, which no machine makes more or less of."""
+    """Number of function calls and returns: a machine-independent measure of work."""
     count = 0
 
     def note(_frame: Any, _event: str, _what: Any) -> None:

@@ -1,10 +1,10 @@
-"""Datasets of 1,000,000 files: how long a scan takes against `find`, how long a purge takes against `rm -rf`.
+"""Datasets of 1,000,000 files: duration of a scan compared with `find`, and of a purge with `rm -rf`.
 
-A tree of 20 users whose units have 2,500 files each, 250 in a directory, on the disk that holds the temporary files.
-The scan is the agent's own: units, sums, newest times, hard links, and which process uses what; `find` prints size,
-times, owner and path of each file. Both run alternately on the same tree with a warm cache, and the best of each
-counts. For the purge there are two equal trees: user by user, one is purged and the other one goes by `rm -rf`, taking
-turns at being first, after a sync each; the sums are compared. Memory is the most that the scanning process ever had.
+A tree of 20 users with units of 2,500 files each, 250 per directory, on the disk of the temporary files. The scan is
+the agent's own: units, sums, newest times, hard links, and which process uses what; `find` prints size, times, owner
+and path of each file. Both run alternately on the same tree with a warm cache, and the best of each counts. For the
+purge there are two equal trees: user by user, one is purged and the other removed by `rm -rf`, alternating in order,
+after a sync each; the sums are compared. Memory is the maximum of the scanning process.
 """
 
 from __future__ import annotations
@@ -34,28 +34,28 @@ LARGE, SMALL = 1_000_000, 100_000
 IN_DIRECTORY, DIRECTORIES, USERS = 250, 10, 20
 PRINTED = "%s %A@ %T@ %C@ %U %p\\n"
 SCANS = 4
-NEEDED_BYTES = 4 << 30  # files without content, but each has an inode and a name
+NEEDED_BYTES = 4 << 30  # empty files, but each has an inode and a name
 MIB = 1 << 20
 
 
 def run() -> Report:
     """Measure both sizes and return the report."""
     with _directory() as base:
-        # All trees before anything is deleted: ext4 shuns the inodes of what was just deleted, and searches for others.
+        # Create all trees before deleting: ext4 avoids recently deleted inodes and searches for others.
         for name, files in (("small", SMALL), ("one", LARGE), ("two", LARGE)):
             make_tree(base / name, files)
         small, large = _scans(base / "small", SMALL), _scans(base / "one", LARGE)
         purge, removal = _deletions(base / "one", base / "two")
     scan, find = large["scan"], large["find"]
     goals = [
-        Goal("dataset_plan_ratio", scan / find, 2.0, f"a scan of {LARGE:,} files takes so many times as long as find"),
-        Goal("dataset_plan_rss_mib", large["rss_mib"], 200, "the most memory the scanning process ever had"),
-        Goal("dataset_plan_growth_10x", scan / small["scan"], 12, "ten times the files take so many times longer"),
+        Goal("dataset_plan_ratio", scan / find, 2.0, f"a scan of {LARGE:,} files: duration / that of find"),
+        Goal("dataset_plan_rss_mib", large["rss_mib"], 200, "maximum memory of the scanning process"),
+        Goal("dataset_plan_growth_10x", scan / small["scan"], 12, "growth of that with ten times the files"),
         Goal(
             "dataset_delete_ratio",
             purge / removal,
             1.5,
-            f"a purge of {LARGE:,} files takes so many times as long as rm -rf",
+            f"a purge of {LARGE:,} files: duration / that of rm -rf",
         ),
     ]
     rows = [
@@ -86,7 +86,7 @@ def run() -> Report:
 
 
 def make_tree(root: Path, files: int) -> None:
-    """Make users with units of equal size, until there are so many files."""
+    """Create users with units of equal size up to this many files."""
     for unit in range(files // (IN_DIRECTORY * DIRECTORIES)):
         for number in range(DIRECTORIES):
             path = root / f"user{unit % USERS}" / "datasets" / f"set{unit}" / f"part{number}"
@@ -98,7 +98,7 @@ def make_tree(root: Path, files: int) -> None:
 
 
 def scan_once(root: str) -> tuple[float, int]:
-    """Scan a root as the agent does, and return how long that took and how many files it has."""
+    """Scan a root as the agent does; seconds and number of files."""
     began = time.monotonic()
     with DatasetRoots([root]).open(root) as opened:
         fact = scan_root(opened, "*/datasets/*", "dir", InUse(), ScanOptions(owners=read_owners()))
@@ -120,7 +120,7 @@ def _scans(root: Path, files: int) -> dict[str, float]:
 
 
 def _deletions(one: Path, two: Path) -> tuple[float, float]:
-    """Purge one tree and remove the other, and return how many seconds each took."""
+    """Purge one tree and remove the other; seconds of each."""
     purged = removed = 0.0
     for number, user in enumerate(sorted(os.listdir(one))):
         for purge in (number % 2 == 0, number % 2 == 1):
@@ -157,7 +157,7 @@ def _seconds(work: Callable[[], None]) -> float:
 
 
 def _in_process(*arguments: str) -> dict[str, float]:
-    """Measure in a process of its own, and return what it says."""
+    """Measure in a separate process."""
     command = [sys.executable, "-m", "bench.datasets", *arguments]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=1200)
     found: dict[str, float] = json.loads(done.stdout)

@@ -1,9 +1,9 @@
-"""All rules over a cluster of 1,000 nodes with 8 GPUs each and 10,000 pods: how long one look takes, how that grows.
+"""All rules on a cluster of 1,000 nodes with 8 GPUs each and 10,000 pods: duration of an evaluation and how it scales.
 
-The cluster is that of `bench.cluster_data`, decoded and joined as the daemon does it. On most nodes all is well; on one
-in twenty the disk is nearly full, a mount hangs and the registry cannot be reached; 200 pods wait. `outage` is the same
-with one node in five down, every agent on them silent. Seconds are CPU time of the detectors with the indexes that they
-share; each look is at fresh facts, five seconds after the one before, with what that remembered.
+The cluster is that of `bench.cluster_data`, decoded and joined as in the daemon. Most nodes are healthy; on one in
+twenty the disk is nearly full, a mount hangs and the registry is unreachable; 200 pods are pending. `outage` is the
+same with one node in five down and its agent silent. Seconds are CPU time of the rules including their shared indexes;
+each evaluation has fresh facts, five seconds after the previous one, with its history.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from bench.cold import pages
 from bench.plot import Bar, Plot
 from bench.report import Goal, Report
 from monitor.cluster.identity import identify
-from monitor.cluster.owners import no_owners
-from monitor.cluster.platforms import all_rules, required_fields
-from monitor.cluster.view import ClusterContext, ViewBuilder, ViewInputs
+from monitor.cluster.owners import nobody_known
+from monitor.cluster.platforms import all_rules, to_keep
+from monitor.cluster.view import Inputs, Surroundings, ViewBuilder
 from monitor.detect.base import RuleContext
-from monitor.detect.engine import DetectionHistory, detect
+from monitor.detect.engine import History, detect
 from monitor.detect.rules import RULES
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import SourceView
@@ -42,7 +42,7 @@ from monitor.facts.node import NodeSnapshot
 from monitor.kube.decode import stream
 
 LARGE, SMALL = 1000, 100
-NOW = 1_794_873_600.0  # 2026-11-17: the pods of the data were made in the days before
+NOW = 1_794_873_600.0  # 2026-11-17: the pods of the data were created in the days before
 LOOKS = 7
 BEAT = 5.0
 ILL_EVERY, DOWN_EVERY = 20, 5
@@ -52,27 +52,29 @@ RULES_OF_PLATFORMS = all_rules()
 
 @dataclass(frozen=True)
 class Facts:
-    """What Kubernetes and the agents say."""
+    """Facts of Kubernetes and the agents."""
 
-    inputs: ViewInputs
+    inputs: Inputs
     events: tuple[Any, ...]
 
 
 def run() -> Report:
-    """Measure both sizes, each in a process of its own, and return the report."""
+    """Measure both sizes, each in its own process, and return the report."""
     with TemporaryDirectory() as name:
         found = {nodes: _measure(Path(name), nodes) for nodes in (SMALL, LARGE)}
     large, small = found[LARGE], found[SMALL]
     goals = [
-        Goal("detect_s", large["detect"], 0.5, f"all {len(RULES)} rules, one look at {LARGE} nodes and 10,000 pods"),
+        Goal(
+            "detect_s", large["detect"], 0.5, f"all {len(RULES)} rules, one evaluation of {LARGE} nodes and 10,000 pods"
+        ),
         Goal(
             "detect_growth_10x",
             large["detect"] / small["detect"],
             12,
-            "ten times the cluster takes so many times longer",
+            "growth of that with ten times the cluster",
         ),
         Goal("detect_outage_s", large["outage"], None, "the same while every fifth node is down"),
-        Goal("detect_world_s", large["world"], None, "making the indexes of one look"),
+        Goal("detect_world_s", large["world"], None, "building the indexes of one evaluation"),
     ]
     rows = [
         (rule, f"{seconds * 1000:.1f}") for rule, seconds in sorted(large["rules"].items(), key=lambda item: -item[1])
@@ -103,14 +105,14 @@ def _measure(directory: Path, nodes: int) -> dict[str, Any]:
 
 
 def read(directory: Path) -> Facts:
-    """Return the facts of a cluster as it was written."""
-    kind, decoder = stream.pods(required_fields(RULES_OF_PLATFORMS)), msgspec.json.Decoder(NodeSnapshot)
+    """Facts of a written cluster."""
+    kind, decoder = stream.pods(to_keep(RULES_OF_PLATFORMS)), msgspec.json.Decoder(NodeSnapshot)
     pods = tuple(pod for page in pages(directory, "pods") for pod in kind.page(page).items)
     nodes = tuple(node for page in pages(directory, "nodes") for node in stream.NODES.page(page).items)
     events = tuple(event for page in pages(directory, "events") for event in stream.EVENTS.page(page).items)
     answers = (directory / "snapshots").read_bytes().splitlines()
     agents = tuple(_agent(decoder.decode(answer), number) for number, answer in enumerate(answers))
-    return Facts(ViewInputs(agents, pods, nodes, ClusterContext(sources=SEEN, pods_known=True)), events)
+    return Facts(Inputs(agents, pods, nodes, Surroundings(sources=SEEN, pods_known=True)), events)
 
 
 def _agent(snapshot: NodeSnapshot, number: int) -> AgentFact:
@@ -120,7 +122,7 @@ def _agent(snapshot: NodeSnapshot, number: int) -> AgentFact:
 
 
 def _well(snapshot: NodeSnapshot) -> NodeSnapshot:
-    """Return the snapshot of a node without the troubles that the full one has."""
+    """A node's snapshot without the problems of the full one."""
     change = msgspec.structs.replace
     disks = tuple(
         change(disk, used_bytes=disk.available_bytes, inodes_used=1000)
@@ -137,7 +139,7 @@ def _well(snapshot: NodeSnapshot) -> NodeSnapshot:
 
 
 def outage(facts: Facts) -> Facts:
-    """Return the same cluster with every fifth node down, and the agents on them silent."""
+    """The same cluster with every fifth node down and its agent silent."""
     down = {node.name for number, node in enumerate(facts.inputs.nodes) if number % DOWN_EVERY == 0}
     change = msgspec.structs.replace
 
@@ -156,10 +158,10 @@ def outage(facts: Facts) -> Facts:
 
 
 def worlds(facts: Facts) -> Callable[[float], ClusterFacts]:
-    """Return what makes the world of a moment out of these facts, as the daemon does."""
-    builder = ViewBuilder(lambda pod: identify(pod, no_owners, RULES_OF_PLATFORMS, {}))
+    """Function that builds the ClusterFacts of a time from these facts, as the daemon does."""
+    builder = ViewBuilder(lambda pod: identify(pod, nobody_known, RULES_OF_PLATFORMS, {}))
     inputs = facts.inputs
-    owners = {pod.uid: identify(pod, no_owners, RULES_OF_PLATFORMS, {}) for pod in inputs.pods}
+    owners = {pod.uid: identify(pod, nobody_known, RULES_OF_PLATFORMS, {}) for pod in inputs.pods}
 
     def at(now: float) -> ClusterFacts:
         fresh = tuple(
@@ -174,9 +176,9 @@ def worlds(facts: Facts) -> Callable[[float], ClusterFacts]:
     return at
 
 
-def looks(world_at: Callable[[float], ClusterFacts]) -> tuple[float, DetectionHistory]:
-    """Return how long a look takes, and what the last one leaves."""
-    history, took = DetectionHistory(), []
+def looks(world_at: Callable[[float], ClusterFacts]) -> tuple[float, History]:
+    """Duration of an evaluation, and the last result."""
+    history, took = History(), []
     for number in range(LOOKS):
         situation = RuleContext(world_at(NOW + number * BEAT), NOW + number * BEAT)
         seconds, found = _timed(partial(detect, RULES, {}, situation, history))
@@ -185,8 +187,8 @@ def looks(world_at: Callable[[float], ClusterFacts]) -> tuple[float, DetectionHi
     return statistics.median(took[1:]), history
 
 
-def alone(world_at: Callable[[float], ClusterFacts], history: DetectionHistory) -> dict[str, float]:
-    """Return how long each rule takes by itself, with the indexes that it needs."""
+def alone(world_at: Callable[[float], ClusterFacts], history: History) -> dict[str, float]:
+    """Duration of each rule alone, with the indexes it needs."""
     now = NOW + LOOKS * BEAT
     return {
         rule.rule: _timed(partial(detect, [rule], {}, RuleContext(world_at(now), now), history))[0] for rule in RULES

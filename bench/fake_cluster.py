@@ -1,8 +1,8 @@
 """An API server and a thousand agents in one process: `python -m bench.fake_cluster DIRECTORY`.
 
-It serves what `bench.cluster_data` wrote: lists in pages, watches that never end, and every agent's snapshot on a
-loopback address of its own. It prints the two ports it listens on. `/load?rate=200&seconds=20` makes it send so many
-changes of pods a second for so long, and is answered when that is done.
+It serves the data of `bench.cluster_data`: paged lists, endless watches, and every agent's snapshot on its own loopback
+address. It prints its two ports. `/load?rate=200&seconds=20` sends this many pod changes a second for this long and
+responds when done.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from urllib.parse import parse_qsl, urlsplit
 
 from bench.cluster_data import KINDS, VERSION, address, as_list
 
-AT = b'"at":1763260000.0'  # of the snapshots, which have to look fresh
+AT = b'"at":1763260000.0'  # of the snapshots, which must look fresh
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 NOT_FOUND = b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\n{}"
 INDEX = b'"FC_TASK_INDEX":"'
-LIVES = 40  # new pods at a time
+LIVES = 40  # new pods alive at a time
 VERSION_FIELD = b'"resourceVersion":"'
 
 
 class Objects:
-    """The objects of the API, and how they change."""
+    """The API objects and their changes."""
 
     def __init__(self, directory: Path) -> None:
         self.items = {kind: (directory / kind).read_bytes().splitlines() for kind in KINDS}
@@ -36,16 +36,16 @@ class Objects:
         self._version = VERSION
 
     def page(self, resource: str, query: dict[str, str]) -> bytes:
-        """Return a page of a list."""
+        """One page of a list."""
         items, start = self.items[resource], int(query.get("continue") or 0)
         end = start + int(query.get("limit") or len(items) or 1)
         return as_list(resource, items[start:end], str(end) if end < len(items) else "")
 
     def changes(self, many: int) -> Iterator[tuple[bytes, bytes]]:
-        """Yield changes of pods: lines of a watch, in two halves between which the moment of sending belongs.
+        """Pod changes as watch lines, split where the time of sending is inserted.
 
-        Of ten changes eight are of pods that show that moment as the index of their task; one is a pod that is new and
-        shows it too, and one is the end of such a pod.
+        Of ten changes, eight are pods that show that time as their task index, one is a new pod that shows it too, and
+        one is the end of such a pod.
         """
         made: list[bytes] = []
         for number, line in enumerate(islice(cycle(self._of_jobs), many)):
@@ -58,7 +58,7 @@ class Objects:
                 yield self._change(b"MODIFIED", line)
 
     def new_job(self) -> bytes:
-        """Return the line of a watch for a job that is new."""
+        """Watch line of a new job."""
         self._version += 1
         meta = {"name": f"job-{self._version}", "namespace": "team-1", "uid": f"job-{self._version}"}
         job = {"metadata": meta | {"resourceVersion": str(self._version)}}
@@ -73,14 +73,14 @@ class Objects:
 
 
 def _another(line: bytes, number: int) -> bytes:
-    """Given a pod and a number that no other has, return one like it."""
+    """A copy of a pod with a unique number."""
     meta = json.loads(line)["metadata"]
     name, uid = meta["name"].encode(), meta["uid"].encode()
     return line.replace(name, b"%s-%d" % (name, number)).replace(uid, b"%08d" % number + uid[8:])
 
 
 class Server:
-    """Answers requests."""
+    """Serves requests."""
 
     def __init__(self, directory: Path) -> None:
         self._objects = Objects(directory)
@@ -90,7 +90,7 @@ class Server:
         self._watches: dict[str, set[asyncio.StreamWriter]] = {kind: set() for kind in KINDS}
 
     async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer the requests of one connection until it is closed."""
+        """Serve the requests of one connection until it closes."""
         try:
             while line := await reader.readline():
                 while (await reader.readline()).strip():
@@ -98,7 +98,7 @@ class Server:
                 url = urlsplit(line.split()[1].decode())
                 await self._answer(url.path, dict(parse_qsl(url.query)), writer)
         except ConnectionError:
-            pass  # who was measured has ended
+            pass  # the measured process has ended
         finally:
             for watches in self._watches.values():
                 watches.discard(writer)
@@ -121,7 +121,7 @@ class Server:
         await writer.drain()
 
     async def _load(self, rate: int, seconds: int) -> dict[str, int]:
-        """Send changes of pods at a steady pace, and with every tenth a new job. Return how many, and are shown."""
+        """Send pod changes at a constant rate, with a new job per ten; number of changes, and of visible ones."""
         changes = list(self._objects.changes(rate * seconds))
         began = time.monotonic()
         for number, (before, after) in enumerate(changes):
@@ -142,7 +142,7 @@ def _send(writer: asyncio.StreamWriter, body: bytes) -> None:
 
 
 async def serve(directory: Path) -> None:
-    """Serve for ever."""
+    """Serve until killed."""
     server = Server(directory)
     api = await asyncio.start_server(server.talk, "127.0.0.1", 0)
     with socket.socket() as probe:

@@ -1,9 +1,8 @@
-"""A process that follows a cluster as the daemon does, and says what that costs it and how late it sees changes.
+"""Follows a cluster like the daemon, and reports its cost and the latency of changes.
 
-`python -m bench.follow KUBECONFIG AGENT_PORT` follows; each line that it is given, once it has settled, makes it print
-how it has fared since the line before. A change carries the moment at which it was sent (the clock is the same in all
-processes) as the index of its task; it has been seen when a view is published in which the pod shows that index, or a
-later one.
+`python -m bench.follow KUBECONFIG AGENT_PORT` follows; each input line, once it has settled, prints the figures since
+the previous line. A change carries its time of sending (all processes share the clock) as the index of its task; it is
+seen when a published view shows the pod with that index or a later one.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ from monitor.kube.client import connect
 from monitor.kube.store import ObjectChange
 
 SETTLE_SECONDS = 60.0
-LONGEST_INDEX = 9  # of a task; the moment of sending has more digits
+LONGEST_INDEX = 9  # of a task; the time of sending has more digits
 
 
 class Witness(LiveCluster):
-    """Notes when each change of a pod has reached the published view."""
+    """Records when each pod change reaches the published view."""
 
     def __init__(self, *args: Any) -> None:
         self.seen: list[float] = []  # seconds from sent to visible in the view
@@ -63,7 +62,7 @@ class Witness(LiveCluster):
 
 
 def _shown_index(view: ClusterView, pod: PodFact) -> int:
-    """Return the index of a pod in a view; -1 if it is not there."""
+    """Index of a pod in a view; -1 if absent."""
     at = bisect_left(view.pods, (pod.namespace, pod.name, pod.uid), key=_order)
     found = view.pods[at] if at < len(view.pods) else None
     return int(found.identity.index or 0) if found is not None and found.uid == pod.uid else -1
@@ -74,7 +73,7 @@ def _order(pod: PodView) -> tuple[str, str, str]:
 
 
 def settings(agent_port: int) -> ClusterSettings:
-    """Return what the daemon would use by itself, but for the port of the agents."""
+    """The daemon's defaults, with another agent port."""
     daemon = DaemonConfig()
     return ClusterSettings(
         poll=daemon.agents.settings(),
@@ -89,7 +88,7 @@ def settings(agent_port: int) -> ClusterSettings:
 
 
 def fare(cluster: Witness) -> dict[str, Any]:
-    """Return how it has fared, and begin anew."""
+    """Figures since the last call."""
     memory = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines())
     found = {
         "at": time.monotonic(),
@@ -106,7 +105,7 @@ def fare(cluster: Witness) -> dict[str, Any]:
 
 
 def _waited(task: Path) -> float:
-    """Return how many seconds a thread could have run and got no core: what other programs take away from us."""
+    """Seconds that runnable threads waited for a core because of other programs."""
     return int((task / "schedstat").read_text().split()[1]) / 1e9
 
 

@@ -1,12 +1,12 @@
-"""The overview of 1,000 nodes with 8 GPUs each and 10,000 pods, as a browser gets it.
+"""The overview of 1,000 nodes with 8 GPUs each and 10,000 pods, as served to a browser.
 
-The cluster is that of `bench.detect`, on one node in twenty of which something is wrong; its findings are alerts of the
-real desk. A process of its own serves it over HTTP. Each time that it is asked it has another view, in which every card
-has another utilisation and one in two hundred another state: more than happens between two looks of a real cluster.
+The cluster is that of `bench.detect`, with problems on one node in twenty; its findings are alerts of the real
+dispatcher. A separate process serves it over HTTP. Every request sees another view, in which every GPU has another
+utilisation and one in two hundred another state: more than changes between two evaluations of a real cluster.
 
-*A page* is the whole overview, timed from the request to the last byte, packed. *Transferred* is that page with its
-styles and scripts. *An update* is what an open page asks for every 1.5 s, with the sections that it has; its cost is
-CPU time of the serving process, with packing and HTTP.
+*A page* is the whole overview, timed from the request to the last byte, compressed. *Transferred* is that page with its
+styles and scripts. *An update* is what an open page requests every 1.5 s, with the sections that it has; its cost is
+CPU time of the serving process including compression and HTTP.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from monitor.web.server import WebServer
 LARGE, SMALL = 1000, 100
 PAGES, UPDATES, WARM = 40, 40, 5
 VIEWS = 6
-CHANGED = 0.005  # of the cards, in state
+CHANGED = 0.005  # share of GPUs that change state
 STATES = (GpuState.FREE, GpuState.BUSY, GpuState.IDLE_HELD, GpuState.ZOMBIE)
 
 
@@ -79,7 +79,7 @@ def run() -> Report:
 
 
 def measure(directory: Path, nodes: int) -> dict[str, float]:
-    """Serve a cluster of so many nodes, and return what a browser sees of it."""
+    """Serve a cluster of this many nodes and return a browser's figures."""
     write(directory, nodes)
     command = [sys.executable, "-m", "bench.page", str(directory)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -92,7 +92,7 @@ def measure(directory: Path, nodes: int) -> dict[str, float]:
 
 
 def ask(connection: http.client.HTTPConnection, server: psutil.Process) -> dict[str, float]:
-    """Load the page again and again, then keep one open."""
+    """Load the page repeatedly, then keep one open."""
     for _ in range(WARM):
         get(connection, "/")
     took, sizes, page = [], [], b""
@@ -127,7 +127,7 @@ def cpu(process: psutil.Process) -> float:
 
 
 def get(connection: http.client.HTTPConnection, path: str) -> tuple[bytes, bytes]:
-    """Return a body as it came, and unpacked. Raise RuntimeError if there is none."""
+    """A body as received and decompressed; RuntimeError without one."""
     connection.request("GET", path, headers={"Accept-Encoding": "gzip"})
     answer = connection.getresponse()
     body = answer.read()
@@ -137,7 +137,7 @@ def get(connection: http.client.HTTPConnection, path: str) -> tuple[bytes, bytes
 
 
 class Cluster:
-    """Stands for the cluster: it has changed whenever it is looked at."""
+    """A cluster that has changed at every read."""
 
     def __init__(self, views: list[ClusterView], found: tuple[Finding, ...]) -> None:
         self._views = cycle(views)
@@ -154,7 +154,7 @@ class Cluster:
 
 
 def views(first: ClusterView) -> list[ClusterView]:
-    """Return views that follow one another, each with other figures for every card."""
+    """Successive views, each with other figures for every GPU."""
     chance = random.Random(3)
     made = []
     for number in range(VIEWS):

@@ -1,4 +1,4 @@
-"""A plot of what a benchmark found: bars in groups, as an SVG that is read on a light and on a dark page. Pure."""
+"""Grouped bar charts as SVG that work on light and dark backgrounds."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from xml.sax.saxutils import escape
 WIDTH, LEFT, RIGHT = 720, 300, 90
 LINE, GAP, TOP = 20, 12, 46
 OURS, OTHERS = "#2f81f7", "#8b949e"
-INK = "#6e7781"  # has enough contrast on white and on black
+INK = "#6e7781"  # sufficient contrast on white and on black
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One figure. `ours` is drawn in another colour than what it is compared with."""
+    """One figure. `ours` is highlighted."""
 
     label: str
     value: float
@@ -23,7 +23,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Plot:
-    """Groups of bars with one unit; each group has a heading, and a scale of its own: only ratios within it count."""
+    """Groups of bars with one unit; each group has a heading and its own scale: only ratios within it count."""
 
     title: str
     unit: str
@@ -31,7 +31,7 @@ class Plot:
 
 
 def svg(plot: Plot) -> str:
-    """Given a plot, return it as an SVG."""
+    """A plot as SVG."""
     parts, y = [_text(12, 22, plot.title, 15, "bold")], TOP
     for heading, bars in plot.groups:
         if heading:

@@ -1,4 +1,4 @@
-"""Measuring another process: CPU to the nanosecond, memory, forks, and how fast it answers a scrape."""
+"""Measurements of another process: CPU time in nanoseconds, memory, forks, and scrape latency."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SCRAPES = 120
 
 @dataclass(frozen=True)
 class Cost:
-    """What one exporter costs. CPU is per 15 s: the background and one scrape."""
+    """Cost of an exporter. CPU is per 15 s: background work and one scrape."""
 
     cpu_ms: float
     rss_mib: float
@@ -32,7 +32,7 @@ class Cost:
 
 @contextlib.contextmanager
 def running(command: Sequence[str], environ: dict[str, str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a command for the length of a block, then stop it by its pid."""
+    """Run a command until the context exits, then stop it by pid."""
     with log.open("wb") as output:
         process = subprocess.Popen(command, env=environ, stdout=output, stderr=output)
     try:
@@ -47,7 +47,7 @@ def running(command: Sequence[str], environ: dict[str, str], log: Path) -> Itera
 
 
 def measure(process: subprocess.Popen[bytes], url: str, settle: float = 20.0) -> Cost:
-    """Given a running exporter, let it settle, then measure it as Prometheus would use it."""
+    """Let a running exporter settle, then measure it under scrapes like Prometheus'."""
     session = requests.Session()
     _wait_for(session, url)
     time.sleep(settle)
@@ -81,7 +81,7 @@ def _wait_for(session: requests.Session, url: str) -> None:
 
 
 def _scrapes(session: requests.Session, url: str) -> tuple[list[float], str]:
-    """Scrape with pauses, so that each finds the exporter at rest and not warmed by the one before."""
+    """Scrape with pauses, so that each scrape finds the exporter idle."""
     took, text = [], ""
     for _ in range(SCRAPES):
         began = time.perf_counter()
@@ -92,7 +92,7 @@ def _scrapes(session: requests.Session, url: str) -> tuple[list[float], str]:
 
 
 def _cpu_seconds(pid: int) -> float:
-    """CPU time of all threads of a process; clock_getcpuclockid(3) makes the clock's id like this."""
+    """CPU time of all threads of a process, with a clock id as made by clock_getcpuclockid(3)."""
     return time.clock_gettime((~pid << 3) | 2)
 
 
@@ -104,7 +104,7 @@ def _rss_mib(pid: int) -> float:
 
 
 def _forks(pid: int, session: requests.Session, url: str, seconds: float = 20.0) -> int:
-    """Count processes (not threads) that it starts while it is scraped, by tracing its system calls."""
+    """Processes (not threads) started during scrapes, from a system call trace."""
     strace = shutil.which("strace")
     if strace is None:
         raise RuntimeError("strace is needed to count forks (Debian package strace)")

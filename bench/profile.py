@@ -1,10 +1,10 @@
-"""Where the three hot paths spend their time: `python -m bench.profile` writes bench/PROFILE.md.
+"""Profile of the three hot paths: `python -m bench.profile` writes bench/PROFILE.md.
 
-*Agent*: a minute of an agent on a node of 8 cards with 64 processes and 40 containers in a real Docker engine: every
-collector as often as its schedule says, four scrapes and six snapshots for the daemon. *View*: lists and snapshots of
-1,000 nodes are decoded and joined, then every node is joined again five times, as over five cycles. *Look*: seven looks
-of all rules at the same cluster, with what becomes of the findings as alerts. Each runs in a process of its own, on one
-thread. The profiler makes calls dearer than they are: the shares are what counts, not the seconds.
+*Agent*: one minute of an agent on a node of 8 GPUs with 64 processes and 40 containers in a real Docker engine: every
+collector at its interval, four scrapes and six snapshots for the daemon. *View*: lists and snapshots of 1,000 nodes are
+decoded and joined, then every node is joined again five times, as over five cycles. *Look*: seven evaluations of all
+rules on the same cluster, including the alerts of their findings. Each runs in its own process on one thread. The
+profiler inflates the cost of calls: the shares count, not the seconds.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Work = Callable[[], None]
 
 
 def agent(_data: Path) -> Work:
-    """Return a minute of the agent, after a first one in which everything is new."""
+    """One minute of the agent, after a first one in which everything is new."""
     import msgspec
 
     from monitor.agent.build import build_runner
@@ -47,8 +47,9 @@ def agent(_data: Path) -> Work:
     from monitor.config.file import load
     from monitor.facts import NodeSnapshot
 
-    # The profiler follows one thread: what an agent leaves alone when it hangs is called here like anything else.
-    HungCallGuard.call = lambda *given: given[2]()  # type: ignore[method-assign]  # as said above
+    # The profiler follows one thread: calls that the agent runs on separate threads in case they hang are called
+    # directly.
+    HungCallGuard.call = lambda *given: given[2]()  # type: ignore[method-assign]  # see above
     settings, exposition, encode = (
         load(None, os.environ).agent_settings(),
         AgentMetrics(),
@@ -74,7 +75,7 @@ def agent(_data: Path) -> Work:
 
 
 def view(data: Path) -> Work:
-    """Return what makes the view and keeps it for five cycles."""
+    """Builds the view and maintains it for five cycles."""
     from bench.cold import ours
 
     def work() -> None:
@@ -84,7 +85,7 @@ def view(data: Path) -> Work:
 
 
 def look(data: Path) -> Work:
-    """Return seven looks, each five seconds after the one before, and what becomes of what they find."""
+    """Seven evaluations, five seconds apart, and the alerts of their findings."""
     from bench.detect import BEAT, LOOKS, NOW, read, worlds
     from monitor.alert.lifecycle import GROUP_BY, AlertTiming, AlertTimings, advance
     from monitor.alert.model import AlertState
@@ -114,7 +115,7 @@ PATHS: dict[str, Callable[[Path], Work]] = {"agent": agent, "view": view, "look"
 
 
 def profiled(name: str, data: Path, target: Path) -> None:
-    """Run one path under the profiler and keep what it found."""
+    """Run one path under the profiler and keep the result."""
     work = PATHS[name](data)
     profiler = cProfile.Profile()
     profiler.runcall(work)
@@ -122,7 +123,7 @@ def profiled(name: str, data: Path, target: Path) -> None:
 
 
 def rows(stats: dict[Any, Any]) -> tuple[float, list[tuple[str, ...]], list[tuple[str, ...]]]:
-    """Given what the profiler found, return the seconds in all, and the dearest functions and modules by their own."""
+    """Total seconds, and the most expensive functions and modules by own time."""
     total = sum(own for _, _, own, _, _ in stats.values())
     modules: defaultdict[str, float] = defaultdict(float)
     for place, own in _own(stats):
@@ -137,7 +138,7 @@ def rows(stats: dict[Any, Any]) -> tuple[float, list[tuple[str, ...]], list[tupl
 
 
 def _own(stats: dict[Any, Any]) -> Iterator[tuple[str, float]]:
-    """Yield the time of each function under the module that it is to be put down to: what C does, to who called it."""
+    """Own time of each function by module; time in C is attributed to the caller."""
     for place, (_, _, own, _, callers) in stats.items():
         if place[0] != "~":
             yield _module(place[0]), own
@@ -159,7 +160,7 @@ def _name(place: tuple[str, int, str]) -> str:
 
 
 def section(name: str, stats: dict[Any, Any]) -> str:
-    """Return what is written of one path."""
+    """Markdown section of one path."""
     total, functions, modules = rows(stats)
     lines = [f"## {name.capitalize()}", "", f"{total:.1f} s under the profiler.", ""]
     lines += table(("function", "calls", "own s", "own", "with all it calls"), functions)
@@ -168,7 +169,7 @@ def section(name: str, stats: dict[Any, Any]) -> str:
 
 
 def run() -> None:
-    """Profile all, each in a process of its own, and write it down."""
+    """Profile all paths, each in its own process, and write the results."""
     from bench.agent import Stage, docker_with_containers, with_cards
     from tests.nvml import FakeNvml
 

@@ -1,4 +1,4 @@
-"""What a benchmark found, and how it is written down."""
+"""Benchmark results and their Markdown report."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COLUMNS = ("figure", "value", "goal", "", "meaning")
 
 @dataclass(frozen=True)
 class Goal:
-    """A figure, what it means, and the most or the least that it may be. `known` is why it is known to be missed."""
+    """A figure, its meaning and its bounds. `known` is why a miss is accepted."""
 
     key: str
     value: float
@@ -43,13 +43,13 @@ class Goal:
 
 
 def fails(goals: Sequence[Goal]) -> bool:
-    """Return whether a goal is missed that was not known to be: what is known stays in the table as missed."""
+    """Whether a goal is missed unexpectedly; known misses stay in the table as missed."""
     return not all(goal.met or goal.known for goal in goals)
 
 
 @dataclass(frozen=True)
 class Report:
-    """One benchmark's section: goals, tables as (heading, columns, rows), and a plot of what matters."""
+    """A benchmark's section: goals, tables as (heading, columns, rows), and a plot."""
 
     name: str
     title: str
@@ -60,7 +60,7 @@ class Report:
 
 
 def write(report: Report) -> None:
-    """Put the report into results.json and RESULTS.md, in place of an earlier one of that name."""
+    """Write the report to results.json and RESULTS.md, replacing an earlier one of that name."""
     figures = json.loads(RESULTS_JSON.read_text()) if RESULTS_JSON.exists() else {}
     figures |= {goal.key: goal.value for goal in report.goals}
     RESULTS_JSON.write_text(json.dumps(figures, indent=2, sort_keys=True) + "\n")
@@ -72,7 +72,7 @@ def write(report: Report) -> None:
 
 
 def with_section(text: str, name: str, new: str) -> str:
-    """Given the results and a section's new text, return the results with it, and all figures in one table first."""
+    """The results with one section replaced, preceded by a table of all figures."""
     sections = dict(re.findall(r"<!-- (\w+) -->\n(.*?)<!-- end \1 -->", text, flags=re.DOTALL))
     sections[name] = new
     rows = [row for each in sections.values() for row in FIGURE.findall(each)]
@@ -82,7 +82,7 @@ def with_section(text: str, name: str, new: str) -> str:
 
 
 def section(report: Report) -> str:
-    """Given a report, return it as Markdown."""
+    """A report as Markdown."""
     lines = [f"## {report.title}", "", f"{machine()}", "", report.how, ""]
     if report.plot is not None:
         lines += [f"![{report.plot.title}](plots/{report.name}.svg)", ""]
@@ -96,7 +96,7 @@ def section(report: Report) -> str:
 
 
 def machine() -> str:
-    """Say when and on what this was measured."""
+    """Date and machine of the measurement."""
     today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
     return f"{today}, {os.cpu_count()} cores, Linux {platform.release()}, Python {platform.python_version()}."
 
@@ -119,6 +119,6 @@ def _number(value: float) -> str:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the lines of a Markdown table."""
+    """Lines of a Markdown table."""
     lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
     return [*lines, *("| " + " | ".join(row) + " |" for row in rows), ""]

@@ -1,4 +1,4 @@
-"""What an agent would say of a node with these pods on it."""
+"""An agent's snapshot of a node with these pods."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Placed:
 
 
 def snapshot(node: str, pods: Sequence[Placed], gpus: int, chance: random.Random) -> bytes:
-    """Given a node's pods, return its agent's answer: one process a card that is given away, two containers a pod."""
+    """Snapshot of a node with these pods: one process per allocated GPU, two containers per pod."""
     given = [pod for pod in pods for _ in range(pod.gpus)]
     cards = [_card(node, index, busy=index < len(given), chance=chance) for index in range(gpus)]
     held = list(zip(cards, given, strict=False))
@@ -131,7 +131,7 @@ def _usage(pod: Placed, chance: random.Random) -> ContainerUsageFact:
 
 
 def _images(pods: Sequence[Placed], chance: random.Random) -> tuple[ImageFact, ...]:
-    """The images of the node's pods, and others that were left behind."""
+    """Images of the node's pods, and leftover ones."""
     users = {pod.image: pod.container_id for pod in pods}
     names = [*users, *(f"harbor.lab:8443/old/image:{chance.randrange(1000)}" for _ in range(CACHED - len(users)))]
     return tuple(

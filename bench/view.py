@@ -1,18 +1,18 @@
-"""The view of a large cluster: 10,000 pods and 1,000 nodes of 8 cards, and a tenth of that.
+"""The view of a large cluster: 10,000 pods and 1,000 nodes of 8 GPUs, and a tenth of that.
 
-Pods (5.5 KB each) and nodes (8.4 KB) are what a real API server answered, with what differs from object to object
-filled in; snapshots (49 KB) are what agents say of 8 cards with a process on most, 20 containers and 40 images.
+Pods (5.5 KB each) and nodes (8.4 KB) are recorded from a real API server, with per-object fields filled in; snapshots
+(49 KB) are agents' data of 8 GPUs with a process on most, 20 containers and 40 images.
 
-*Cold* is CPU time in a process of its own that is given the pages of both lists: ours decodes them, finds out whose
-each pod is and joins them with what the agents said; the Kubernetes client makes its typed models of the same bytes
-and stops there, which flatters it. Both take turns, five times, and the median of each counts. A *cycle* is CPU time
-too: every agent has answered again and every node is joined again, a part every half second as the daemon does it.
+*Cold* is CPU time in a separate process that reads the pages of both lists: ours decodes them, determines the owner of
+each pod and joins them with the agents' snapshots; the Kubernetes client only creates its typed models from the same
+bytes, which favours it. Both alternate five times, and the median of each counts. A *cycle* is CPU time too: every
+agent has responded again and every node is joined again, one part every half second as in the daemon.
 
 *Following* is a `LiveCluster` with the daemon's own settings, fed over HTTP by another process with lists, watches and
-a thousand agents on loopback addresses. At rest only agents answer (all of them every 10 s). Under load 200 pods change
-each second, of which 20 are new and 20 gone, and 20 jobs begin. A change is on its way from when the server writes it
-until the published view shows it. Both run at a raised priority where that is allowed, and the load is repeated, up to
-twice, while other programs keep ours waiting for a core: of these goes the least disturbed counts.
+a thousand agents on loopback addresses. At rest only agents respond (all of them every 10 s). Under load 200 pods
+change each second (20 new, 20 deleted), and 20 jobs start. The latency of a change is from its write by the server
+until the published view shows it. Both run at a raised priority where permitted, and the load is repeated, up to twice,
+while other programs keep ours waiting for a core: the least disturbed run counts.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ FULL, TENTH = 1000, 100  # nodes
 COLD_RUNS = 5
 RATE = 200
 LOAD_SECONDS = 20
-REST_SECONDS = 15  # a cycle of the daemon's
+REST_SECONDS = 15  # one cycle of the daemon
 WARM_UP = 3.0
 GOES = 3
-CALM = 0.5  # seconds without a core for each with one; with nothing else on the machine it is a third
+CALM = 0.5  # seconds waiting for a core per second on one; a third on an otherwise idle machine
 RAISED = -15
 COLUMNS_COLD = ("", "pods", "nodes", "join", "together", "agents' answers", "a cycle")
 COLUMNS_LIVE = (
@@ -55,7 +55,7 @@ Figures = dict[str, Any]
 
 @dataclass(frozen=True)
 class Following:
-    """What following a cluster costs, and how late changes are seen. CPU is a share of one core."""
+    """Cost of following a cluster, and latency of changes. CPU is a share of one core."""
 
     nodes: int
     rss_mib: float
@@ -68,7 +68,7 @@ class Following:
     goes: int
 
     def percentile(self, share: float) -> float:
-        """Return how many milliseconds that share of the changes took at most."""
+        """Milliseconds that this share of the changes took at most."""
         return 1000 * self.seen[min(len(self.seen) - 1, int(len(self.seen) * share))]
 
     def row(self) -> tuple[str, ...]:
@@ -137,14 +137,14 @@ def _cold(found: Figures) -> float:
 
 
 def cold(who: str, directory: Path) -> Figures:
-    """Run `bench.cold` in a process of its own and return what it found."""
+    """Run `bench.cold` in its own process and return its figures."""
     command = [sys.executable, "-m", "bench.cold", who, str(directory)]
     found: Figures = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
     return found
 
 
 def medians(*who: tuple[str, Path]) -> list[Figures]:
-    """Return the figures of each, of several processes: each is cold but once. They take turns: so does the machine."""
+    """Medians over several processes, because each is cold only once. They alternate, as the machine's load varies."""
     rounds = [[cold(name, directory) for name, directory in who] for _ in range(COLD_RUNS)]
     return [
         {part: statistics.median(found[part] for found in runs) for part in runs[0]}
@@ -187,7 +187,7 @@ def follow(directory: Path, nodes: int) -> Following:
 
 
 def under_load(process: subprocess.Popen[str], api: int) -> Figures:
-    """Have pods changed for a while and return how that was followed. Raise RuntimeError if a change was not seen."""
+    """Change pods for a while and return the figures; RuntimeError if a change was not seen."""
     before = ask(process)
     url = f"http://127.0.0.1:{api}/load?rate={RATE}&seconds={LOAD_SECONDS}"
     sent = json.load(urllib.request.urlopen(url, timeout=3 * LOAD_SECONDS))
@@ -208,7 +208,7 @@ def under_load(process: subprocess.Popen[str], api: int) -> Figures:
 
 
 def ask(process: subprocess.Popen[str]) -> Figures:
-    """Return how the following process fares; the first time, when it has settled."""
+    """Figures of the following process; the first time, once it has settled."""
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write("\n")
@@ -219,7 +219,7 @@ def ask(process: subprocess.Popen[str]) -> Figures:
 
 @contextlib.contextmanager
 def serving(directory: Path) -> Iterator[dict[str, int]]:
-    """Run the API server and the agents for the length of a block. Yield their ports."""
+    """Run the API server and the agents; yields their ports."""
     with child("bench.fake_cluster", str(directory)) as process:
         assert process.stdout is not None
         yield json.loads(process.stdout.readline())
@@ -227,7 +227,7 @@ def serving(directory: Path) -> Iterator[dict[str, int]]:
 
 @contextlib.contextmanager
 def follower(ports: dict[str, int], kubeconfig: Path) -> Iterator[subprocess.Popen[str]]:
-    """Run a process that follows the cluster for the length of a block."""
+    """Run a process that follows the cluster until the context exits."""
     server = {"name": "c", "cluster": {"server": f"http://127.0.0.1:{ports['api']}"}}
     context = {"name": "c", "context": {"cluster": "c", "user": "u"}}
     whole = {
@@ -241,14 +241,14 @@ def follower(ports: dict[str, int], kubeconfig: Path) -> Iterator[subprocess.Pop
 
 @contextlib.contextmanager
 def child(module: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """Run a module for the length of a block, before others if we may; then stop it by its pid."""
+    """Run a module, with raised priority if permitted, then stop it by pid."""
     command = [sys.executable, "-m", module, *arguments]
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
     )
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, process.pid, RAISED)
-        Path(f"/proc/{process.pid}/autogroup").write_text(str(RAISED))  # between sessions it may be this that counts
+        Path(f"/proc/{process.pid}/autogroup").write_text(str(RAISED))  # counts across sessions
     try:
         yield process
     finally:

@@ -1,4 +1,4 @@
-"""The rule files of `alerts/` as data, for every test that needs them."""
+"""The rule files of `alerts/` as data, shared by the tests."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import yaml
 ALERTS = Path(__file__).parents[2] / "alerts"
 RULE_FILES = tuple(sorted(ALERTS.glob("*.rules.yml")))
 TEST_FILES = tuple(sorted((ALERTS / "tests").glob("*.test.yml")))
-DYNAMIC = "{{"  # in a label: its value is made of the series
+DYNAMIC = "{{"  # a label whose value comes from the series
 _METRIC = re.compile(r"\b[a-z][a-z0-9_]*(?::[a-z0-9_]+){2}\b|\bgpuwarden_[a-z0-9_]+\b|\bup(?=\{)")
 
 
 @dataclass(frozen=True)
 class RuleText:
-    """One rule of a file. `name` is that of the alert or of the recorded series."""
+    """One rule of a file; `name` is the alert or the recorded series."""
 
     file: str
     group: str
@@ -35,7 +35,7 @@ class RuleText:
         return f"{self.file}:{self.name}:{self.labels.get('cause', '')}:{self.labels.get('severity', '')}"
 
     def metrics(self) -> set[str]:
-        """Return the names of all series that the expression reads."""
+        """Names of all series in the expression."""
         without_text = re.sub(r'"(?!gpuwarden_)[^"]*"', '""', self.expr)
         return set(_METRIC.findall(without_text))
 
@@ -46,7 +46,7 @@ def _read(path: Path) -> Any:
 
 
 def rules() -> Iterator[RuleText]:
-    """Yield every rule of every file."""
+    """Every rule of every file."""
     for path in RULE_FILES:
         for group in _read(path)["groups"]:
             for rule in group["rules"]:
@@ -63,22 +63,22 @@ def rules() -> Iterator[RuleText]:
 
 
 def expressions() -> Iterator[tuple[str, str, str]]:
-    """Yield (file, rule name, expression) of every rule: to be asked of a real Prometheus that scrapes real agents."""
+    """(file, rule name, expression) of every rule, for evaluation by a real Prometheus that scrapes real agents."""
     return ((rule.file, rule.name, rule.expr) for rule in rules())
 
 
 def alerts() -> list[RuleText]:
-    """Return the rules that alert."""
+    """Alerting rules."""
     return [rule for rule in rules() if rule.is_alert]
 
 
 def recorded() -> dict[str, RuleText]:
-    """Return the rules that record, by name."""
+    """Recording rules by name."""
     return {rule.name: rule for rule in rules() if not rule.is_alert}
 
 
 def cases() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield (rule files, case) of every case of every test file."""
+    """(rule files, case) of every case of every test file."""
     for path in TEST_FILES:
         whole = _read(path)
         for case in whole["tests"]:

@@ -1,4 +1,4 @@
-"""The example configurations: Alertmanager's own check, where alerts go, what is inhibited, what the daemon hears."""
+"""The example configurations: amtool check, routing, inhibition, and the callback to the daemon."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DISK = {"alertname": "DiskFull", "severity": "critical", "cause": "space", "node
 def amtool(*arguments: str | Path) -> str:
     need(shutil.which("amtool") is not None, "amtool (Debian package prometheus-alertmanager)")
     command = ["amtool", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -69,7 +69,7 @@ class Lab:
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """The example as it is, but for the addresses, the token and the patience."""
+    """The example with only addresses, token and intervals replaced."""
     folder = tmp_path_factory.mktemp("am")
     (folder / "token").write_text("of-the-callback")
     text = PROMETHEUS.read_text(encoding="utf-8").replace("group_wait: 10s", "group_wait: 0s")

@@ -1,4 +1,4 @@
-"""The rule files: Prometheus's own checks, a case for every rule, no name that does not exist, both languages."""
+"""The rule files: promtool checks, a test case per rule, only existing metric names, texts in both languages."""
 
 from __future__ import annotations
 
@@ -33,9 +33,7 @@ from tests.alert_rules.rules import (
 from tests.support import need
 from tests.support.snapshots import full_snapshot
 
-RUNBOOK = (
-    "docs/rules.md#"  # the only place where runbooks of findings are; of the monitor itself they are in the README
-)
+RUNBOOK = "docs/rules.md#"  # runbooks of findings are only here; those of the monitor itself are in the README
 OWN_RUNBOOK = "alerts/README.md#"
 ALERT_LANGUAGES = ("summary", "description", "summary_zh", "description_zh")
 HAN = re.compile(r"[\u4e00-\u9fff]")
@@ -62,7 +60,7 @@ def test_every_case_comes_out_as_written() -> None:
 
 
 def expected_alerts() -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield (rule files, labels) of each alert that some case expects to fire."""
+    """(rule files, labels) of each alert that a case expects to fire."""
     for files, case in cases():
         for asked in case["promql_expr_test"]:
             for sample in asked["exp_samples"]:
@@ -71,7 +69,7 @@ def expected_alerts() -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def expected_silence() -> Iterator[tuple[str, str]]:
-    """Yield (rule files, expression) of each question after alerts to which nothing is the answer."""
+    """(rule files, expression) of each query for which a case expects no alert."""
     for files, case in cases():
         for asked in case["promql_expr_test"]:
             if asked["expr"].startswith("ALERTS") and not asked["exp_samples"]:

@@ -18,7 +18,7 @@ AT = 1_794_796_307.123
 
 
 def line(message: str, *args: object, name: str = "monitor.agent.runner", **fields: object) -> str:
-    """Return the line of one event at a fixed time, without the part that is always the same."""
+    """Log line of an event at a fixed time, without the constant part."""
     record = logging.LogRecord(name, logging.INFO, "", 1, message, args, None)
     record.created, record.msecs = AT, 123.9
     record.__dict__ |= logs.log_fields(**fields)
@@ -66,7 +66,7 @@ def test_keys_are_harmless() -> None:
     assert line("m", **fields).endswith("msg=m a_b__=1")
 
 
-@settings(deadline=None)  # a busy machine is no fault
+@settings(deadline=None)  # passes on a busy machine
 @given(st.text(), st.text())
 def test_an_event_is_one_line_whatever_it_says(message: str, value: str) -> None:
     written = line("%s", message, key=value)

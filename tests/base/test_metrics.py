@@ -1,4 +1,4 @@
-"""Our own writing of metrics is that of the library."""
+"""Our text format is identical to that of prometheus_client."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VALUES = (0.0, -1.0, 1.5, 1e6, 1e21, 123456789.0, 1e-9, float("inf"), float("-in
 
 
 class Families:
-    """What the library wants."""
+    """A collector for prometheus_client."""
 
     def __init__(self, families: Iterable[Metric]) -> None:
         self._families = tuple(families)

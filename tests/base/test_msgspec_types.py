@@ -1,4 +1,4 @@
-"""Types are known before threads use them: in a process of its own, because what it keeps away is a crash."""
+"""msgspec types are warmed up before threads decode them; runs in a subprocess because the failure is a crash."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-# Many kinds of objects, each decoded for the first time by four threads at once.
+# Many Struct types, each first decoded by four threads at once.
 RACE = """
 import sys, threading, msgspec
 from typing import Optional
@@ -31,7 +31,7 @@ for kind in kinds:
     [thread.start() for thread in threads]
     [thread.join() for thread in threads]
 """
-# Of all that a process may decode: the modules that it has not imported when its threads begin.
+# The process may decode types of modules that it has not imported when its threads start.
 LATE = """
 import importlib, pkgutil
 import msgspec, {start}

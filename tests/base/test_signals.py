@@ -1,4 +1,4 @@
-"""The signal to stop is waited for, and nothing else ends the waiting."""
+"""StopSignal.wait ends on a stop signal and on nothing else."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ print("stopped", flush=True)
 
 @pytest.mark.parametrize("which", [signal.SIGTERM, signal.SIGINT])
 def test_paused_and_continued_is_not_stopped(which: signal.Signals) -> None:
-    """As by a debugger, a container that is frozen, a machine that sleeps: for longer than the waiting lasts."""
+    """Suspended for longer than the wait, as by a debugger, a frozen container or a sleeping machine."""
     with subprocess.Popen([sys.executable, "-c", WAITING], stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -34,6 +34,6 @@ def test_paused_and_continued_is_not_stopped(which: signal.Signals) -> None:
             assert process.poll() is None
             process.send_signal(which)
             assert process.stdout.readline() == "stopped\n"
-            assert process.wait(5) == 0
+            assert process.wait(60) == 0
         finally:
             process.kill()

@@ -41,7 +41,7 @@ def notes(database: Database) -> list[str]:
 
 
 def in_file(path: Path) -> list[str]:
-    """Return what somebody else finds in the file."""
+    """Rows that another process reads from the file."""
     with opened(path) as another:
         assert another.trouble is None
         return notes(another)
@@ -85,7 +85,7 @@ def test_it_survives_the_end_of_the_machine_too(path: Path) -> None:
 def test_a_transaction_that_fails_leaves_nothing_behind(path: Path) -> None:
     with opened(path) as database:
         note(database, "one")
-        for odd in (None, ["a list"]):  # refused by SQLite, and by its binding
+        for odd in (None, ["a list"]):  # rejected by SQLite and by its binding
             with pytest.raises(DatabaseError):
                 note(database, "two", odd)  # type: ignore[arg-type]  # wrong on purpose
         with pytest.raises(KeyError):
@@ -156,7 +156,7 @@ def test_a_file_that_cannot_be_used_is_moved_aside(
 
 def test_a_file_that_is_damaged_while_it_is_used_is_moved_aside_and_the_transaction_is_not_lost(path: Path) -> None:
     with opened(path) as database:
-        note(database, *("one" * 1000 for _ in range(2000)))  # more than is kept in memory
+        note(database, *("one" * 1000 for _ in range(2000)))  # more than the memory limit
     with opened(path) as database:
         size = path.stat().st_size
         os.truncate(path, 4096)
@@ -198,14 +198,14 @@ def test_it_does_not_take_the_last_room_of_a_disk(disk: Path) -> None:
         for _ in range(40):
             note(database, "x" * 1000)
         os.truncate(disk / "full", (disk / "full").stat().st_size - SPARE_BYTES)
-        assert not threading.Event().wait(0.2)  # long enough to try again a few times
+        assert not threading.Event().wait(0.2)  # long enough for several retries
         assert database.trouble is not None
         (disk / "full").unlink()
         wait_until(lambda: database.trouble is None, 5, "it has moved back")
 
 
 def killed_while_writing(path: Path) -> None:
-    """Leave a file behind as kill -9 does: everything is still in the log."""
+    """Leave a file behind like kill -9: all data is still in the write-ahead log."""
     child = os.fork()
     if child == 0:
         note(Database(str(path), TABLES), "before")
@@ -280,7 +280,7 @@ def test_what_could_not_be_written_is_written_at_the_end_if_that_is_possible_the
 
 
 def test_a_file_that_nobody_could_read_is_kept(path: Path) -> None:
-    """A directory in its place stands for it: root reads everything else."""
+    """A directory in its place stands for an unreadable file, because root can read every file."""
     path.mkdir(parents=True)
     (path / "precious").touch()
     with opened(path) as database:

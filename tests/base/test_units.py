@@ -122,7 +122,7 @@ def test_durations_as_text(seconds: float, text: str) -> None:
     assert format_duration(seconds) == text
 
 
-@settings(deadline=None)  # a busy machine is no fault
+@settings(deadline=None)  # passes on a busy machine
 @given(st.floats(min_value=0, max_value=1e9))
 def test_a_duration_as_text_is_read_back_as_nearly_the_same(seconds: float) -> None:
     read_back = parse_duration(format_duration(seconds))

@@ -1,4 +1,4 @@
-"""How results are written down: one table of all figures, each section once, plots that are well-formed."""
+"""Benchmark reports: one table of all figures, each section once, well-formed plots."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Random faults against the whole product in the real lab, while troubles come and go of which all is known.
+"""Random faults against the whole product in the real lab, while known incidents start and end.
 
-    python -m tests.chaos --minutes 20 --seed 7     `make chaos`; writes bench/CHAOS.md and bench/chaos.json
-
-`ledger` holds what was so and what was told, and judges; `scene` is the product and what it looks at; `troubles` are
-what has to be told, `faults` what must not keep it from that; `driver` deals them out in an order the seed decides.
+`python -m tests.chaos --minutes 20 --seed 7` (`make chaos`) writes bench/CHAOS.md and bench/chaos.json. `ledger`
+records incidents and notifications and compares them; `scene` is the product and its environment; `troubles` are the
+incidents that must be reported, `faults` must not prevent that; `driver` schedules them in an order derived from the
+seed.
 """

@@ -1,4 +1,4 @@
-"""Run the faults: `python -m tests.chaos --minutes 20 --seed 7`. The exit code is 1 if anything went wrong."""
+"""Run the faults: `python -m tests.chaos --minutes 20 --seed 7`. The exit code is 1 on any failure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.lab.lab import Lab
 
 
 def main(arguments: list[str]) -> int:
-    """Run, write down what was seen, and return the exit code."""
+    """Run, write the report, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description="Random faults against the product.")
     parser.add_argument("--minutes", type=float, default=20.0)
     parser.add_argument("--seed", type=int, default=None)

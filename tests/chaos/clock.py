@@ -1,4 +1,4 @@
-"""A wall clock that can be set for one process: a small library in front of the C library's."""
+"""A settable wall clock for one process: a small library preloaded before libc."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC")
 
 
 class Clock:
-    """How far the time of day of a process is ahead of the machine's. Its monotonic clock is never touched."""
+    """Offset of a process's wall clock from the machine's; its monotonic clock is unaffected."""
 
     def __init__(self, directory: Path) -> None:
         need(shutil.which("gcc") is not None, "gcc, to build the clock")
@@ -23,10 +23,10 @@ class Clock:
         self._file.write_bytes(struct.pack("q", 0))
 
     def environment(self) -> dict[str, str]:
-        """Return what a process needs in its environment to go by this clock."""
+        """Environment variables for a process that uses this clock."""
         return {"LD_PRELOAD": str(self._library), "CHAOS_CLOCK": str(self._file)}
 
     def set(self, ahead: int) -> None:
-        """Jump to so many seconds ahead of the machine's clock."""
-        with self._file.open("r+b") as file:  # in place: the other process looks at this very file
+        """Set the offset in seconds."""
+        with self._file.open("r+b") as file:  # in place: the other process maps this file
             file.write(struct.pack("q", ahead))

@@ -1,4 +1,4 @@
-"""Deals out the faults in an order that the seed decides, with troubles that begin and end in the midst of them."""
+"""Schedules faults in an order derived from the seed, with incidents that start and end during them."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from tests.chaos.scene import NODES, Scene
 from tests.chaos.troubles import BY_THE_API, KINDS, Open, begin, finish
 from tests.support import wait_until
 
-RECOVERY = 45.0  # seconds within which all has to be well after a fault, on a machine that others use too
-WORD = 45.0  # seconds after that in which what began or ended meanwhile has to be told
-GROUP = 120.0  # seconds in which the robot of a group, which takes 20 messages a minute, gets the last of them
+RECOVERY = 45.0  # seconds from the end of a fault to full recovery, on a shared machine
+WORD = 45.0  # seconds after recovery until incidents of the meantime must be reported
+GROUP = 120.0  # seconds until the group bot, limited to 20 messages a minute, has received the last message
 LONG = {"agent killed": 30.0, "agent paused": 30.0, "network cut": 30.0, "bodies corrupted": 30.0,
         "API server restarted": 18.0, "daemon paused": 30.0, "mount hung": 18.0, "state full": 14.0}  # fmt: skip
 SHORT = (5.0, 11.0)
-POD_STARTS = 65.0  # seconds after which a pod that has begun keeps no image from being removed
-MORE_THREADS, MORE_FILES = 6, 12  # that a process may have at the end: the page and the pools breathe
+POD_STARTS = 65.0  # seconds during which a new pod prevents image removal on its node
+MORE_THREADS, MORE_FILES = 6, 12  # tolerance for threads and connections of a process at the end
 
 
 @dataclass(frozen=True)
 class Step:
-    """One fault that is over. `recovery` is how many seconds it took until all was well; None: it never was."""
+    """One completed fault. `recovery` is in seconds; None if the product did not recover."""
 
     fault: str
     length: float
@@ -39,7 +39,7 @@ class Step:
 
 @dataclass
 class Course:
-    """All that was seen of a run. `errors` are what went wrong beside what was told."""
+    """Everything observed in a run. `errors` are failures other than wrong or missing notifications."""
 
     seed: int
     seconds: float = 0.0
@@ -54,7 +54,7 @@ class Course:
 
     @property
     def failures(self) -> list[str]:
-        """Return everything that is not as it should be."""
+        """All failures of the run."""
         told = self.verdict
         kinds = {"lost": told.lost, "end not told": told.unended, "wrong": told.wrong, "told again": told.again}
         found = [f"{kind}: {each}" for kind, all_such in kinds.items() for each in all_such]
@@ -63,7 +63,7 @@ class Course:
 
 
 def schedule(dice: random.Random) -> Iterator[tuple[str, float]]:
-    """Yield faults and how long they last, for ever: each kind once in every round, and long in every second one."""
+    """Endless sequence of faults and durations: each kind once per round, long ones in every second round."""
     for turn in range(1_000_000):
         names = sorted(FAULTS)
         dice.shuffle(names)
@@ -85,7 +85,7 @@ class Driver:
         self.course = Course(seed)
 
     def run(self, seconds: float, rounds: int | None = None) -> Course:
-        """Go on for so many seconds, or for so many rounds of all faults; then judge."""
+        """Run for `seconds`, or for a number of rounds of all faults; then judge."""
         began = time.monotonic()
         self._scene.ledger.troubles.append(Trouble("images pile up", REPORT, {}, time.time(), must=False))
         for number, (name, length) in enumerate(schedule(self._dice)):
@@ -95,7 +95,7 @@ class Driver:
                 break
             try:
                 self._step(name, length)
-            except (Exception, pytest.fail.Exception) as error:  # the next fault is to be seen too
+            except (Exception, pytest.fail.Exception) as error:  # the next fault must be visible too
                 self.course.errors.append(f"{name}: {type(error).__name__}: {error}"[:1000])
                 self._say(self.course.errors[-1])
         self._end()
@@ -103,7 +103,7 @@ class Driver:
         return self.course
 
     def _step(self, name: str, length: float) -> None:
-        """Let a fault happen: in its midst an old trouble ends and a new one begins. Then all has to be well again."""
+        """Inject a fault; while it lasts, one incident ends and another starts. Then wait for recovery."""
         scene = self._scene
         above = scene.images.pile_up(may_cross=time.monotonic() - self._pod_at > POD_STARTS)
         early = self._dice.random() * 0.4 * length
@@ -131,14 +131,12 @@ class Driver:
         self._say(f"{name} {length:.0f} s, {kind}, well after {recovery}")
 
     def _kind(self, fault: str, no_pods: bool) -> str:
-        if (
-            no_pods or fault in WITHOUT_API or fault == "state full"
-        ):  # nothing can be asked of it; no time to ask for it
+        if no_pods or fault in WITHOUT_API or fault == "state full":  # unreachable, or too short to notice
             return self._dice.choice(sorted(KINDS.keys() - BY_THE_API))
         return self._dice.choice(sorted(KINDS))
 
     def _recover(self, name: str) -> float | None:
-        """Wait until all is well, and return how long that took."""
+        """Seconds until full recovery."""
         began, why = time.monotonic(), None
         while time.monotonic() - began < RECOVERY:
             why = self._scene.page.unwell(NODES, self._scene.present)
@@ -150,18 +148,18 @@ class Driver:
         return None
 
     def _wait_told(self, opened: Open, what: str) -> None:
-        """Wait until it is told; what came so often that it flaps may be told as going on, which is nothing new."""
+        """Wait until the incident is reported; a flapping alert may count as continuing."""
         ledger = self._scene.ledger
         wait_until(lambda: ledger.is_told(opened.trouble) or not ledger.is_asked_for(opened.trouble), WORD, what)
 
     def _look_around(self) -> None:
-        """See what was deleted, and what the processes hold."""
+        """Check deleted objects and the resources of the processes."""
         self.course.unplanned += self._scene.images.unplanned(self._scene.page)
         for program in self._scene.programs:
             self._samples[program.name].append(program.figures())
 
     def _end(self) -> None:
-        """End all troubles, wait for the last words, and judge."""
+        """End all incidents, wait for the last notifications, and judge."""
         scene, course = self._scene, self.course
         for each in self._open:
             finish(scene, each)
@@ -187,7 +185,7 @@ class Driver:
 
 
 def tracebacks(said: str) -> list[str]:
-    """Given what a process said, return the line before and the last line of each traceback in it."""
+    """Line before and last line of each traceback in a log."""
     lines = said.splitlines()
     found = []
     for number, line in enumerate(lines):

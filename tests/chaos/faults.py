@@ -1,4 +1,4 @@
-"""Faults: each lasts for as long as its `with`. What an alert may say of it meanwhile is entered into the ledger."""
+"""Faults as context managers; each records in the ledger which alerts it may cause."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tests.support import wait_until
 from tests.support.filesystems import fill
 from tests.support.receivers.http_server import Behaviour, is_silent, resets, says
 
-MARGIN = 8.0  # seconds that something has to last beyond its limit to be sure to be told
-BLIND_AFTER = 60.0  # seconds after its start from which on the monitor tells of itself
+MARGIN = 8.0  # seconds beyond its limit that a condition must last to be reported with certainty
+BLIND_AFTER = 60.0  # seconds after start before self-monitoring reports
 IN_MEMORY, BACK = "going on in memory", "can be written again, and nothing was lost"
 JUMP = 600
 BY_THE_CLOCK = ("ActionsRefused", "ImagePullSlow", "PodPending", "PodStuckCreating")
@@ -27,7 +27,7 @@ BY_THE_CLOCK = ("ActionsRefused", "ImagePullSlow", "PodPending", "PodStuckCreati
 
 @dataclass(frozen=True)
 class Chance:
-    """How long a fault lasts, and what decides its form."""
+    """Duration and random generator of a fault."""
 
     length: float
     dice: random.Random
@@ -78,8 +78,8 @@ def bodies_corrupted(scene: Scene, chance: Chance) -> Iterator[None]:
 
 @contextmanager
 def agent_lies(scene: Scene, chance: Chance) -> Iterator[None]:
-    """What it says of its own node is its own affair; nothing may be told of others for it."""
-    pods = [pod.metadata.uid for pod in scene.lab.cluster.core.list_pod_for_all_namespaces(_request_timeout=10).items]
+    """The agent's claims affect its own node only; they must not cause alerts about other nodes."""
+    pods = [pod.metadata.uid for pod in scene.lab.cluster.core.list_pod_for_all_namespaces(_request_timeout=60).items]
     with scene.explained("agent lies", None, node=FORGED):
         scene.forger.forge = lies(scene.lab.gpu_ids, pods)
         try:
@@ -95,7 +95,7 @@ def api_restarted(scene: Scene, chance: Chance) -> Iterator[None]:
         must = chance.length > DOWN_AFTER + MARGIN
         stack.enter_context(scene.explained(what, "ServiceDown", must, service="kubernetes"))
         stack.enter_context(scene.explained(what, "MonitorBlind"))
-        for node in (CABLED, FORGED):  # nobody takes the heartbeats of nodes that are only objects
+        for node in (CABLED, FORGED):  # heartbeats of nodes without a kubelet are not received
             stack.enter_context(scene.explained(what, "NodeDown", node=node))
         if chance.dice.random() < 0.5:
             scene.lab.kill_apiserver()
@@ -108,9 +108,9 @@ def api_restarted(scene: Scene, chance: Chance) -> Iterator[None]:
 
 
 def receivers(hook: Behaviour | None, group: Behaviour | int) -> Fault:
-    """Return the fault in which the webhook and the robot answer like that; without a word for it, its answer is lost.
+    """The fault in which webhook and bot respond like this; None drops the response.
 
-    A number is an error of the robot's, which it tells with status 200.
+    A number is an error code of the bot, which it sends with status 200.
     """
 
     @contextmanager
@@ -131,13 +131,13 @@ def receivers(hook: Behaviour | None, group: Behaviour | int) -> Fault:
 
 @contextmanager
 def state_full(scene: Scene, chance: Chance) -> Iterator[None]:
-    """Fill the disk under the daemon's own files. What it cannot write it keeps in memory, and it says so."""
+    """Fill the disk of the daemon's state; it keeps unwritten data in memory and reports that."""
     place, tells = scene.daemon.place(), time.monotonic() - scene.daemon.began > BLIND_AFTER
     with (
         scene.explained("state full", None, node=NODE, mount=str(scene.state)),
         scene.explained("state full", "MonitorBlind", service="monitor/state") as blind,
     ):
-        # The log of a database has room in itself once it has grown, and would not need any more of the disk.
+        # A grown write-ahead log has free space and would not need the disk.
         ask_file(str(scene.state / "alerts.db"), "rw", "PRAGMA wal_checkpoint(TRUNCATE)")
         fill(scene.state)
         try:
@@ -152,10 +152,10 @@ def state_full(scene: Scene, chance: Chance) -> Iterator[None]:
 
 
 def clock_jumps(seconds: int) -> Fault:
-    """Return the fault in which the daemon's clock jumps, and back.
+    """The fault in which the daemon's clock jumps and returns.
 
-    While it is wrong, so are the ages of what Kubernetes has the times of: a pod of a moment may seem to be old. And
-    agents refuse what the daemon wants from them: by their clock that is too old, or of tomorrow.
+    Meanwhile, ages computed from Kubernetes timestamps are wrong: a new pod may seem old. Agents reject the daemon's
+    actions as too old or from the future.
     """
 
     @contextmanager
@@ -179,7 +179,7 @@ def daemon_killed(scene: Scene, chance: Chance) -> Iterator[None]:
 
 @contextmanager
 def daemon_paused(scene: Scene, chance: Chance) -> Iterator[None]:
-    """Stop it as a debugger, a frozen container or a machine that sleeps does. What it missed it can ask for."""
+    """Suspend the daemon like a debugger, a frozen container or a sleeping machine; it catches up afterwards."""
     scene.daemon.send(signal.SIGSTOP)
     try:
         yield
@@ -208,15 +208,15 @@ def driver_hung(scene: Scene, chance: Chance) -> Iterator[None]:
 
 
 def _least_silent(scene: Scene, chance: Chance) -> str:
-    """Return a node that was silent least often: what comes back a fourth time counts as flapping, and ends later."""
+    """The node that was silent least often: a fourth recurrence counts as flapping and resolves later."""
     often = Counter(each.labels["node"] for each in scene.ledger.troubles if each.alert == "AgentSilent" and each.must)
-    often.update((CABLED, FORGED))  # they have faults of their own
+    often.update((CABLED, FORGED))  # these have faults of their own
     return min(chance.dice.sample(NODES, len(NODES)), key=lambda node: often[node])
 
 
 @contextmanager
 def _silent(scene: Scene, what: str, node: str, chance: Chance) -> Iterator[None]:
-    """Let a node's agent not be heard; for long enough, that has to be told."""
+    """Make a node's agent unreachable; if that lasts long enough it must be reported."""
     with scene.explained(what, "AgentSilent", chance.length > SILENT_AFTER + MARGIN, node=node):
         yield
 

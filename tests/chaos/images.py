@@ -1,27 +1,27 @@
-"""Images that pile up on the engine's small disk, those that must stay, and whether all that went was planned."""
+"""Images that fill the engine's small disk, those that must stay, and whether every removal was planned."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from monitor.agent.actions.images import GUARD_PREFIX
+from monitor.agent.actions.images import GUARD
 from tests.chaos.page import Page
 from tests.e2e import small_disk
 from tests.lab.engine import IMAGE
 from tests.lab.lab import Lab
 
 HIGH, LOW = 0.70, 0.55
-# All images are loaded, not pulled; pods to come are of the lab's own image, so that one is pinned.
+# Images are loaded, not pulled; future pods use the lab's own image, so it is pinned.
 POLICY = {
     "kind": "images", "name": "images", "mode": "enforce", "announce": "0s", "high": HIGH, "low": LOW,
     "min_age": "1s", "pins": ["harbor.lab/keep/*", IMAGE], "protect_local": False,
 }  # fmt: skip
 PINNED, USED = "harbor.lab/keep/base:1", "harbor.lab/nlp/runs:1"
-SIZE, MEGABYTES = 12, 256  # of an image, and of their disk
+SIZE, MEGABYTES = 12, 256  # per image, and of their disk
 
 
 class Images:
-    """Who loads images and counts them."""
+    """Loads and counts images."""
 
     def __init__(self, lab: Lab, disk: Path) -> None:
         self._lab = lab
@@ -33,10 +33,10 @@ class Images:
         self._known = small_disk.images(lab)
 
     def pile_up(self, may_cross: bool) -> bool:
-        """Load one more, up to just above the mark at which the product has to act; return whether it is above now.
+        """Load one more image, up to just above the cleanup threshold; return whether usage is above it.
 
-        For a minute after a pod has begun nothing is removed on its node: it might be about to name an image. A run
-        that meets such a pod frees nothing, and the next comes half an hour later; so the mark is crossed in between.
+        For one minute after a pod starts, images on its node are not removed, because the pod may name one. A run at
+        that time frees nothing and the next is half an hour later, so the threshold is crossed outside that minute.
         """
         used = small_disk.used_share(self._disk)
         if used < HIGH and (may_cross or used + 2 * SIZE / MEGABYTES < HIGH):
@@ -47,9 +47,9 @@ class Images:
         return small_disk.used_share(self._disk) >= HIGH
 
     def unplanned(self, page: Page) -> list[str]:
-        """Return which images have gone since the last time that no run has removed, or that nobody may remove."""
-        # A removal keeps an image under a name of its own while it looks once more whether anybody uses it.
-        now = {name for name in small_disk.images(self._lab) if f":{GUARD_PREFIX}" not in name}
+        """Images that disappeared since the last call without being removed by a run, or that are protected."""
+        # A removal keeps an image under a temporary name while it rechecks whether the image is in use.
+        now = {name for name in small_disk.images(self._lab) if f":{GUARD}" not in name}
         gone, self._known = self._known - now, now
         self.removed += len(gone)
         return sorted(gone - page.acted("images") | gone & {PINNED, USED, IMAGE}) if gone else []

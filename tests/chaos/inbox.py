@@ -1,4 +1,4 @@
-"""The receivers, and an agent's letters on their way: each can be made to fail or to be forged."""
+"""Receivers, and a proxy in front of an agent: each can be made to fail or to forge data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Forgery = Callable[[bytes], bytes]
 
 
 class Hook(LocalServer):
-    """A webhook that enters into a ledger what it takes, if it is about something of `ours`."""
+    """A webhook that records accepted messages in a ledger if they are about one of `ours`."""
 
     def __init__(self, ledger: Ledger, ours: Ours) -> None:
         super().__init__()
@@ -28,7 +28,7 @@ class Hook(LocalServer):
         return 200, b"ok"
 
     def take_and_reset(self, handler: Handler) -> None:
-        """Take a message, and hang up instead of saying so."""
+        """Accept a message and reset the connection instead of responding."""
         self._take(self.asked[-1])
         handler.reset()
 
@@ -53,7 +53,7 @@ class Hook(LocalServer):
 
 
 class Forger(LocalServer):
-    """Stands between the daemon and an agent. `forge` changes what the agent says of its node."""
+    """A proxy between daemon and agent; `forge` changes the agent's response."""
 
     def __init__(self, agent: str) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class Forger(LocalServer):
         self.target = f"127.0.0.1:{self.port}"
 
     def answer(self, asked: Asked) -> tuple[int, Any]:
-        self.asked.clear()  # it is asked twice a second
+        self.asked.clear()  # polled twice a second
         try:
             status, _, body = get(f"http://{self._agent}{asked.path}")
         except OSError:

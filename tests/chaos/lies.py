@@ -1,4 +1,4 @@
-"""What an agent may send that is not so: no snapshot at all, another node's name, and plain lies. Pure."""
+"""Invalid agent responses: not a snapshot, another node's name, and false data."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def empty(body: bytes) -> bytes:
 
 
 def other_name(node: str) -> Callable[[bytes], bytes]:
-    """Return what lets an agent speak for another node."""
+    """A forger that makes an agent report as another node."""
     return lambda body: _changed(body, lambda told: told.update(node=node))
 
 
 def lies(cards: Sequence[str], pods: Sequence[str]) -> Callable[[bytes], bytes]:
-    """Return what lets an agent claim other nodes' cards and pods, with figures that cannot be."""
+    """A forger that claims other nodes' GPUs and pods, with impossible figures."""
 
     def lie(told: dict[str, Any]) -> None:
         told["at"] = 4e9  # in the next century

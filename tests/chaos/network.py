@@ -1,4 +1,4 @@
-"""A network namespace with one agent in it, and the cable to it, which can be cut."""
+"""A network namespace with one agent, and a virtual cable to it that can be cut."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tests.support import need
 
 @dataclass(frozen=True)
 class Cable:
-    """A pair of ends, with addresses that no other machine can reach.
+    """A veth pair with addresses that no other machine can reach.
 
-    `unplug` is noticed at once; `drop` only by waiting, as behind a broken switch.
+    `unplug` is noticed immediately, `drop` only by timeouts, as behind a broken switch.
     """
 
     name: str
@@ -24,7 +24,7 @@ class Cable:
     there: str
 
     def inside(self, line: Sequence[str]) -> list[str]:
-        """Given a command line, return the one that runs it at the far end."""
+        """Command line that runs a command in the namespace."""
         return ["nsenter", f"--net=/run/netns/{self.name}", *line]
 
     def unplug(self) -> None:
@@ -34,21 +34,21 @@ class Cable:
         _run(*self.inside(["iptables", "-A", "INPUT", "-i", "far", "-j", "DROP"]))
 
     def plug(self) -> None:
-        """Undo either."""
+        """Undo `unplug` and `drop`."""
         _run(*self.inside(["iptables", "-F", "INPUT"]))
         _run("ip", "link", "set", self.name, "up")
 
 
 @contextmanager
 def cable() -> Iterator[Cable]:
-    """Give a cable between this machine and a namespace that is gone afterwards."""
+    """A cable between this machine and a temporary namespace."""
     tools = all(shutil.which(tool) for tool in ("ip", "iptables", "nsenter"))
     need(tools, "ip, iptables and nsenter (Debian: iproute2, iptables, util-linux)")
-    net = f"10.213.{secrets.randbelow(256)}"  # two runs on one machine are not in each other's way
+    net = f"10.213.{secrets.randbelow(256)}"  # distinct for parallel runs on one machine
     made = Cable(f"gw-{secrets.token_hex(3)}", f"{net}.1", f"{net}.2")
     with ExitStack() as undo:
         _run("ip", "netns", "add", made.name)
-        undo.callback(_run, "ip", "netns", "del", made.name)  # and with it both ends
+        undo.callback(_run, "ip", "netns", "del", made.name)  # removes both ends
         _run("ip", "link", "add", made.name, "type", "veth", "peer", "name", "far", "netns", made.name)
         _run("ip", "addr", "add", f"{made.here}/30", "dev", made.name)
         _run("ip", "link", "set", made.name, "up")
@@ -58,4 +58,4 @@ def cable() -> Iterator[Cable]:
 
 
 def _run(*line: str) -> None:
-    subprocess.run(line, check=True, capture_output=True, timeout=30)
+    subprocess.run(line, check=True, capture_output=True, timeout=60)

@@ -1,4 +1,4 @@
-"""The daemon as somebody sees it who asks its page: what is found, what waits, what was cleaned up."""
+"""The daemon as seen through its web API: findings, pending messages, cleanup actions."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tests.chaos.ledger import Ours, Told, Trouble
 from tests.support.command import get
 
 WAITING = re.compile(r'^gpuwarden_outbox_messages\{receiver="([^"]+)",state="waiting"\} (\S+)$', re.MULTILINE)
-HOOK = "hook"  # who is told at once; a robot of a group takes 20 messages a minute
+HOOK = "hook"  # notified immediately; a group bot accepts 20 messages a minute
 ACTED = (ItemState.DONE, ItemState.INTENDED)
 
 
 class Found(msgspec.Struct, frozen=True):
-    """What is read of a finding."""
+    """Fields of a finding."""
 
     key: str
     rule: str
@@ -31,7 +31,7 @@ class Found(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Page:
-    """A daemon's page. What is found about something that is not `ours` is left out."""
+    """A daemon's page, restricted to findings about `ours`."""
 
     url: str
     ours: Ours
@@ -43,7 +43,7 @@ class Page:
         return body
 
     def unwell(self, nodes: tuple[str, ...], troubles: list[Trouble]) -> str | None:
-        """Return what is not yet as it should be, given all nodes and what is wrong now; None if all is well again."""
+        """What has not recovered yet, given all nodes and current incidents; None after full recovery."""
         try:
             return self._unwell(nodes, troubles)
         except (OSError, HTTPException, ValueError, msgspec.MsgspecError) as error:
@@ -63,19 +63,19 @@ class Page:
         return None if waiting.get(HOOK) == 0 else f"waiting: {waiting}"
 
     def unsent(self) -> float:
-        """Return how many messages wait, for whomever."""
+        """Number of pending messages, for all receivers."""
         return sum(self._waiting().values())
 
     def _waiting(self) -> dict[str, float]:
         return {name: float(count) for name, count in WAITING.findall(self._get("/metrics"))}
 
     def acted(self, policy: str) -> set[str]:
-        """Return the names of all that a policy's runs did, or were about to do."""
+        """Names of all objects on which a policy's runs acted or were about to act."""
         runs = msgspec.json.decode(self._get(f"/v1/cleanup/history?policy={policy}"), type=tuple[ShownRun, ...])
         return {entry.item.name for run in runs for entry in run.items if entry.state in ACTED}
 
 
 def _is_so(finding: Found, troubles: list[Trouble]) -> bool:
-    """Return whether one of these is what was found."""
+    """Whether one of these incidents matches the finding."""
     told = Told(0.0, "", "", True, alertname(finding.rule), finding.labels)
     return any(trouble.fits(told) for trouble in troubles)

@@ -1,4 +1,4 @@
-"""The product's processes: started, killed, paused, and started again as a kubelet would; all they say is in a file."""
+"""The product's processes: started, killed, paused and restarted like by a kubelet; their output goes to files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TRACEBACK = "Traceback (most recent call last)"
 
 @dataclass(frozen=True)
 class Figures:
-    """What a process holds."""
+    """Resources of a process."""
 
     pid: int
     threads: int
@@ -23,7 +23,7 @@ class Figures:
 
 
 class Program:
-    """One process of the product, of which there may be several lives."""
+    """One process of the product, across restarts."""
 
     def __init__(self, name: str, line: Sequence[str], environ: Mapping[str, str], log: Path) -> None:
         self.name = name
@@ -54,17 +54,17 @@ class Program:
             os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """End it as the kernel does that has no memory left."""
+        """Kill the process like the OOM killer."""
         if self._process is not None:
             self.send(signal.SIGKILL)
-            self._process.wait(10)
+            self._process.wait(60)
 
     def said(self, after: int = 0) -> str:
-        """Return what it has said, from a place in its log on."""
+        """Log output from an offset on."""
         return self.log.read_bytes()[after:].decode("utf-8", "replace") if self.log.exists() else ""
 
     def place(self) -> int:
-        """Return the place in its log where it will go on."""
+        """Current end of the log."""
         return self.log.stat().st_size if self.log.exists() else 0
 
     def figures(self) -> Figures:
@@ -74,9 +74,9 @@ class Program:
 
 
 def grown(samples: Sequence[Figures], threads: int, files: int) -> str | None:
-    """Given samples of a process, return by how much its last life has grown beyond these bounds; None if it has not.
+    """Growth of a process's last run beyond these bounds; None if within them.
 
-    The first third of that life is its warm-up: threads and connections are made when they are first needed.
+    The first third is warm-up: threads and connections are created on first use.
     """
     if not samples:
         return None

@@ -19,23 +19,23 @@ HEAD = """\
 
 Written by `make chaos`; do not edit.
 
-{date}, {machine}, {minutes:.0f} minutes, seed {seed} (`make chaos ARGS="--seed {seed}"` deals the same order).
+{date}, {machine}, {minutes:.0f} minutes, seed {seed} (`make chaos ARGS="--seed {seed}"` repeats the order).
 
 The whole product in the real lab: API server, kubelet, Docker engine on a small disk, registry; three real agents, one
-of them behind a network cable of its own and one behind a forger; the daemon with its state on a small disk and its own
-clock; a WeCom robot and a webhook. In the midst of every fault one trouble ends and another begins: a pull that fails,
-a service that is down, a full disk, a card held by a finished pod.
+of them behind its own virtual network cable and one behind a forging proxy; the daemon with its state on a small disk
+and its own clock; a WeCom bot and a webhook. During every fault one incident ends and another starts: a failing image
+pull, a service that is down, a full disk, a GPU held by a finished pod.
 
-A trouble is *told* when the webhook took word of it. An alert is *wrong* unless a trouble, or the fault itself, is what
-it says, from its beginning until {late:.0f} s after its end: word of it may have waited for a receiver. After each
-fault all has to be well again within {recovery:.0f} s: every source seen, nothing found but what is so, nothing waiting
-for the webhook.
-Alerts about disks that do not belong to the run, and the rules about this machine's own load, are left out.
+An incident is *told* when the webhook has accepted its notification. An alert is *wrong* unless an incident, or the
+fault itself, accounts for it, from its start until {late:.0f} s after its end: a notification may be delayed by its
+receiver. After each fault the product must recover within {recovery:.0f} s: every source healthy, no findings other
+than the active incidents, no messages pending for the webhook.
+Alerts about disks outside the run, and the rules about this machine's own load, are excluded.
 """
 
 
 def figures(course: Course) -> dict[str, Any]:
-    """Return the figures of a run."""
+    """Figures of a run."""
     recoveries: dict[str, list[float | None]] = defaultdict(list)
     for step in course.steps:
         recoveries[step.fault].append(step.recovery)
@@ -68,7 +68,7 @@ def figures(course: Course) -> dict[str, Any]:
 
 
 def page(found: dict[str, Any]) -> str:
-    """Given the figures, return the page."""
+    """The page of these figures."""
     rows = [f"| {name} | {each['times']} | {each['longest_recovery_s']} |" for name, each in found["faults"].items()]
     plain = [
         name for name, value in found.items() if isinstance(value, (int, float)) and name not in ("seed", "minutes")
@@ -83,14 +83,14 @@ def page(found: dict[str, Any]) -> str:
             "",
             "| figure | value |",
             "|---|---|",
-            *(f"| trouble: {name} | {count} |" for name, count in found["troubles"].items()),
+            *(f"| incident: {name} | {count} |" for name, count in found["troubles"].items()),
             *(
-                f"| the fault itself told: {name} | {count} |"
+                f"| reported because of the fault: {name} | {count} |"
                 for name, count in found["explained_by_the_fault"].items()
             ),
             *(f"| {name.replace('_', ' ')} | {found[name]} |" for name in plain),
             "",
-            "## What was not as it should be",
+            "## Failures",
             "",
             *failures,
             "",

@@ -1,4 +1,4 @@
-"""The whole product in the lab, on disks of its own, with everything at hand that can be made to fail."""
+"""The whole product in the lab on its own disks, with every component that can be made to fail."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from tests.support.receivers.http_server import LocalServer
 
 CABLED, FORGED = "gpu-02", "gpu-03"
 NODES = (NODE, CABLED, FORGED)
-CARDS = 2  # of each node that is only an object
-SERVICES, DISKS = 8, 8  # each is in trouble at most three times: what comes back more often counts as flapping
+CARDS = 2  # per node without a kubelet
+SERVICES, DISKS = 8, 8  # each is in trouble at most three times: further recurrences count as flapping
 QUICK = ("gpu", "gpu_processes", "pod_devices", "containers", "disk", "images", "mounts")
 ELSEWHERE = ("disk", "disk_io", "shm", "images", "mounts", "logs")  # three agents on one machine see the same disks
 SILENT_AFTER, DOWN_AFTER = 20.0, 8.0
-START = 90.0  # seconds until the daemon has to see everything for the first time
+START = 90.0  # seconds until the daemon must see everything for the first time
 OVER = {"resolve_after": "3s"}
 TOLD = ("agent_silent", "disk_full", "disk_filling", "gpu_zombie", "image_pull", "mount_lost", "service_down")
 RULES = {
@@ -45,11 +45,9 @@ RULES = {
     "service_down": {"after": "2s", "overrides": [{"match": {"service": "kubernetes"}, "after": DOWN_AFTER}]},
     "gpu_zombie": {"finished_after": "3s"},
     "mount_lost": {"after": "3s"},
-    "actions_refused": {
-        "quiet": "10s"
-    },  # what the daemon asks for is too old, or of tomorrow, by a clock that is wrong
-    "image_cache_large": {"share": 0.95},  # images are all that is on their disk, and cleanup's marks are below
-    # These tell of the load on this machine, which others share.
+    "actions_refused": {"quiet": "10s"},  # with a wrong clock, the daemon's actions are too old or from the future
+    "image_cache_large": {"share": 0.95},  # the disk holds only images, and cleanup thresholds are lower
+    # These depend on the load of this shared machine.
     "disk_io_saturated": {"enabled": False},
     "shm_pressure": {"enabled": False},
 }
@@ -57,7 +55,7 @@ RULES = {
 
 @dataclass
 class Scene:
-    """All that can be made to fail, and what is known of it."""
+    """Everything that can be made to fail, and its known state."""
 
     lab: Lab
     directory: Path
@@ -75,13 +73,13 @@ class Scene:
     daemon: Program
     page: Page
     images: Images
-    canary: Any  # a pod, as Kubernetes has it
+    canary: Any  # a pod as a Kubernetes object
     ledger: Ledger
-    present: list[Trouble] = field(default_factory=list)  # what is so at this moment
+    present: list[Trouble] = field(default_factory=list)  # currently active
 
     @contextmanager
     def explained(self, what: str, alert: str | None, must: bool = False, **labels: str) -> Iterator[Trouble]:
-        """For as long as a fault lasts, let it be the reason for such alerts; if it `must`, they have to come."""
+        """Let a fault account for such alerts while it lasts; with `must`, they are required."""
         trouble = Trouble(what, alert, labels, time.time(), must=must)
         self.ledger.troubles.append(trouble)
         try:
@@ -96,7 +94,7 @@ class Scene:
 
 @contextmanager
 def scene(lab: Lab, directory: Path) -> Iterator[Scene]:
-    """Build it all, give it when the daemon sees every node, and take it down again."""
+    """Build the scene, yield it once the daemon sees every node, and tear it down."""
     with ExitStack() as stack:
         ledger = Ledger()
         engine_disk = stack.enter_context(engine_on_small_disk(lab, megabytes=MEGABYTES))
@@ -123,7 +121,7 @@ def scene(lab: Lab, directory: Path) -> Iterator[Scene]:
         daemon = _daemon(directory, state, port, config, clock)
         stack.callback(daemon.kill)
         stack.callback(nvml.release)
-        stack.callback(nas.release)  # before the agent is ended: a thread that waits for FUSE cannot be killed
+        stack.callback(nas.release)  # before the agent ends: a thread blocked in FUSE cannot be killed
         daemon.start()
         made = Scene(
             lab, directory, state, disks, nas, nvml, wire, clock, hook, group, forger, services, agents, daemon,
@@ -134,13 +132,13 @@ def scene(lab: Lab, directory: Path) -> Iterator[Scene]:
 
 
 def _below(*roots: Path) -> Ours:
-    """Return what says whether an alert is about something of this run: about no disk, or one below these."""
+    """Predicate for alerts of this run: about no disk, or about one below these paths."""
     names = tuple(map(str, roots))
     return lambda labels: labels.get("mount", names[0]).startswith(names)
 
 
 def _add_objects(lab: Lab, stack: ExitStack) -> Any:
-    """Add the nodes that are only objects, and a pod that has to stay, as has its image; return that."""
+    """Add nodes without a kubelet and a pod that must stay, as must its image; return the pod."""
     for name in (CABLED, FORGED):
         lab.add_fake_node(name, CARDS)
         stack.callback(lab.fake_nodes.remove, name)
@@ -158,7 +156,7 @@ def _daemon(directory: Path, state: Path, port: int, config: Mapping[str, Any], 
 
 
 def _wait_well(made: Scene) -> None:
-    """Return when the daemon sees everything. Fail with what is missing, or with its last words."""
+    """Wait until the daemon sees everything; fail with what is missing or with its last log lines."""
     deadline = time.monotonic() + START
     while (why := made.page.unwell(NODES, [])) is not None:
         if time.monotonic() > deadline or not made.daemon.runs:
@@ -167,7 +165,7 @@ def _wait_well(made: Scene) -> None:
 
 
 def _agents(lab: Lab, directory: Path, nas: Path, wire: Cable, token: Path) -> tuple[dict[str, Program], FakeNvml]:
-    """Return a real agent for each node: the lab's own, which acts, one at the far end of the cable, one alone."""
+    """A real agent per node: the lab's own, which acts, one behind the cable, and one standalone."""
     nvml = FakeNvml(directory / "nvml", gpus=len(lab.gpu_ids))
     for index, uuid in enumerate(lab.gpu_ids):
         nvml.gpu(index, uuid=uuid)

@@ -1,4 +1,4 @@
-"""The clock of the runs really is another process's clock."""
+"""The preloaded clock affects another process."""
 
 from __future__ import annotations
 

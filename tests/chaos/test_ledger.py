@@ -1,4 +1,4 @@
-"""What the judge of a run sees: what is lost, wrong, never ended, or told again."""
+"""The ledger detects lost, wrong, unresolved and duplicate notifications."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_second_trouble_of_the_same_service_is_not_told_by_word_of_the_first()
 
 
 def test_what_comes_for_the_fourth_time_may_be_flapping() -> None:
-    """It is not told anew while it flaps, and its end comes ten minutes later. The first three are asked for."""
+    """A flapping alert is not notified again and resolves ten minutes later; the first three are required."""
     times = [replace(DOWN, began=100.0 + 300 * number, ended=200.0 + 300 * number) for number in range(4)]
     assert len(Ledger(times, []).judge().lost) == 3
     late = replace(times[3], began=100.0 + 1801, ended=2000.0)

@@ -1,4 +1,4 @@
-"""The parts of a run that need no lab: its order, what agents are made to say, and what is read out of logs."""
+"""Parts of a chaos run that need no lab: schedule, forged agent data, log parsing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Troubles to be told: how each begins and how it ends. All is real but the card's driver."""
+"""Incidents that must be reported: how each starts and ends. Only the GPU driver is fake."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CGROUPS = Path("/sys/fs/cgroup/memory")
 
 @dataclass
 class Open:
-    """A trouble that goes on, and what ends it."""
+    """An active incident and the function that ends it."""
 
     kind: str
     trouble: Trouble
@@ -33,14 +33,14 @@ class Open:
 
 
 def pull(scene: Scene, number: int) -> tuple[Trouble, Callable[[], None]]:
-    """Let a pod ask for an image that its registry does not have."""
+    """A pod whose image is not in its registry."""
     name, began = f"pulls-{number}", time.time()
     pod = scene.lab.run_pod(name, image=f"{scene.lab.registry}/nobody/has:{number}", phase=None)
     return Trouble("pull", "ImagePull", {"pod": name}, began), lambda: _delete(scene, pod)
 
 
 def service(scene: Scene, number: int) -> tuple[Trouble, Callable[[], None]]:
-    """Let a service answer that it is out of order."""
+    """A service that responds with an error."""
     place = number % len(scene.services)
     server, began = scene.services[place], time.time()
     server.behave = says(503, b"out of order")
@@ -59,11 +59,11 @@ def disk(scene: Scene, number: int) -> tuple[Trouble, Callable[[], None]]:
 
 
 def zombie(scene: Scene, number: int) -> tuple[Trouble, Callable[[], None]]:
-    """Let a pod finish, and a process of its stay on a card."""
+    """A finished pod whose process stays on a GPU."""
     need(CGROUPS.is_dir(), "cgroups of version 1")
     name, card = f"zombie-{number}", number % len(scene.lab.gpu_ids)
     pod = scene.lab.run_pod(name, gpus=1, command=("true",), phase="Succeeded")
-    # Beside those of the kubelet, which would end what is left of a pod.
+    # Outside the kubelet's cgroups, because the kubelet kills leftovers of a pod.
     group = CGROUPS / f"chaos-{secrets.token_hex(3)}" / "kubepods" / f"pod{pod.metadata.uid}"
     group.mkdir(parents=True)
     process = subprocess.Popen(["sleep", "3600"])
@@ -88,11 +88,11 @@ KINDS: dict[str, Callable[[Scene, int], tuple[Trouble, Callable[[], None]]]] = {
     "disk": disk,
     "zombie": zombie,
 }
-BY_THE_API = frozenset({"pull", "zombie"})  # these begin and end by way of the API server
+BY_THE_API = frozenset({"pull", "zombie"})  # these start and end through the API server
 
 
 def begin(scene: Scene, kind: str, number: int) -> Open:
-    """Let a trouble begin; `number` is how many of its kind there were before."""
+    """Start an incident; `number` counts earlier ones of its kind."""
     trouble, end = KINDS[kind](scene, number)
     scene.ledger.troubles.append(trouble)
     scene.present.append(trouble)
@@ -100,14 +100,14 @@ def begin(scene: Scene, kind: str, number: int) -> Open:
 
 
 def finish(scene: Scene, opened: Open) -> None:
-    """Let a trouble end."""
+    """End an incident."""
     opened.end()
     opened.trouble.ended = time.time()
     scene.present.remove(opened.trouble)
 
 
 def _delete(scene: Scene, pod: Any) -> None:
-    with suppress(ApiException):  # it is gone already
+    with suppress(ApiException):  # already gone
         scene.lab.cluster.core.delete_namespaced_pod(
-            pod.metadata.name, pod.metadata.namespace, grace_period_seconds=0, _request_timeout=10
+            pod.metadata.name, pod.metadata.namespace, grace_period_seconds=0, _request_timeout=60
         )

@@ -1,4 +1,4 @@
-"""`gpuwarden alerts`, put to a real daemon, and what of it works without one."""
+"""`gpuwarden alerts` against a real daemon, and the subcommands that work without one."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def daemon(environ: dict[str, str], bot: WeComBot) -> Iterator[None]:
 
 
 def alerts(environ: dict[str, str], *words: str) -> tuple[int, Any]:
-    """Return the exit code and what was printed as JSON."""
+    """Exit code and decoded JSON output."""
     result = run("alerts", *words, "--json", environ=environ)
     assert result.stderr == ""
     return result.returncode, json.loads(result.stdout)

@@ -1,4 +1,4 @@
-"""`gpuwarden cleanup` and a real daemon, over a simulated cluster."""
+"""`gpuwarden cleanup` and a real daemon on a simulated cluster."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def story() -> Iterator[Story]:
 
 @pytest.fixture(scope="module")
 def config(story: Story, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A daemon that runs, and its configuration."""
+    """Configuration file of a running daemon."""
     folder, port = tmp_path_factory.mktemp("daemon"), free_port()
 
     def old(node: SimNode, _stage: Stage) -> None:
@@ -70,7 +70,7 @@ def config(story: Story, tmp_path_factory: pytest.TempPathFactory) -> Iterator[s
         wait_until(planned, 30, "the daemon can say what it would do")
         yield str(path)
         daemon.terminate()
-        assert daemon.wait(5) == 0
+        assert daemon.wait(60) == 0
 
 
 def said(config: str, *arguments: str, code: int = 0) -> Any:
@@ -80,7 +80,7 @@ def said(config: str, *arguments: str, code: int = 0) -> Any:
 
 
 def runs(config: str, policy: str) -> list[Any]:
-    """The runs of a policy, as the daemon itself tells them: a command takes a second to start."""
+    """Runs of a policy from the daemon's API, because a command takes a second to start."""
     listen = Path(config).read_text().partition("listen: ")[2].partition("\n")[0]
     found: list[Any] = json.loads(get(f"http://{listen}/v1/cleanup/history?policy={policy}")[2])
     return found

@@ -1,4 +1,4 @@
-"""The settings of alerts as people write them. What is refused, and in which words, is in tests/fixtures/config."""
+"""Alert settings as users write them; rejected configurations and their messages are in tests/fixtures/config."""
 
 from __future__ import annotations
 

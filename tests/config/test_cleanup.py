@@ -1,5 +1,5 @@
 # ruff: noqa: E501  # messages are quoted whole
-"""The policies as people write them, and what is said when they are wrong."""
+"""Cleanup policies as users write them, and the messages for invalid ones."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_defaults_are_those_of_the_policies() -> None:
         ({}, True),
         ({"high": None}, True),
         ({"low": "60%"}, True),
-        ({"high": "80%"}, False),  # the same figure, but somebody wants it
+        ({"high": "80%"}, False),  # equal to the default but set explicitly
         ({"high": "75%", "low": "60%"}, False),
     ],
 )

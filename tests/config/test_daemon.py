@@ -1,4 +1,4 @@
-"""The daemon's settings as people write them. What is refused, and in which words, is in tests/fixtures/config."""
+"""Daemon settings as users write them; rejected configurations and their messages are in tests/fixtures/config."""
 
 from __future__ import annotations
 

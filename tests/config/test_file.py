@@ -16,7 +16,7 @@ SECRETS = ("s3cret", "53012345", "Harbor12345")
 
 
 def problems(path: Path | str | None, environ: dict[str, str] | None = None) -> list[str]:
-    """Return what is wrong, without the file's name, or nothing."""
+    """Validation errors without the file name; empty if there are none."""
     try:
         load(None if path is None else str(path), environ or {})
     except ConfigError as error:
@@ -249,7 +249,7 @@ def test_errors_of_file_and_environment_come_together_each_once(tmp_path: Path) 
     ]
 
 
-# Without commas: in {token: a,b} the b is a key, and keys are named. So is what follows a } on a line of its own.
+# No commas: in {token: a,b} the b is a key, and keys appear in messages. So does the rest of a line after a }.
 @settings(deadline=None)
 @given(
     st.text(alphabet="abc:{}[]*&!@|>%#'\"\\ \n\t-~?", min_size=1).map(lambda text: f"Zq7{text}Zq7"),

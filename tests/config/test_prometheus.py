@@ -1,4 +1,4 @@
-"""Where node facts come from in a large cluster, as people write it. What is refused is in tests/fixtures/config."""
+"""Settings of Prometheus as the source of node facts; rejected configurations are in tests/fixtures/config."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The settings of the report that is sent on a schedule."""
+"""Settings of the scheduled report."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from monitor.detect.rules import RULES
 
 @dataclass(frozen=True)
 class Every:
-    """A limit of every kind."""
+    """One limit of every type."""
 
     after: Seconds = 600.0
     warning: Ratio = 0.8

@@ -56,7 +56,7 @@ def test_the_line_of_every_value_is_known() -> None:
     assert lines == {"": 1, "a": 1, "a[0]": 2, "a[0].b": 2, "a[0].c": 3, "a[1]": 5}
 
 
-@settings(deadline=None)  # a busy machine is no fault
+@settings(deadline=None)  # passes on a busy machine
 @given(st.text(alphabet="ab:-&*[]{}!|>'\"#%@`,?<~ \n\t0\x00\ud800", max_size=60))
 def test_no_text_makes_the_reader_fail(text: str) -> None:
     document = yaml_text.read(text)
@@ -67,7 +67,7 @@ MANY_KEYS = ", ".join(f"key{number}: 1" for number in range(2000))
 MANY_MERGES = ", ".join(["*a"] * 2000)
 
 
-# What reading costs is bounded before anything else is: each of these takes seconds to minutes where it is not.
+# The cost of parsing is bounded first: without the bound, each of these takes seconds to minutes.
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize(
     ("text", "message"),

@@ -1,4 +1,4 @@
-"""Alerts of a real daemon: from a service that fails to a WeCom message, across kill -9, and through Alertmanager."""
+"""Alerts of a real daemon: from a failing service to a WeCom message, across kill -9, and through Alertmanager."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.receivers.real_alertmanager import real_alertmanager
 
 
 class Portal:
-    """A service that is probed: down until it is put up."""
+    """A probed service that is down until `up()`."""
 
     def __init__(self) -> None:
         self.port = free_port()
@@ -51,7 +51,7 @@ def daemon(environ: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
 
 
 def ask(environ: dict[str, str], path: str) -> Any:
-    """Return what the daemon answers; None while it does not."""
+    """Response of the daemon; None while it does not respond."""
     try:
         status, _, body = get(f"http://{environ['GPUWARDEN_DAEMON__LISTEN']}{path}")
     except OSError:
@@ -64,7 +64,7 @@ def phases(environ: dict[str, str]) -> list[str]:
 
 
 def unsent(environ: dict[str, str]) -> float:
-    """Return how many messages wait for the robot, or for it to be written down that it took them."""
+    """Messages in the outbox that are not yet recorded as delivered."""
     _, _, metrics = get(f"http://{environ['GPUWARDEN_DAEMON__LISTEN']}/metrics")
     (count,) = re.findall(r'gpuwarden_outbox_messages\{receiver="wecom",state="waiting"\} (\S+)', metrics)
     return float(count)
@@ -82,12 +82,13 @@ def test_a_service_that_fails_is_told_within_seconds_once_and_then_that_it_is_ov
     portal = Portal()
     with WeComBot() as bot:
         environ = settings(tmp_path, portal, DAEMON__ALERTS__RECEIVERS=wecom(bot, language="zh"))
+        began = time.time()
         with daemon(environ) as process:
             wait_until(lambda: bot.taken, 15, "it is told")
             (told,) = contents(bot)
             (alert,) = ask(environ, "/v1/alerts")
             assert (alert["told"], alert["phase"], alert["labels"]) == (["wecom"], "firing", {"service": "portal"})
-            assert time.time() - alert["fired_at"] < 5
+            assert began <= alert["fired_at"] <= time.time()
             assert "portal 拒绝连接" in told
             link = f"http://{environ['GPUWARDEN_DAEMON__LISTEN']}/alerts/{alert['fingerprint']}"
             assert link in told
@@ -113,13 +114,13 @@ def test_what_was_told_before_a_kill_is_not_told_again_and_what_was_over_meanwhi
             wait_until(lambda: bot.taken, 15, "it is told")
             wait_until(lambda: unsent(environ) == 0, 5, "it is written down that it was told")
             process.kill()
-            process.wait(5)
+            process.wait(60)
         with daemon(environ) as process:
             wait_until(lambda: ask(environ, "/v1/findings"), 15, "it is found again")
-            time.sleep(1.0)  # long enough for a second message, if there were one
+            time.sleep(1.0)  # long enough for a second message
             assert (len(bot.taken), phases(environ)) == (1, ["firing"])
             process.kill()
-            process.wait(5)
+            process.wait(60)
         with portal.up(), daemon(environ):
             wait_until(lambda: len(bot.taken) == 2, 20, "it is told that it is over")
         assert "RESOLVED" in contents(bot)[1]
@@ -133,7 +134,7 @@ def test_a_message_that_was_not_delivered_before_a_kill_is_delivered_after(tmp_p
         with daemon(environ) as process:
             wait_until(lambda: bot.asked, 15, "it is tried")
             process.kill()
-            process.wait(5)
+            process.wait(60)
         bot.force = None
         with daemon(environ):
             wait_until(lambda: bot.taken, 20, "it is told")
@@ -173,11 +174,11 @@ def test_alertmanager_calls_back_and_the_message_goes_out_as_wecom(tmp_path: Pat
 
 
 def _call_again(hook: str, alert: dict[str, Any]) -> None:
-    """Call as a second replica of Alertmanager does: it knows the same, and that makes no second message."""
+    """Send the webhook of a second Alertmanager replica: the same alerts must not cause another message."""
     called = {key: alert[key] for key in ("labels", "annotations", "startsAt", "fingerprint")} | {"status": "firing"}
     payload = {"version": "4", "groupKey": '{}:{alertname="ServiceDown"}', "alerts": [called]}
     request = urllib.request.Request(hook, json.dumps(payload).encode(), {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=5) as answer:
+    with urllib.request.urlopen(request, timeout=60) as answer:
         assert json.load(answer) == {"messages": 0}
 
 
@@ -205,7 +206,7 @@ def test_silences_of_an_alertmanager_are_respected(tmp_path: Path) -> None:
             time.sleep(1.5)
         assert bot.asked == []
         request = urllib.request.Request(f"{manager.url}/api/v2/silence/{made['silenceID']}", method="DELETE")
-        urllib.request.urlopen(request, timeout=5).close()
+        urllib.request.urlopen(request, timeout=60).close()
         with daemon(environ):
             wait_until(lambda: bot.taken, 15, "it is told")
 

@@ -17,7 +17,7 @@ import pytest
 from monitor.cluster.live import LiveCluster
 from monitor.daemon.evaluator import FILE, FindingsWatch, WatchSettings, history_file
 from monitor.detect.base import Limits, Rule, RuleContext, RuleResult
-from monitor.detect.engine import DetectionHistory
+from monitor.detect.engine import History
 from monitor.detect.rules import service_down
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
@@ -28,9 +28,11 @@ from tests.support import need, wait_until
 from tests.support.fake_agents import FakeAgent, reports, says_nothing
 from tests.support.living_api import LivingApi, kube_pod
 
+NEVER_SECONDS = 3600.0  # an interval that no test waits for
+
 
 class NoLimits:
-    """A rule without limits."""
+    """Limits of a rule without settings."""
 
 
 def finding(node: str = "n1", rule: str = "a") -> Finding:
@@ -38,7 +40,7 @@ def finding(node: str = "n1", rule: str = "a") -> Finding:
 
 
 class Noting:
-    """A rule that finds what it is told, counts its looks, and notes what it sees."""
+    """A rule with scripted findings that records its evaluations."""
 
     def __init__(self, *nodes: str) -> None:
         self.nodes = nodes
@@ -63,7 +65,7 @@ def watching(
     api: KubeApi | None = None,
     **more: Any,
 ) -> Iterator[FindingsWatch]:
-    given: dict[str, Any] = {"interval": 0.2, "first_look": 5.0}
+    given: dict[str, Any] = {"interval": 0.2, "first_look": 60.0}
     with living(LiveCluster(settings(*agents), api)) as cluster:
         watch = FindingsWatch(
             WatchSettings(state=str(state), rules=rules, **(given | more)), cluster, probes or ServiceProbes(())
@@ -76,8 +78,8 @@ def watching(
             wait_until(lambda: not [t for t in threading.enumerate() if t.name == "findings"], 3, "it has ended")
 
 
-def saved(state: Path) -> DetectionHistory:
-    return msgspec.json.decode((state / FILE).read_bytes(), type=DetectionHistory)
+def saved(state: Path) -> History:
+    return msgspec.json.decode((state / FILE).read_bytes(), type=History)
 
 
 def test_it_looks_again_and_again_and_each_look_remembers_the_one_before(tmp_path: Path) -> None:
@@ -98,8 +100,8 @@ def test_the_first_look_waits_until_every_agent_was_asked(tmp_path: Path) -> Non
     noting = Noting()
     with FakeAgent(reports("n1", after=0.5)) as agent, watching(tmp_path, noting.rule, agents=(agent,)):
         wait_until(lambda: bool(noting.seen), 10, "it has looked")
-    assert [each.node for each in noting.seen[0].facts.agents] == ["n1"]
-    view = noting.seen[0].facts.view
+    assert [each.node for each in noting.seen[0].world.agents] == ["n1"]
+    view = noting.seen[0].world.view
     assert view is not None
     assert [node.name for node in view.nodes] == ["n1"]
 
@@ -113,16 +115,16 @@ def test_a_pod_or_a_node_that_changes_is_looked_at_soon(tmp_path: Path) -> None:
     noting, api = Noting(), LivingApi()
     with api.served():
         way = connect(api.kubeconfig(tmp_path))
-        with watching(tmp_path, noting.rule, api=way, interval=60.0):
+        with watching(tmp_path, noting.rule, api=way, interval=NEVER_SECONDS):
             for number, item in enumerate(
                 (kube_pod("train", "n1", 2), kube_pod("train", "n1", 3), kube_pod("b", "n1")), 1
             ):
                 wait_until(lambda: len(noting.seen) >= number, 10, "it has looked")  # noqa: B023  # used at once
-                time.sleep(1.2)  # it is quiet: nothing but the change is a reason to look
+                time.sleep(1.2)  # settled: only the change triggers an evaluation
                 looks = len(noting.seen)
                 api.put("pods", item)
                 wait_until(lambda: len(noting.seen) > looks, 3, "it looks again")  # noqa: B023  # used at once
-            assert [pod.name for pod in noting.seen[-1].facts.pods] == ["train", "b"]
+            assert [pod.name for pod in noting.seen[-1].world.pods] == ["train", "b"]
 
 
 def test_services_are_looked_at(tmp_path: Path) -> None:
@@ -162,24 +164,10 @@ def test_a_service_that_fails_or_recovers_is_looked_at_soon(tmp_path: Path) -> N
             raise ConnectionRefusedError("no")
 
     probes = ServiceProbes([ServiceTarget(name="portal", kind="tcp", url="tcp://x:1", interval=0.1)], probe)
-    with watching(tmp_path, noting.rule, probes=probes, interval=60.0):
+    with watching(tmp_path, noting.rule, probes=probes, interval=NEVER_SECONDS):
         wait_until(lambda: noting.seen, 10, "it has looked")
         up.set()
         wait_until(lambda: [each.ok for each in noting.seen[-1].services] == [True], 5, "it has looked again")
-
-
-def test_an_event_is_looked_at_within_half_a_second(tmp_path: Path) -> None:
-    noting, api = Noting(), LivingApi()
-    with api.served(), watching(tmp_path, noting.rule, api=connect(api.kubeconfig(tmp_path)), interval=60.0):
-        wait_until(lambda: noting.seen, 10, "it has looked")
-        took = []
-        for number in range(5):
-            looks = len(noting.seen)
-            began = time.monotonic()
-            api.put("pods", kube_pod(f"p{number}", "n1"))
-            wait_until(lambda: len(noting.seen) > looks, 3, "it looks again")  # noqa: B023  # used at once
-            took.append(noting.times[-1] - began)
-    assert sorted(took)[2] < 0.5
 
 
 def test_a_listener_is_told_each_look_and_not_before_it_is_saved(tmp_path: Path) -> None:
@@ -207,9 +195,9 @@ def test_a_listener_is_told_each_look_and_not_before_it_is_saved(tmp_path: Path)
 def test_it_stops_at_once_also_while_it_waits(tmp_path: Path) -> None:
     with FakeAgent(says_nothing) as agent:
         began = time.monotonic()
-        with watching(tmp_path, Noting().rule, agents=(agent,)):
+        with watching(tmp_path, Noting().rule, agents=(agent,), first_look=NEVER_SECONDS):
             time.sleep(0.2)
-        assert time.monotonic() - began < 4
+        assert time.monotonic() - began < 30
 
 
 def work_for(seconds: float) -> None:
@@ -219,7 +207,8 @@ def work_for(seconds: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "spend", "at_least", "at_most"), [("works", work_for, 1.9, 60), ("waits for a core", time.sleep, 0.6, 1.5)]
+    ("name", "spend", "at_least", "at_most"),
+    [("works", work_for, 9.0, 300), ("waits for a core", time.sleep, 2.0, 9.0)],
 )
 def test_looking_takes_a_fifth_of_a_core_at_most(
     tmp_path: Path, name: str, spend: Callable[[float], None], at_least: float, at_most: float
@@ -227,7 +216,7 @@ def test_looking_takes_a_fifth_of_a_core_at_most(
     noting = Noting()
 
     def slow(situation: RuleContext, memory: Any) -> RuleResult:
-        spend(0.4)
+        spend(2.0)
         return noting.rule.detect(situation, memory)
 
     with watching(tmp_path, Rule("a", NoLimits, (), slow), interval=0.5):
@@ -237,7 +226,7 @@ def test_looking_takes_a_fifth_of_a_core_at_most(
 
 @contextlib.contextmanager
 def looking_rarely(tmp_path: Path, prompt: Noting, dear: Callable[[], None]) -> Iterator[tuple[LivingApi, list[int]]]:
-    """A cluster in which a look by all rules is dear, with what the prompt one of them found at each telling."""
+    """A cluster with an expensive full evaluation; yields the number of findings of each notification."""
     api, told = LivingApi(), list[int]()
 
     def slow(_: RuleContext, memory: Any) -> RuleResult:
@@ -246,7 +235,7 @@ def looking_rarely(tmp_path: Path, prompt: Noting, dear: Callable[[], None]) -> 
 
     with api.served(), living(LiveCluster(settings(), connect(api.kubeconfig(tmp_path)))) as cluster:
         rules = (replace(prompt.rule, prompt=True), Rule("slow", NoLimits, ("x",), slow))
-        given = WatchSettings(state=str(tmp_path), rules=rules, interval=60.0, first_look=1.0)
+        given = WatchSettings(state=str(tmp_path), rules=rules, interval=NEVER_SECONDS, first_look=1.0)
         watch = FindingsWatch(given, cluster, ServiceProbes(()), on_look=lambda found: told.append(len(found)))
         watch.start()
         try:
@@ -262,7 +251,7 @@ def test_between_two_dear_looks_a_glance_tells_what_prompt_rules_find(tmp_path: 
 
     def work() -> None:
         dear.append(time.monotonic())
-        work_for(0.8)
+        work_for(2.0)
 
     with looking_rarely(tmp_path, prompt, work) as (api, told):
         assert told == [1]
@@ -275,7 +264,7 @@ def test_between_two_dear_looks_a_glance_tells_what_prompt_rules_find(tmp_path: 
 
 def test_a_glance_that_sees_nothing_new_tells_nothing(tmp_path: Path) -> None:
     prompt = Noting("n1")
-    with looking_rarely(tmp_path, prompt, lambda: work_for(0.8)) as (api, told):
+    with looking_rarely(tmp_path, prompt, lambda: work_for(2.0)) as (api, told):
         api.put("pods", kube_pod("p", "n1"))
         wait_until(lambda: len(prompt.seen) > 1, 2.5, "it has glanced")
         time.sleep(0.2)
@@ -286,7 +275,7 @@ def test_after_a_look_that_failed_there_is_no_glance_that_would_call_its_finding
     prompt, api = Noting("n1"), LivingApi()
     with api.served(), living(LiveCluster(settings(), connect(api.kubeconfig(tmp_path)))) as cluster:
         rules = (replace(prompt.rule, prompt=True),)
-        given = WatchSettings(state=str(tmp_path), rules=rules, interval=60.0, first_look=1.0)
+        given = WatchSettings(state=str(tmp_path), rules=rules, interval=NEVER_SECONDS, first_look=1.0)
         watch = FailingWatch(given, cluster, ServiceProbes(()))
         watch.start()
         try:
@@ -299,7 +288,7 @@ def test_after_a_look_that_failed_there_is_no_glance_that_would_call_its_finding
 
 
 class FailingWatch(FindingsWatch):
-    """Whose looks fail after half a second of work; glances would not."""
+    """Full evaluations fail after half a second of CPU time; prompt evaluations would succeed."""
 
     failed = 0
 
@@ -339,9 +328,9 @@ def test_a_damaged_file_is_said_and_replaced(
 ) -> None:
     (tmp_path / FILE).write_bytes(content)
     file = history_file(str(tmp_path))
-    assert file.load() == DetectionHistory()
-    assert "what was found before is forgotten" in caplog.text
-    history = DetectionHistory(memories={"a": {"n1": [1.5]}}, findings=(finding(),))
+    assert file.load() == History()
+    assert "is lost" in caplog.text
+    history = History(memories={"a": {"n1": [1.5]}}, findings=(finding(),))
     file.save(history)
     assert file.load() == history
     assert os.listdir(tmp_path) == [FILE]
@@ -349,11 +338,11 @@ def test_a_damaged_file_is_said_and_replaced(
 
 def test_a_file_of_a_newer_version_is_understood_as_far_as_it_can_be(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(json.dumps({"memories": {"a": 1}, "silences": [1]}).encode())
-    assert history_file(str(tmp_path)).load() == DetectionHistory(memories={"a": 1})
+    assert history_file(str(tmp_path)).load() == History(memories={"a": 1})
 
 
 def test_the_directory_is_made_for_us_alone(tmp_path: Path) -> None:
-    history_file(str(tmp_path / "state")).save(DetectionHistory())
+    history_file(str(tmp_path / "state")).save(History())
     assert (tmp_path / "state").stat().st_mode & 0o777 == 0o700
 
 
@@ -364,14 +353,14 @@ def test_that_it_cannot_be_written_is_said_once(
     make(tmp_path / "state")
     file = history_file(str(tmp_path / "state"))
     for _ in range(3):
-        file.save(DetectionHistory())
-    assert caplog.text.count("a restart will forget") == 1
+        file.save(History())
+    assert caplog.text.count("will not survive a restart") == 1
 
 
 def test_a_full_disk_keeps_what_was_saved_before(tmp_path: Path) -> None:
     need(os.path.exists("/dev/full"), "/dev/full")
     file = history_file(str(tmp_path))
-    file.save(DetectionHistory(memories={"a": 1}))
+    file.save(History(memories={"a": 1}))
     (tmp_path / f"{FILE}.new").symlink_to("/dev/full")
-    file.save(DetectionHistory(memories={"a": 2}))
-    assert file.load() == DetectionHistory(memories={"a": 1})
+    file.save(History(memories={"a": 2}))
+    assert file.load() == History(memories={"a": 1})

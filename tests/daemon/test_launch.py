@@ -1,4 +1,4 @@
-"""`gpuwarden agent` as a real process: what it is once it has replaced itself, however it was started."""
+"""`gpuwarden agent` as a real process after it has re-executed itself."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SOURCE = Path(monitor.__file__).parent.parent
 
 
 def started_address(process: subprocess.Popen[str]) -> str:
-    """Return where the agent listens, read from its first log line."""
+    """Listen address from the agent's first log line."""
     assert process.stderr is not None
     line = process.stderr.readline()
     found = re.search(r"on (127\.0\.0\.1:\d+)", line)
@@ -78,7 +78,7 @@ def test_the_process_is_the_agents_alone(tmp_path: Path) -> None:
 
 def _open_files(proc: Path) -> Iterator[str]:
     for entry in (proc / "fd").iterdir():
-        with suppress(FileNotFoundError):  # its collectors open and close files all the time
+        with suppress(FileNotFoundError):  # collectors open and close files continuously
             yield os.readlink(entry)
 
 

@@ -1,4 +1,4 @@
-"""Which pods are not well: alike ones share an explanation, and no round takes longer than it may."""
+"""Pod health: similar pods share an explanation, and each round has a CPU budget."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def words(found: Unwell) -> list[tuple[str, str, str]]:
 
 
 class Clock:
-    """CPU time that stands still until so many explanations were made in a round of one second."""
+    """CPU clock that stands still until this many explanations were made in a round of one second."""
 
     def __init__(self, fit: int) -> None:
         self.fit = fit
@@ -77,7 +77,7 @@ def test_a_round_ends_when_its_time_is_over_and_the_next_goes_on() -> None:
     explainer = Explainer(budget=1.0, spent=Clock(fit=1))
     seen = world(WELL, CRASHING, waiting(0), waiting(1), FULL)
     rounds = [explainer.round(seen, NOW + number) for number in range(3)]
-    assert [each.beyond for each in rounds] == [3, 2, 1]  # the two that wait alike are explained together
+    assert [each.beyond for each in rounds] == [3, 2, 1]  # the two similar pending pods share an explanation
     assert words(rounds[0]) == [("wait-0", "pending", "not-enough-gpus"), ("wait-1", "pending", "not-enough-gpus")]
 
 
@@ -89,7 +89,7 @@ def test_a_pod_that_has_changed_is_explained_anew_and_one_that_is_gone_forgotten
 
 
 def test_what_was_explained_longest_ago_is_looked_at_again_first() -> None:
-    """Two pods are busy, then both are idle: one explanation a round finds one after the other."""
+    """Two busy pods become idle: with one explanation per round, they are found one after the other."""
     pods = [holding(name, "n1", 1, statuses=(running_container(),)) for name in ("a", "b")]
 
     def seen(state: GpuState, **more: float) -> ClusterFacts:

@@ -1,4 +1,4 @@
-"""The report of a real daemon on a simulated cluster, over the real protocols: its figures are what happened."""
+"""The report of a real daemon on a simulated cluster over the real protocols matches what happened."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import msgspec
 import pytest
 
 from monitor.alert.store import FILE as ALERTS
-from monitor.alert.store import AlertStore
-from monitor.report.mail import LAST_SENT_KEY
-from monitor.report.model import Report, ReportRow
+from monitor.alert.store import Store
+from monitor.report.mail import NOTE
+from monitor.report.model import Report, Row
 from monitor.sim.manifests import Work
 from monitor.sim.outages import Stage
 from monitor.sim.story import Story
@@ -28,8 +28,8 @@ from tests.support.receivers.bots import WeComBot
 NODES, GPUS = 3, 8
 CYCLE = 0.4
 IDLE_AFTER = 1.0
-WOBBLE = 0.06  # of a simulated card's utilisation
-LATE = 1.6  # seconds after which a change is seen and recorded: an answer of the agent, a view, a look, and some
+WOBBLE = 0.06  # of a simulated GPU's utilisation
+LATE = 1.6  # seconds until a change is recorded: agent poll, view update, evaluation, and a margin
 
 
 def work(name: str, user: str, gpus: int, busy: float) -> Work:
@@ -38,7 +38,7 @@ def work(name: str, user: str, gpus: int, busy: float) -> Work:
 
 @dataclass
 class World:
-    """A daemon that follows a story, and when what happened in it."""
+    """A daemon on a simulated cluster, with the times of events."""
 
     environ: dict[str, str]
     story: Story
@@ -80,7 +80,7 @@ def story() -> Iterator[Story]:
 
 @pytest.fixture(scope="module")
 def world(story: Story, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """Three users begin; after some seconds the job of one ends and leaves its processes; then time passes."""
+    """Three users start jobs; a few seconds later one job ends and leaves its processes; then time passes."""
     made = World(follow(story, tmp_path_factory.mktemp("world")), story)
 
     def begin(stage: Stage) -> None:
@@ -110,12 +110,12 @@ def _seen(world: World) -> int:
     return sum(gpu["state"] != "unknown" for gpu in gpus)
 
 
-def row(made: Report, name: str) -> ReportRow:
+def row(made: Report, name: str) -> Row:
     return next(row for row in made.rows if row.name == name)
 
 
 def about(seconds: float, gpus: int) -> object:
-    """Return what GPU-seconds in a report, as hours, may be when something lasted so long."""
+    """Expected range of a report's hours for something that lasted this many GPU-seconds."""
     return pytest.approx(gpus * seconds / 3600, abs=gpus * LATE / 3600)
 
 
@@ -124,7 +124,7 @@ def test_gpu_hours_are_what_happened(world: World) -> None:
     steady, idler, undead = (row(made, name) for name in ("steady", "idler", "undead"))
     assert steady.allocated_hours == about(now - world.began, 2)
     assert steady.used_hours is not None
-    # The pod has its cards before they begin to work and before an agent says so: that time counts as not used.
+    # A pod has its GPUs before they work and before an agent reports it: that time counts as unused.
     least, most = (0.5 - WOBBLE) * (steady.allocated_hours - 2 * LATE / 3600), (0.5 + WOBBLE) * steady.allocated_hours
     assert least <= steady.used_hours <= most
     assert steady.utilization_ratio == pytest.approx(steady.used_hours / steady.allocated_hours, rel=0.01)
@@ -149,7 +149,7 @@ def test_by_queue_and_by_node_it_is_the_same(world: World) -> None:
     queues, nodes = world.report("queue"), world.report("node")
     assert row(queues, "vc-steady").allocated_hours > 0
     assert {row.name for row in nodes.rows} == {"gpu01", "gpu02", "gpu03"}
-    assert all((row.disk_bytes or 0) > 30 << 30 for row in nodes.rows)  # the images of its cache
+    assert all((row.disk_bytes or 0) > 30 << 30 for row in nodes.rows)  # images of its cache
     assert row(nodes, "gpu01").idle_hours > 0
     assert row(nodes, "gpu02").zombie_hours > 0
     assert nodes.total.cleaned_bytes == 0
@@ -222,9 +222,9 @@ def test_a_kill_forgets_nothing_that_was_reported_and_the_missed_report_is_sent(
             wait_until(lambda: killed.report().total.hours > 0, 10, "something is recorded")
             before = killed.report().total
             process.kill()
-            process.wait(5)
-        store = AlertStore(str(tmp_path / "state" / ALERTS))
-        store.send((), {LAST_SENT_KEY: repr(time.time() - 3600).encode()})  # nobody ran for an hour
+            process.wait(60)
+        store = Store(str(tmp_path / "state" / ALERTS))
+        store.send((), {NOTE: repr(time.time() - 3600).encode()})  # no daemon ran for an hour
         store.close()
         with running(command("daemon"), environ, stdout=subprocess.DEVNULL) as process:
             wait_until(lambda: _told(bot), 30, "the report is sent")

@@ -7,7 +7,6 @@ import re
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -24,7 +23,7 @@ from tests.support.command import STOP_LIMIT, command, get, quiet_environment, r
 
 
 def addresses(process: subprocess.Popen[str]) -> tuple[str, str, str]:
-    """Return all that `up` prints while it starts, and the addresses of metrics and page."""
+    """Startup output of `up`, and the addresses of metrics and page."""
     assert process.stdout is not None
     printed = ""
     while not (found := re.search(r"metrics  (http://\S+)\npage     (http://\S+)/\n", printed)):
@@ -61,7 +60,7 @@ def test_a_signal_while_it_starts_is_not_lost(tmp_path: Path) -> None:
         blocked = Path(f"/proc/{process.pid}/status")
         wait_until(lambda: _blocks_sigterm(blocked.read_text()), 10, "it has begun to start")
         process.send_signal(signal.SIGTERM)
-        assert process.wait(STOP_LIMIT + 2) == 0  # what is being imported is imported first
+        assert process.wait(STOP_LIMIT) == 0  # the running import is completed first
 
 
 def _blocks_sigterm(status: str) -> bool:
@@ -71,7 +70,7 @@ def _blocks_sigterm(status: str) -> bool:
 
 @pytest.fixture
 def silent_engine(tmp_path: Path) -> Iterator[str]:
-    """A socket that takes connections and never answers, as a wedged Docker engine does."""
+    """A socket that accepts connections and never responds, like a wedged Docker engine."""
     path = str(tmp_path / "docker.sock")
     with socket.socket(socket.AF_UNIX) as engine:
         engine.bind(path)
@@ -175,10 +174,8 @@ def test_the_daemon_follows_the_agent_of_this_machine_and_says_when_it_is_silent
             assert agent.wait(STOP_LIMIT) == 0
         wait_until(lambda: not source(page, "agents").ok, 10, "the agent is missed again")
         assert view_of(page).nodes[0].name == "test-node"
-        began = time.monotonic()
         daemon.send_signal(signal.SIGTERM)
         assert daemon.wait(STOP_LIMIT) == 0
-        assert time.monotonic() - began < STOP_LIMIT
 
 
 def page_of(log: IO[str]) -> str:

@@ -1,4 +1,4 @@
-"""The chart as Helm renders it."""
+"""The chart as rendered by Helm."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Object = dict[str, Any]
 
 @cache
 def program() -> str:
-    """Return Helm: from the cache, or fetched into it, or the one in PATH."""
+    """Path of Helm: from the cache, downloaded into it, or from PATH."""
     fetched = subprocess.run([str(FETCH)], capture_output=True, text=True, timeout=FETCH_LIMIT, check=False)
     found = fetched.stdout.strip() if fetched.returncode == 0 else shutil.which("helm")
     need(found is not None, f"Helm, which deploy/setup/helm could not fetch: {fetched.stderr[-300:]}")
@@ -32,7 +32,7 @@ def program() -> str:
 
 
 def helm(*arguments: str, values: Mapping[str, Any] | None = None) -> subprocess.CompletedProcess[str]:
-    """Run Helm, with these values where they are given."""
+    """Run Helm, optionally with values."""
     line = [program(), *arguments, *(["--values", "-"] if values is not None else [])]
     given = yaml.safe_dump(dict(values)) if values is not None else None
     return subprocess.run(line, input=given, capture_output=True, text=True, timeout=60, check=False)
@@ -41,7 +41,7 @@ def helm(*arguments: str, values: Mapping[str, Any] | None = None) -> subprocess
 def template(
     values: Mapping[str, Any] | None = None, *, namespace: str = "gpuwarden", version: str = "1.31.0"
 ) -> subprocess.CompletedProcess[str]:
-    """Render the chart for a Kubernetes of this version."""
+    """Render the chart for this Kubernetes version."""
     line = ("template", "gpuwarden", str(CHART), "--namespace", namespace, "--kube-version", version)
     return helm(*line, values=values or {})
 
@@ -49,7 +49,7 @@ def template(
 def render(
     values: Mapping[str, Any] | None = None, *, namespace: str = "gpuwarden", version: str = "1.31.0"
 ) -> list[Object]:
-    """Return the objects that the chart makes with these values."""
+    """Objects the chart renders with these values."""
     return deepcopy(_rendered(yaml.safe_dump(dict(values or {})), namespace, version))
 
 
@@ -61,13 +61,13 @@ def _rendered(values: str, namespace: str, version: str) -> list[Object]:
 
 
 def one(objects: list[Object], kind: str, name: str | None = None) -> Object:
-    """Return the only object of a kind, and of a name if that is given."""
+    """The only object of a kind and, if given, name."""
     (found,) = [each for each in objects if each["kind"] == kind and name in (None, each["metadata"]["name"])]
     return found
 
 
 def refusal(values: Mapping[str, Any]) -> str:
-    """Return what Helm says to values that it refuses."""
+    """Helm's error for invalid values."""
     done = template(values)
     assert done.returncode != 0, "these values are not refused"
     return done.stderr

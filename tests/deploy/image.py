@@ -1,4 +1,4 @@
-"""The image of deploy/Dockerfile for the lab, made without a network: base, wheels and result are each made once."""
+"""The image of deploy/Dockerfile for the lab, built offline; base, wheels and result are cached."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 LOCK = REPOSITORY / "requirements" / "runtime.txt"
 DOCKERFILE = REPOSITORY / "deploy" / "Dockerfile"
 BASE, IMAGE = "local/python:1", "local/gpuwarden:e2e"
-# A Debian with Python stands in for the image of that name, which cannot be pulled here.
+# A Debian with Python replaces the official image, which cannot be pulled here.
 SUITE, PYTHON = "bookworm", "3.11"
 PACKAGES = "python3,python3-venv,ca-certificates"
 CLUTTER = ("var/cache/apt", "var/lib/apt/lists", "usr/share/doc", "usr/share/man", "usr/share/locale", "var/log")
-# What the image is made from. The .dockerignore comes along: what it keeps back, the build does without.
+# Inputs of the image. The .dockerignore is included, so excluded files are absent here too.
 PARTS = ("pyproject.toml", "README.md", "LICENSE", "monitor", "requirements/runtime.txt", ".dockerignore")
 LIMIT = 600
 
 
 def load_image(socket: Path) -> str:
-    """Give the engine at this socket the image of this very tree, and return its name."""
+    """Load the image of this source tree into the engine at this socket and return its name."""
     sources = sorted(_files())
     archive = _cache() / f"image-{_digest((*sources, DOCKERFILE))}.tar"
     with _engine(socket) as client:
@@ -65,7 +65,7 @@ def _build(client: Any, sources: Iterable[Path]) -> None:
 
 
 def _save(client: Any, archive: Path) -> None:
-    """Keep the image for the next run, and none of an older tree."""
+    """Cache the image for the next run and drop those of older trees."""
     for old in archive.parent.glob("image-*.tar"):
         old.unlink()
     with _finished(archive) as fresh, fresh.open("wb") as file:
@@ -74,7 +74,7 @@ def _save(client: Any, archive: Path) -> None:
 
 
 def _base() -> Path:
-    """Return the root file system of a small Debian with Python, as an archive."""
+    """Root filesystem of a small Debian with Python, as an archive."""
     archive = _cache() / f"base-{SUITE}-{hashlib.sha256(PACKAGES.encode()).hexdigest()[:8]}.tar"
     if not archive.exists():
         need(shutil.which("debootstrap") is not None, "debootstrap, to make the base of the image")
@@ -90,7 +90,7 @@ def _base() -> Path:
 
 
 def _wheels() -> Path:
-    """Return a directory with everything in the lock, checked against its hashes."""
+    """Directory with all locked wheels, verified by hash."""
     directory = _cache() / f"wheels-{_digest((LOCK,))}"
     if not directory.exists():
         with _finished(directory) as fresh:
@@ -122,7 +122,7 @@ def _cache() -> Path:
 
 @contextmanager
 def _finished(target: Path) -> Iterator[Path]:
-    """Give a name to write to, which becomes the target only if all went well."""
+    """A temporary path that is renamed to the target on success."""
     fresh = target.with_name(f"{target.name}.{os.getpid()}")
     yield fresh
     fresh.replace(target)

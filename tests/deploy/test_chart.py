@@ -1,4 +1,4 @@
-"""The chart: what it makes out of values is what Kubernetes and gpuwarden itself understand."""
+"""The chart renders objects that Kubernetes and gpuwarden accept."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from monitor.config.root import Config
 from tests.deploy.helm import CHART, Object, helm, one, refusal, render, template
 from tests.deploy.values import EVERYTHING, VALUES
 
-# The oldest and the newest of which the schemas are known.
+# The oldest and the newest version with known schemas.
 VERSIONS = ("1.25", kubernetes_validate.latest_version().rpartition(".")[0])
 SECRETS = "/etc/gpuwarden/secrets/"
 
 
 def config_of(objects: list[Object], part: str) -> dict[str, Any]:
-    """Return the configuration of agent or daemon as the chart writes it."""
+    """Configuration of the agent or the daemon as the chart renders it."""
     found: dict[str, Any] = yaml.safe_load(one(objects, "ConfigMap", "gpuwarden")["data"][f"{part}.yaml"])
     return found
 
@@ -51,7 +51,7 @@ def test_every_object_is_one_that_kubernetes_knows(name: str, version: str) -> N
 
 @pytest.mark.parametrize("name", VALUES)
 def test_the_configuration_is_one_that_gpuwarden_takes(name: str, tmp_path: Path) -> None:
-    """Every file that it names is in a Secret that is mounted there."""
+    """Every referenced file is in a Secret that is mounted at that path."""
     objects = render(VALUES[name])
     for part, kind in (("agent", "DaemonSet"), ("daemon", "Deployment")):
         text = one(objects, "ConfigMap", "gpuwarden")["data"][f"{part}.yaml"]
@@ -62,7 +62,7 @@ def test_the_configuration_is_one_that_gpuwarden_takes(name: str, tmp_path: Path
 
 
 def files_of(objects: list[Object], kind: str) -> set[str]:
-    """Return the files of the Secret that a workload has."""
+    """Files of a workload's Secret."""
     volumes = one(objects, kind)["spec"]["template"]["spec"]["volumes"]
     (secret,) = [each["secret"] for each in volumes if each["name"] == "secrets"]
     if "items" in secret:
@@ -209,7 +209,7 @@ def test_a_token_that_is_not_given_is_a_new_one_each_time() -> None:
 
 
 def test_every_value_is_documented_and_in_the_schema() -> None:
-    """The schema knows exactly the keys of values.yaml, so that a slip of the pen is refused."""
+    """The schema has exactly the keys of values.yaml, so that typos are rejected."""
     values = yaml.safe_load((CHART / "values.yaml").read_text())
     schema = yaml.safe_load((CHART / "values.schema.json").read_text())
     assert template(values).returncode == 0
@@ -217,7 +217,7 @@ def test_every_value_is_documented_and_in_the_schema() -> None:
 
 
 def differences(values: Any, schema: Any, path: str) -> set[str]:
-    """Return the keys that only one of the two has, below closed objects."""
+    """Keys that only one of the two has, below closed objects."""
     if not isinstance(values, dict) or "properties" not in schema:
         return set()
     keys = {f"{path}.{key}" for key in {*values} ^ {*schema["properties"]}}

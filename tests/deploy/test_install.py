@@ -1,4 +1,4 @@
-"""install.sh, for real, below a directory of its own."""
+"""install.sh, run for real with a DESTDIR."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support import need
 
 SCRIPT = REPOSITORY / "deploy" / "install.sh"
 LOCK = REPOSITORY / "requirements" / "runtime.txt"
-# Enough of the lock for the project to be built and its command to start.
+# Enough of the lock to build the project and start its command.
 ENOUGH = ("click", "setuptools")
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]  # a virtual environment is made, and the project built, twice
 
@@ -31,7 +31,7 @@ def run(directory: Path, *arguments: str, **variables: str) -> subprocess.Comple
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with an installation in it."""
+    """A directory with an installation."""
     found = tmp_path_factory.mktemp("install")
     entries = re.split(r"^(?=\S)", LOCK.read_text(), flags=re.MULTILINE)
     (found / "lock.txt").write_text("".join(each for each in entries if each.partition("==")[0] in ENOUGH))
@@ -43,7 +43,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def version(root: Path) -> str:
     line = [str(root / "opt/gpuwarden/bin/python"), "-P", "-m", "monitor.cli", "--version"]
-    return subprocess.run(line, capture_output=True, text=True, timeout=30, check=False, cwd=root).stdout
+    return subprocess.run(line, capture_output=True, text=True, timeout=60, check=False, cwd=root).stdout
 
 
 def test_the_program_the_configuration_and_the_services_are_there(directory: Path) -> None:
@@ -55,7 +55,7 @@ def test_the_program_the_configuration_and_the_services_are_there(directory: Pat
         "gpuwarden-agent.service",
         "gpuwarden-daemon.service",
     }
-    # What is below DESTDIR now will be below / later: nothing may remember the detour.
+    # Files below DESTDIR are later below /: no file may contain DESTDIR.
     command = root / "opt/gpuwarden/bin/gpuwarden"
     assert command.read_text().startswith("#!/opt/gpuwarden/bin/python")
     assert os.access(command, os.X_OK)

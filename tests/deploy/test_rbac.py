@@ -1,4 +1,4 @@
-"""The rights that the chart gives are those that the code asks for: none is missing, none is too much."""
+"""The chart grants exactly the permissions that the code uses."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"
 
 
 class Recorder:
-    """Takes the place of the way to the API server, and notes which right each request would need."""
+    """Replaces the HTTP session of the API client and records the permission each request needs."""
 
     def __init__(self) -> None:
         self.rights: set[Right] = set()
 
     def get(self, path: str, _query: Mapping[str, str], _accept: str, _seconds: float) -> bytes:
-        if PATH.fullmatch(path) is None:  # which versions there are: everybody may know
+        if PATH.fullmatch(path) is None:  # API discovery is open to all authenticated users
             return b'{"versions": [{"version": "v1"}]}'
         found = self._note("GET", path)
         if found["name"]:
@@ -65,7 +65,7 @@ def api(recorder: Recorder) -> KubeApi:
 
 
 def rights_of(objects: list[Object], kind: str, end: str) -> set[Right]:
-    """Return what a role gives. Its name ends in `end`."""
+    """Permissions of the role whose name ends in `end`."""
     (role,) = [each for each in objects if each["kind"] == kind and each["metadata"]["name"].endswith(end)]
     return {
         (verb, group, resource)
@@ -105,7 +105,7 @@ def test_to_clean_up_it_may_list_what_is_needed_and_delete_pods(
     PodWrites(api).evict("ns", "pod", "uid")
     PodWrites(api).delete("ns", "pod", "uid", force=True)
     given = rights_of(objects, "ClusterRole", "-cleanup")
-    # What it may read anyhow it may read here too: the roles can be given apart from each other.
+    # Also grants the general read permissions, because the roles can be assigned separately.
     assert given | rights_of(objects, "ClusterRole", "-read") >= recorder.rights
     assert given <= recorder.rights
 
@@ -137,4 +137,4 @@ def test_each_role_is_switched_by_its_value(rbac: dict[str, Any], roles: set[str
         assert names == roles
     subjects = [each["subjects"] for each in objects if each["kind"] == "ClusterRoleBinding"]
     daemon = {"kind": "ServiceAccount", "name": "gpuwarden", "namespace": "gpuwarden"}
-    assert all(subject == [daemon] for subject in subjects)  # and never the agent
+    assert all(subject == [daemon] for subject in subjects)  # never the agent

@@ -1,10 +1,10 @@
-"""Values that the chart is tried with."""
+"""Values for chart tests."""
 
 from __future__ import annotations
 
 from typing import Any
 
-# Every switch on.
+# Every option enabled.
 EVERYTHING: dict[str, Any] = {
     "wecom": {"url": "https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=SECRET-KEY"},
     "secrets": {"extra": {"db-password": "SECRET-PASSWORD"}},
@@ -48,14 +48,14 @@ EVERYTHING: dict[str, Any] = {
         },
     },
 }
-# Only what cannot be left out.
+# Only required values.
 MINIMAL: dict[str, Any] = {
     "rbac": {"create": False},
     "secrets": {"existing": "own"},
     "daemon": {"persistence": {"enabled": False}},
     "agent": {"appArmor": "", "driver": {"from": "runtime"}},
 }
-# One daemon that tells a WeCom group, and an agent with all of the node.
+# One daemon with a WeCom receiver, and an agent with full node access.
 PRIVILEGED: dict[str, Any] = {
     "wecom": {"url": "https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=SECRET-KEY"},
     "agent": {"privileged": True, "driver": {"from": "host", "library": "/usr/lib64/libnvidia-ml.so.1"}},

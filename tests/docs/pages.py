@@ -1,4 +1,4 @@
-"""What users read, taken apart: pages, their fenced blocks with the mark before each, headings, links."""
+"""Parsed user documentation: pages, fenced blocks with their marks, headings, links."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 ENGLISH = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 CHINESE = (ROOT / "README.zh-CN.md", *sorted((ROOT / "docs" / "zh").glob("*.md")))
-# In English only: for developers, and what is made of the command line's own help.
+# English only: developer pages and the generated CLI reference.
 ONE_LANGUAGE = {"decisions.md", "commands.md", "performance.md", "quality.md"}
 _FENCE = re.compile(r"(?:<!-- (?P<mark>[^\n]*?) -->\n)?^```(?P<kind>\S*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block. `mark` is the comment right before it."""
+    """A fenced block; `mark` is the comment directly before it."""
 
     page: Path
     kind: str
@@ -39,7 +39,7 @@ def every_block(kinds: tuple[str, ...]) -> list[Block]:
 
 
 def prose(page: Path) -> str:
-    """Return a page without its fenced blocks and comments."""
+    """A page without fenced blocks and comments."""
     text = _FENCE.sub("", page.read_text(encoding="utf-8"))
     return re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
 
@@ -49,7 +49,7 @@ def headings(page: Path) -> list[tuple[int, str]]:
 
 
 def anchors(page: Path) -> set[str]:
-    """Return the anchors of a page, as GitHub makes them of headings; equal ones are numbered."""
+    """Anchors of a page as GitHub generates them from headings; duplicates are numbered."""
     seen: dict[str, int] = {}
     found = set()
     for _, text in headings(page):
@@ -66,5 +66,5 @@ def links(page: Path) -> list[str]:
 
 
 def twin(page: Path) -> Path:
-    """Given an English page, return the Chinese one."""
+    """The Chinese counterpart of an English page."""
     return ROOT / "README.zh-CN.md" if page.name == "README.md" else page.parent / "zh" / page.name

@@ -1,4 +1,4 @@
-"""Every configuration that users are shown is accepted as it stands."""
+"""Every documented configuration is valid as printed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.docs.pages import Block, every_block
 
 EXAMPLES = {block.text: block for block in every_block(("yaml", "yml"))}
 ADDRESS = "https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=s3cret"
-# What is in a file of its own: an address for url_file, else any token; each file another one.
+# Contents of referenced files: a URL for url_file, otherwise a token, different for each file.
 _FILES = re.compile(r"\b(\w*_file): ([^\s},]+)")
 
 

@@ -1,4 +1,4 @@
-"""Configurations of other programs that users are shown are accepted by those programs."""
+"""Documented configurations of other programs are accepted by those programs."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ HELM = sorted(
 
 
 def checked(program: tuple[str, ...], text: str, directory: Path) -> None:
-    """Have a program check a configuration whose secrets are in files."""
+    """Check a configuration with a program; its secrets are in files."""
     need(shutil.which(program[0]) is not None, f"{program[0]} (Debian packages prometheus, prometheus-alertmanager)")
     secret = directory / "secret"
     secret.write_text("secret")
     file = directory / "config.yml"
     file.write_text(re.sub(r"(credentials_file): [^\s},]+", rf"\1: {secret}", text), encoding="utf-8")
-    ran = subprocess.run([*program, str(file)], capture_output=True, text=True, timeout=30, check=False)
+    ran = subprocess.run([*program, str(file)], capture_output=True, text=True, timeout=60, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
 @pytest.mark.parametrize("block", PROMETHEUS.values(), ids=str)
 def test_prometheus(block: Block, tmp_path: Path) -> None:
-    # Debian's promtool is built without Kubernetes.
+    # Debian's promtool is built without Kubernetes support.
     text = block.text.replace("kubernetes_sd_configs: [{role: pod}]", "static_configs: [{targets: [gpu-01]}]")
     assert text != block.text
     checked(("promtool", "check", "config"), text, tmp_path)

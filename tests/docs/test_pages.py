@@ -1,4 +1,4 @@
-"""Pages fit together: links lead somewhere, both languages have the same parts and the same blocks, files exist."""
+"""Documentation pages: valid links, equal sections and blocks in both languages, existing files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The README is short, and the figures in it are those that were measured last."""
+"""The README is short and contains the latest measured figures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TABLES = (ROOT / "bench" / "RESULTS.md").read_text(encoding="utf-8")
 
 
 def cost(exporter: str) -> tuple[int, int]:
-    """Return MiB of memory and ms of CPU in 15 s, as the table has them."""
+    """MiB of memory and ms of CPU per 15 s from the table."""
     found = re.search(rf"^\| {re.escape(exporter)} \| \d+ \| ([\d.]+) \| ([\d.]+) \|", TABLES, flags=re.MULTILINE)
     assert found, exporter
     return round(float(found[2])), round(float(found[1]))

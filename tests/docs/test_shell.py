@@ -1,4 +1,4 @@
-"""Commands that users are shown work: each is run here, or by the test that its mark names, or says why it is not."""
+"""Documented commands work: each is run here or by the test its mark names, or its mark says why it is not run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.command import command, get, quiet_environment, running
 from tests.support.receivers.bots import WeComBot
 
 BLOCKS = every_block(("sh", "console"))
-# Each command once, however often it is shown.
+# Each command once, even if documented several times.
 LINES = sorted({line for block in BLOCKS if not block.mark for line in block.text.splitlines()})
 CONFIG = """
 agent: {{listen: "127.0.0.1:{agent}"}}
@@ -56,7 +56,7 @@ def free_port() -> int:
 
 @pytest.fixture(scope="module")
 def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """An environment in which agent and daemon run and the commands find them."""
+    """An environment with a running agent and daemon for the commands."""
     directory = tmp_path_factory.mktemp("shell")
     environ = quiet_environment(directory)
     agent, page = free_port(), free_port()
@@ -88,5 +88,5 @@ def test_a_command_runs(line: str, shell: dict[str, str], tmp_path: Path) -> Non
     ran = subprocess.run(
         ["bash", "-c", line], env=shell, cwd=tmp_path, capture_output=True, text=True, timeout=90, check=False
     )
-    assert ran.returncode in (0, 1), f"{ran.stdout}{ran.stderr}"  # 1: a problem of the cluster was found
+    assert ran.returncode in (0, 1), f"{ran.stdout}{ran.stderr}"  # 1: a cluster problem was found
     assert not re.search(r"Traceback|Usage:", ran.stderr), ran.stderr

@@ -1,4 +1,4 @@
-"""What Volcano and Kueue add to a cluster: the kinds of their objects."""
+"""Custom resource definitions of Volcano and Kueue."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GPU = "nvidia.com/gpu"
 EXTENSIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 VOLCANO = "scheduling.volcano.sh/v1beta1"
 KUEUE = "kueue.x-k8s.io/v1beta1"
-# Reduced to what the API server needs to know: (version, plural, kind, scope).
+# Reduced to what the API server needs: (version, plural, kind, scope).
 ADD_ONS = (
     (VOLCANO, "queues", "Queue", "Cluster"),
     (VOLCANO, "podgroups", "PodGroup", "Namespaced"),
@@ -26,7 +26,7 @@ ADD_ONS = (
 
 @contextmanager
 def add_ons(lab: Lab) -> Iterator[None]:
-    """Let the API server know the objects of Volcano and Kueue for a while."""
+    """Install the custom resource definitions of Volcano and Kueue temporarily."""
     api = Api(lab.kubeconfig)
     try:
         for version, plural, kind, scope in ADD_ONS:
@@ -52,7 +52,7 @@ def _install(api: Api, version: str, plural: str, kind: str, scope: str) -> None
     versions = [{"name": number, "served": True, "storage": True, "schema": schema}]
     spec = {"group": group, "scope": scope, "names": names, "versions": versions}
     body = {"metadata": {"name": f"{plural}.{group}"}, "spec": spec}
-    # A run before this one may have left it, or its removal may still be under way.
+    # Left by an earlier run, or still being removed.
     wait_until(lambda: api.send("POST", EXTENSIONS, body).ok or _stays(api, plural, group), 20, f"{plural}.{group}")
 
 

@@ -1,4 +1,4 @@
-"""A daemon that cleans up the lab, with no more rights than its account has, and trouble for it to clean up."""
+"""A daemon that cleans up the lab with minimal permissions, and problems for it to clean up."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ DELETING = (
 
 @contextmanager
 def dead_kubelet(lab: Lab) -> Iterator[None]:
-    """Let the kubelet be dead for a while: nobody ends the containers of pods that are deleted, nor tells of them."""
+    """Stop the kubelet temporarily: containers of deleted pods keep running and their status is not updated."""
     lab.kill_component("kubelet")
-    # Its socket is dead with it; its books are still there.
+    # Its socket is stale; its checkpoint files remain.
     (lab.kubelet_root / "pod-resources" / "kubelet.sock").unlink(missing_ok=True)
     try:
         yield
@@ -54,7 +54,7 @@ def dead_kubelet(lab: Lab) -> Iterator[None]:
 
 
 def end_containers(lab: Lab, *pods: Any) -> None:
-    """Kill the containers of pods, behind the kubelet's back, and their sandboxes."""
+    """Kill the containers of pods and their sandboxes behind the kubelet's back."""
     with engine(lab.docker_socket) as client:
         for pod in pods:
             for found in client.containers(filters={"label": f"io.kubernetes.pod.uid={pod.metadata.uid}"}):
@@ -63,9 +63,9 @@ def end_containers(lab: Lab, *pods: Any) -> None:
 
 @contextmanager
 def left_by(pid: int) -> Iterator[subprocess.Popen[bytes]]:
-    """Give a process that outlives the container of a pid: it is in the cgroup of its pod, and not in the container's.
+    """A process that outlives its container: in the cgroup of the pod, outside that of the container.
 
-    A runtime that ends a container ends what is in its cgroup. What is beside it is up to the kubelet.
+    A runtime that stops a container kills the container's cgroup; the rest of the pod is up to the kubelet.
     """
     memory = Path("/sys/fs/cgroup/memory")
     need(memory.is_dir(), "cgroups of version 1")
@@ -83,7 +83,7 @@ def left_by(pid: int) -> Iterator[subprocess.Popen[bytes]]:
 
 
 class Account:
-    """A service account that may read everything, and delete pods while that is granted."""
+    """A service account with read access to everything, and permission to delete pods while granted."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -95,17 +95,17 @@ class Account:
         self.grant()
 
     def grant(self) -> None:
-        """Let it delete and evict pods."""
+        """Grant deletion and eviction of pods."""
         self._bind(self._deleting)
         wait_until(self._may_delete, 10, "it may delete pods")
 
     def revoke(self) -> None:
-        """Let it read only."""
+        """Revoke it."""
         self._scene.api.delete(f"{RBAC}/clusterrolebindings/{self._deleting}")
         wait_until(lambda: not self._may_delete(), 10, "it may not delete pods")
 
     def kubeconfig(self, admin: Path, directory: Path) -> Path:
-        """Given an administrator's kubeconfig, write one for this account, and return it."""
+        """Write a kubeconfig for this account from an administrator's."""
         path = self._scene.path("v1", "serviceaccounts", "gpuwarden/token")
         wanted = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
         config = yaml.safe_load(admin.read_text())
@@ -115,7 +115,7 @@ class Account:
         return own
 
     def _may_delete(self) -> bool:
-        """Ask the API server, which takes a moment to hear of new rights itself."""
+        """Whether the API server, which needs a moment for new permissions, allows deletion."""
         wanted = {"verb": "delete", "resource": "pods", "namespace": self._scene.name}
         spec = {"user": f"system:serviceaccount:{self._scene.name}:gpuwarden", "resourceAttributes": wanted}
         review = self._scene.api.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", {"spec": spec})
@@ -136,7 +136,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Cleaner:
-    """An agent and a daemon that clean up, as an administrator at a command line sees them."""
+    """An agent and a daemon that clean up, as seen by an administrator on the command line."""
 
     nvml: FakeNvml
     agent: str
@@ -148,26 +148,26 @@ class Cleaner:
         return run("cleanup", *arguments, environ=self.environ)
 
     def plan(self, policy: str) -> ShownPlan:
-        """Return what a policy, which is about the whole cluster, would do now."""
+        """Current plan of a cluster-wide policy."""
         (plan,) = msgspec.json.decode(
             get(f"{self.page}/v1/cleanup/plan?policy={policy}")[2], type=tuple[ShownPlan, ...]
         )
         return plan
 
     def history(self, policy: str) -> tuple[ShownRun, ...]:
-        """Return the runs of a policy, the last one first."""
+        """Runs of a policy, newest first."""
         body = get(f"{self.page}/v1/cleanup/history?policy={policy}")[2]
         return msgspec.json.decode(body, type=tuple[ShownRun, ...])
 
     def run(self, policy: str) -> ShownRun:
-        """Have a policy run now, and return how that went."""
+        """Run a policy now and return its result."""
         before = len(self.history(policy))
         answer = self.ask("run", policy)
         assert answer.returncode == 0, answer.stderr
         return self.wait_run(policy, before, 30)
 
     def wait_run(self, policy: str, before: int, limit: float) -> ShownRun:
-        """Wait until there is one more run than before, and it is over; return it."""
+        """Wait for the next run to finish and return it."""
 
         def over() -> bool:
             runs = self.history(policy)
@@ -177,7 +177,7 @@ class Cleaner:
         return self.history(policy)[0]
 
     def finds(self, rule: str, cause: str, **labels: str) -> bool:
-        """Return whether a rule finds this cause about the subjects with these labels."""
+        """Whether a rule reports this cause for the subject with these labels."""
         found = json.loads(get(f"{self.page}/v1/findings")[2])
         return any(
             (each["rule"], each["cause"]) == (rule, cause) and labels.items() <= each["labels"].items()
@@ -185,18 +185,18 @@ class Cleaner:
         )
 
     def image(self, name: str) -> ImageFact | None:
-        """Return what the agent says of an image."""
+        """The agent's facts about an image."""
         snapshot = msgspec.json.decode(get(f"http://{self.agent}/v1/snapshot")[2], type=NodeSnapshot)
         found = (image for cache in snapshot.images or () for image in cache.images)
         return next((image for image in found if name in image.names), None)
 
     def cards(self) -> dict[str, GpuView]:
-        """Return what the daemon says of each card."""
+        """The daemon's view of each GPU."""
         view = msgspec.json.decode(get(f"{self.page}/v1/view")[2], type=ClusterView)
         return {gpu.uuid or "": gpu for gpu in view.gpus}
 
     def card_of(self, pod: Any) -> GpuView:
-        """Return the card that the kubelet gave to a pod, once the daemon knows it."""
+        """GPU the kubelet assigned to a pod, once the daemon knows it."""
 
         def found() -> list[GpuView]:
             uid = pod.metadata.uid
@@ -206,7 +206,7 @@ class Cleaner:
         return found()[0]
 
     def becomes(self, uuid: str, state: str, *pids: int, limit: float = 30) -> None:
-        """Wait until a card is in a state, and these processes are on it."""
+        """Wait until a GPU is in a state with these processes on it."""
         deadline, card = time.monotonic() + limit, self.cards()[uuid]
         while (card.state.value, card.pids) != (state, pids):
             if time.monotonic() > deadline:
@@ -219,7 +219,7 @@ class Cleaner:
 def cleaning(
     lab: Lab, kubeconfig: Path, directory: Path, policies: Sequence[Mapping[str, Any]], rules: Mapping[str, Any]
 ) -> Iterator[Cleaner]:
-    """Run a real agent that acts, and a real daemon with these policies; give who asks them."""
+    """Run a real agent that acts and a real daemon with these policies."""
     token, nvml, on_node = acting_node(lab, directory)
     port = free_port()
     config = directory / "gpuwarden.yml"
@@ -231,7 +231,7 @@ def cleaning(
         "rules": dict(rules),
         "cleanup": {"agents": {"token_file": str(token)}, "policies": list(policies)},
     }
-    # At `info` the daemon says something in each cycle, and nobody reads it.
+    # At `info` the daemon logs every cycle into a pipe that is not read.
     config.write_text(yaml.safe_dump({"log_level": "warning", "daemon": daemon}))
     with ExitStack() as stack:
         agent = stack.enter_context(agent_of(directory / "agent", QUICK, nvml.environment(), **on_node))

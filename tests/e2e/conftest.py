@@ -1,8 +1,7 @@
-"""End-to-end tests: in the lab, or those that only read in any cluster.
+"""End-to-end tests: in the lab, or read-only ones in any cluster.
 
-pytest tests/e2e                                      in a lab of its own, or in the one that LAB_DIR names
-KUBECONFIG=... pytest tests/e2e --read-only           only tests marked `read_only`, in that cluster
-GPUWARDEN_E2E_KUBECONFIG=... pytest tests/e2e         the same
+`pytest tests/e2e` uses its own lab, or the one LAB_DIR names. With `KUBECONFIG=... pytest tests/e2e --read-only`, or
+with GPUWARDEN_E2E_KUBECONFIG set, only tests marked `read_only` run, in that cluster.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from tests.lab.programs import find_programs
 from tests.support import need
 
 HERE = Path(__file__).parent
-# API servers are killed here: the client library drops such a connection without closing it, and Python says so later.
+# Tests kill API servers: the client library drops such connections without closing them, and Python warns later.
 DROPPED = r"Exception ignored in. <ssl\.SSLSocket"
 
 
@@ -34,7 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what is in this directory as end-to-end and, in somebody's cluster, leave out what does not only read."""
+    """Mark tests of this directory as end-to-end; in a user's cluster, deselect those that are not read-only."""
     here = [item for item in items if item.path.is_relative_to(HERE)]
     for item in here:
         item.add_marker(pytest.mark.e2e)
@@ -46,13 +45,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def is_read_only(config: pytest.Config) -> bool:
-    """Say whether the tests run in somebody's cluster. The option is unknown when this directory was not named."""
+    """Whether the tests run in a user's cluster. The option is unknown unless this directory was named."""
     return bool(config.getoption("--read-only", default=False) or os.environ.get("GPUWARDEN_E2E_KUBECONFIG"))
 
 
 @pytest.fixture(scope="session")
 def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
-    """The lab that LAB_DIR names if it runs, else one of this run's own, of which nothing may stay."""
+    """The running lab that LAB_DIR names, otherwise a new one that must leave nothing behind."""
     if is_read_only(request.config):
         pytest.fail("a test that only reads asks for the lab", pytrace=False)
     if os.environ.get("LAB_DIR"):
@@ -69,12 +68,12 @@ def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
     need(missing is None, f"the lab: {missing}")
     own = Lab.start(owned=True)
     yield own
-    own.stop()  # raises, naming it, if anything runs, is mounted or lies about afterwards
+    own.stop()  # raises, naming it, if any process, mount or file remains
 
 
 @pytest.fixture(scope="session")
 def kubeconfig(request: pytest.FixtureRequest) -> Path:
-    """The cluster for tests that only read."""
+    """The cluster for read-only tests."""
     if not is_read_only(request.config):
         lab: Lab = request.getfixturevalue("lab")
         return lab.kubeconfig

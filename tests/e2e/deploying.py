@@ -1,4 +1,4 @@
-"""gpuwarden in the lab as people install it: the image, the chart, and nothing that the chart does not give."""
+"""gpuwarden in the lab as users install it: the image and the chart, and nothing else."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from monitor.actions.plan import UserActionOutcome
+from monitor.actions.plan import Outcome
 from monitor.facts import NodeSnapshot
 from monitor.facts.cluster import ClusterView
 from tests.deploy.helm import Object, render
@@ -27,7 +27,7 @@ from tests.nvml import FakeNvml, build
 from tests.support import free_port, wait_until
 
 VERSION = "1.20.2"
-NAMESPACE = f"gpuwarden-{secrets.token_hex(3)}"  # the one of a run before may still be on its way out
+NAMESPACE = f"gpuwarden-{secrets.token_hex(3)}"  # the previous run's may still be terminating
 APPLY = "application/apply-patch+yaml"
 TOKENS = {"agentToken": "a" * 30, "pageToken": "p" * 30, "metricsToken": "m" * 30}
 QUICK = ("gpu", "gpu_processes", "pod_devices", "containers", "shm", "disk")
@@ -35,7 +35,7 @@ RUNNING_LIMIT = 60
 
 
 class Applier:
-    """Applies objects as the API server understands them: a field that it does not know is an error."""
+    """Applies objects with strict field validation."""
 
     def __init__(self, api: Api) -> None:
         self.api = api
@@ -43,7 +43,7 @@ class Applier:
         self._plural = cache(self._look_up)
 
     def apply(self, objects: list[Object], *, dry_run: bool = False) -> None:
-        """Apply objects. With `dry_run` they are only checked."""
+        """Apply objects; with `dry_run`, only validate them."""
         for each in objects:
             path = self.path(each)
             query = "?fieldManager=chart&force=true" + ("&dryRun=All" if dry_run else "")
@@ -53,7 +53,7 @@ class Applier:
                 self._applied.append(path)
 
     def path(self, each: Object) -> str:
-        """Return where an object is."""
+        """API path of an object."""
         version, metadata = each["apiVersion"], each["metadata"]
         root = f"/apis/{version}" if "/" in version else f"/api/{version}"
         plural, namespaced = self._plural(root, each["kind"])
@@ -61,7 +61,7 @@ class Applier:
         return f"{root}{place}/{plural}/{metadata['name']}"
 
     def delete(self) -> None:
-        """Delete what was applied, the last first."""
+        """Delete applied objects in reverse order."""
         for path in reversed(self._applied):
             self.api.delete(path)
 
@@ -85,17 +85,17 @@ class Deployed:
     page_port: int
 
     def upgrade(self, **values: Any) -> None:
-        """Apply the chart again, with these values changed."""
+        """Apply the chart again with changed values."""
         self.applier.apply(render({**self.values, **values}, namespace=NAMESPACE, version=VERSION))
 
     def page(
         self, method: str, path: str, body: Any = None, token: str | None = TOKENS["pageToken"]
     ) -> tuple[int, str]:
-        """Ask the page."""
+        """GET from the page."""
         return self._ask(self.page_port, method, path, body, token)
 
     def agent(self, path: str, token: str | None = TOKENS["agentToken"]) -> tuple[int, str]:
-        """Ask the agent."""
+        """GET from the agent."""
         return self._ask(self.agent_port, "GET", path, None, token)
 
     def view(self) -> ClusterView:
@@ -104,26 +104,26 @@ class Deployed:
         return msgspec.json.decode(body, type=ClusterView)
 
     def snapshot(self) -> NodeSnapshot:
-        """Return what the agent says of its node."""
+        """The agent's snapshot."""
         status, body = self.agent("/v1/snapshot")
         assert status == 200, body
         return msgspec.json.decode(body, type=NodeSnapshot)
 
-    def act(self, action: str, **wanted: Any) -> UserActionOutcome:
-        """Have the daemon act, as an admin does on the page."""
+    def act(self, action: str, **wanted: Any) -> Outcome:
+        """Run an action as an administrator of the page."""
         status, body = self.page("POST", f"/v1/actions/{action}", wanted)
         assert status == 200, body
-        return msgspec.json.decode(body, type=UserActionOutcome)
+        return msgspec.json.decode(body, type=Outcome)
 
     def pods(self, component: str) -> list[Any]:
-        """Return the pods of agent or daemon."""
+        """Pods of the agent or the daemon."""
         label = f"app.kubernetes.io/name%3Dgpuwarden-{component}"
         path = f"/api/v1/namespaces/{NAMESPACE}/pods?labelSelector={label}"
         found: list[Any] = self.applier.api.get(path)["items"]
         return found
 
     def log(self, component: str) -> str:
-        """Return the end of what agent or daemon say, and what Kubernetes says of them."""
+        """Last log lines of the agent or the daemon, and their Kubernetes events."""
         parts = []
         for pod in self.pods(component):
             events = self.applier.api.get(f"/api/v1/namespaces/{NAMESPACE}/events")["items"]
@@ -135,7 +135,7 @@ class Deployed:
         return "\n".join(parts)
 
     def _ask(self, port: int, method: str, path: str, body: Any, token: str | None) -> tuple[int, str]:
-        connection = HTTPConnection(self.address, port, timeout=15)
+        connection = HTTPConnection(self.address, port, timeout=60)
         headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
         try:
             connection.request(method, path, json.dumps(body) if body is not None else None, headers)
@@ -147,7 +147,7 @@ class Deployed:
 
 @contextmanager
 def deployed(lab: Lab, image: str, directory: Path) -> Iterator[Deployed]:
-    """Install the chart, and give it when both its parts are ready."""
+    """Install the chart and yield it once both components are ready."""
     nvml = FakeNvml(directory / "nvml", gpus=len(lab.gpu_ids))
     for index, uuid in enumerate(lab.gpu_ids):
         nvml.gpu(index, uuid=uuid)
@@ -170,7 +170,7 @@ def deployed(lab: Lab, image: str, directory: Path) -> Iterator[Deployed]:
 
 
 def gone(found: Deployed) -> bool:
-    """Return whether no pod is left. The garbage collector is slow after the API server was restarted: help it."""
+    """Whether no pod is left; deletes them, because the garbage collector is slow after an API server restart."""
     left = found.pods("agent") + found.pods("daemon")
     for each in left:
         if "deletionTimestamp" not in each["metadata"]:
@@ -179,13 +179,13 @@ def gone(found: Deployed) -> bool:
 
 
 def node_address(api: Api) -> str:
-    """Return the address of the node, where pods in its network are."""
+    """Node address, shared by pods in the host network."""
     addresses = api.get(f"/api/v1/nodes/{NODE}")["status"]["addresses"]
     return next(str(each["address"]) for each in addresses if each["type"] == "InternalIP")
 
 
 def lab_values(lab: Lab, image: str, directory: Path, address: str, agent_port: int, page_port: int) -> dict[str, Any]:
-    """Return what is different in the lab: no pod network, no kube-proxy, no registry, directories of its own."""
+    """Values for the lab: no pod network, no kube-proxy, no registry, own directories."""
     repository, _, tag = image.rpartition(":")
     host, _, port = lab.api_address.rpartition(":")
     return {
@@ -226,7 +226,7 @@ def lab_values(lab: Lab, image: str, directory: Path, address: str, agent_port: 
 
 
 def wait_ready(found: Deployed, component: str) -> None:
-    """Wait until the pod of a component is ready, and say what it says if it is not."""
+    """Wait until a component's pod is ready; fail with its log otherwise."""
 
     def ready() -> bool:
         conditions = [each for pod in found.pods(component) for each in pod["status"].get("conditions", ())]

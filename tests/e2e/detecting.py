@@ -1,4 +1,4 @@
-"""Somebody who looks for trouble in the lab, again and again, as the daemon does; and the trouble to be found."""
+"""Repeated evaluation of all rules in the lab, like the daemon's, and incidents to detect."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from tests.support.command import command, get, quiet_environment, running
 RESOURCE = "nvidia.com/gpu"
 BEAT = 0.25
 HOSTS = Path("/etc/hosts")
-# Asked for a name, a registry with this file refuses whoever has none; nobody logs in, so nobody knows the password.
+# A registry with this file rejects anonymous requests; the password is never used.
 HTPASSWD = "nobody:$2b$05$aaaaaaaaaaaaaaaaaaaaaOEqz3KoKH6bru/RRpFuAJrwlceiJnvGu\n"
 REGISTRY = """\
 version: 0.1
@@ -50,7 +50,7 @@ http: {{addr: "{address}"}}
 
 
 class Looker:
-    """Follows a cluster and looks at it with every rule. `limits` lowers those of some; what was found is kept."""
+    """Follows a cluster and evaluates every rule. `limits` overrides some; history is kept between evaluations."""
 
     def __init__(self, cluster: LiveCluster, limits: Mapping[str, Limits[Any]]) -> None:
         self._cluster = cluster
@@ -62,7 +62,7 @@ class Looker:
         return cluster_facts_of(self._cluster, RESOURCE)
 
     def look(self) -> tuple[Finding, ...]:
-        """Look once, and return what is found. No rule may break."""
+        """Evaluate once and return the findings; no rule may fail."""
         found = detect(RULES, self._limits, RuleContext(self.world(), time.time(), self.probes.facts()), self._history)
         self._history = found.history
         broken = [finding for finding in found.findings if finding.cause == "rule-broken"]
@@ -70,15 +70,15 @@ class Looker:
         return found.findings
 
     def finds(self, rule: str, **labels: str) -> list[Finding]:
-        """Look once, and return what a rule finds about the subjects with these labels."""
+        """Evaluate once and return a rule's findings for the subject with these labels."""
         return [each for each in self.look() if each.rule == rule and labels.items() <= each.labels.items()]
 
     def expect(
         self, rule: str, cause: str, within: float, severity: Severity | None = None, /, **labels: str
     ) -> Finding:
-        """Look until a rule finds just one thing about the subject, of this cause, and return it.
+        """Evaluate until a rule has exactly one finding for the subject, with this cause, and return it.
 
-        With a severity, until it is as bad as that: what fills up is looked at on its way there too.
+        With a severity, continue until it is reached: a filling disk passes lower ones on its way.
         """
         deadline, found = time.monotonic() + within, self.finds(rule, **labels)
         while [(each.cause, severity and each.severity) for each in found] != [(cause, severity)]:
@@ -89,11 +89,11 @@ class Looker:
         return found[0]
 
     def expect_over(self, rule: str, within: float, **labels: str) -> None:
-        """Look until a rule finds nothing about the subject any more."""
+        """Evaluate until a rule has no finding for the subject."""
         wait_until(lambda: not self.finds(rule, **labels), within, f"no {rule} {labels}")
 
     def disk(self, mount: Path) -> DiskFact | None:
-        """Return what an agent last said of the disk at this mount point."""
+        """The agent's last fact about the disk at this mount point."""
         facts = (fact for snapshot in self.world().snapshots.values() for fact in snapshot.disk or ())
         return next((fact for fact in facts if fact.mount == str(mount)), None)
 
@@ -102,14 +102,14 @@ class Looker:
 def looking(
     kubeconfig: Path | None, agents: Sequence[str] = (), limits: Mapping[str, Limits[Any]] | None = None
 ) -> Iterator[Looker]:
-    """Follow the cluster of a kubeconfig, if there is one, and agents; give who looks at them."""
+    """Follow a cluster, if a kubeconfig is given, and agents."""
     kubernetes = {"enabled": "yes", "kubeconfig": str(kubeconfig)} if kubeconfig else {"enabled": "no"}
     asked = {"static": list(agents), "interval": "500ms"}
     config = Config.model_validate({"daemon": {"cycle": "1s", "kubernetes": kubernetes, "agents": asked}})
     cluster = make_cluster(config)
     cluster.start()
     try:
-        cluster.wait_settled(20)
+        cluster.wait_settled(60)
         yield Looker(cluster, limits or {})
     finally:
         cluster.stop()
@@ -117,11 +117,11 @@ def looking(
 
 @contextmanager
 def probing(looker: Looker, target: ServiceTarget) -> Iterator[None]:
-    """Let a looker also look at a service, which has been probed once by then."""
+    """Add a service probe whose first round has completed."""
     before, looker.probes = looker.probes, ServiceProbes((target,))
     looker.probes.start()
     try:
-        looker.probes.wait_first_round(10)
+        looker.probes.wait_first_round(60)
         yield
     finally:
         looker.probes.stop()
@@ -129,7 +129,7 @@ def probing(looker: Looker, target: ServiceTarget) -> Iterator[None]:
 
 
 def acting_node(lab: Lab, directory: Path) -> tuple[Path, FakeNvml, dict[str, str]]:
-    """Return what an agent that acts on the lab's node needs: the file of its token, the driver, and its settings."""
+    """Token file, driver and settings of an agent that acts on the lab's node."""
     token = directory / "action-token"
     token.write_text(secrets.token_hex(16))
     nvml = FakeNvml(directory / "nvml", gpus=len(lab.gpu_ids))
@@ -146,7 +146,7 @@ def acting_node(lab: Lab, directory: Path) -> tuple[Path, FakeNvml, dict[str, st
 
 @contextmanager
 def agent_of(state: Path, collectors: Sequence[str], driver: Mapping[str, str], **settings: str) -> Iterator[str]:
-    """Run a real agent whose named collectors are quick, and give its address once it answers."""
+    """Run a real agent with short intervals of the named collectors; yields its address once it responds."""
     port = free_port("127.0.0.1")
     quick = {f"AGENT__COLLECTORS__{name.upper()}": "{interval: 500ms, limit: 2s}" for name in collectors}
     environ = quiet_environment(state, AGENT__LISTEN=f"127.0.0.1:{port}", **quick, **settings)
@@ -164,7 +164,7 @@ def _is_answering(port: int) -> bool:
 
 @contextmanager
 def second_registry(directory: Path, host: str, *, login: bool = False) -> Iterator[int]:
-    """Run a registry without TLS on a loopback address, and give its port. With `login`, it refuses who has no name."""
+    """Run a registry without TLS on a loopback address; yields its port. With `login` it rejects anonymous requests."""
     need(shutil.which("docker-registry") is not None, "docker-registry")
     port = free_port(host)
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
@@ -188,7 +188,7 @@ def _accepts(host: str, port: int) -> bool:
 
 @contextmanager
 def host_alias(name: str, address: str) -> Iterator[None]:
-    """Give this machine one more name for an address, and take it away again, whatever else has changed there."""
+    """Add a host name for an address and remove it again, preserving other changes of the file."""
     need(os.geteuid() == 0 and os.access(HOSTS, os.W_OK), f"root, to write {HOSTS}")
     line = f"{address} {name}\n"
     with HOSTS.open("a") as hosts:
@@ -200,14 +200,14 @@ def host_alias(name: str, address: str) -> Iterator[None]:
 
 
 def push_new_image(lab: Lab, name: str, megabytes: int = 1) -> str:
-    """Push an image of which the node has no layer, so that a pod has to pull all of it; return its full name."""
+    """Push an image without any layer on the node, so that a pod must pull all of it; return its full name."""
     repository, _, tag = name.partition(":")
     target = f"{lab.registry}/{repository}"
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w") as tar:
         member = tarfile.TarInfo("data")
         member.size = megabytes << 20
-        tar.addfile(member, io.BytesIO(secrets.token_bytes(member.size)))  # of which no two compress to the same
+        tar.addfile(member, io.BytesIO(secrets.token_bytes(member.size)))  # incompressible and unique
     with engine(lab.docker_socket) as client:
         client.import_image_from_data(content.getvalue(), repository=target, tag=tag)
         errors = [line for line in client.push(target, tag, stream=True, decode=True) if "error" in line]
@@ -217,7 +217,7 @@ def push_new_image(lab: Lab, name: str, megabytes: int = 1) -> str:
 
 
 def pull_error(lab: Lab, image: str) -> str:
-    """Return what the lab's engine says when it is told to pull an image."""
+    """The lab engine's error for pulling an image."""
     repository, _, tag = image.rpartition(":")
     with engine(lab.docker_socket) as client:
         try:

@@ -40,14 +40,14 @@ DOCUMENTED = ROOT / "docs" / "scaling.md"
 STORES = ("prometheus", "victoria-metrics")
 RULES = {"gpu_orphan": {"after": "1s"}, "service_down": {"after": "1s"}}
 WATCHED = ("image-pull", "gpu-orphan", "disk-full", "service-down")
-DISK = "largedisk"  # other tests have disks on this machine too, and full ones among them
-# In a message, a line for everything that is news: what it is, and whether it is there or over.
+DISK = "largedisk"  # other tests have disks on this machine too, some of them full
+# In a message, one line per change: the alert, and whether it fires or is resolved.
 TEMPLATE = (
     "{% for told in notifications %}{% for each in told.subjects if each.fresh %}"
     "{{ each.phase }} {{ each.rule }} {{ each.cause }} {{ each.severity }} {{ each.labels.get('mount', '') }}\n"
     "{% endfor %}{% endfor %}nothing else"
 )
-# What the gossip of two Alertmanagers takes seconds for by default takes less here.
+# Gossip intervals of two Alertmanagers, shortened from seconds.
 HASTY = (
     "--cluster.peer-timeout=2s", "--cluster.gossip-interval=50ms", "--cluster.probe-interval=300ms",
     "--cluster.probe-timeout=200ms", "--cluster.pushpull-interval=2s",
@@ -55,7 +55,7 @@ HASTY = (
 
 
 class Portal(LocalServer):
-    """A service of the platform. While it is not `well` it answers with an error."""
+    """A platform service that responds with an error unless `well`."""
 
     well = True
 
@@ -64,7 +64,7 @@ class Portal(LocalServer):
 
 
 class Balancer:
-    """Stands for the Service of the replicas: each connection leads to the next of them, whether it lives or not."""
+    """The replicas' Service: connections go round-robin, even to a dead replica."""
 
     def __init__(self, ports: Sequence[int]) -> None:
         self._next = cycle(ports)
@@ -80,7 +80,7 @@ class Balancer:
         with suppress(OSError):
             self._listening.shutdown(socket.SHUT_RDWR)
         self._listening.close()
-        self._thread.join(5)
+        self._thread.join(60)
 
     def _accept(self) -> None:
         with suppress(OSError):
@@ -90,7 +90,7 @@ class Balancer:
 
 
 def _relay(caller: socket.socket, port: int) -> None:
-    """Carry what is said between a caller and whoever listens on a port, until either is done."""
+    """Relay data between a client and a port until either closes."""
     with caller, suppress(OSError), socket.create_connection(("127.0.0.1", port), 5) as called:
         other = {caller: called, called: caller}
         with selectors.DefaultSelector() as ready:
@@ -109,7 +109,7 @@ def _relay(caller: socket.socket, port: int) -> None:
 
 
 def alertmanager_config(hook: str, token: Path) -> str:
-    """Return a configuration with the documented receiver, at our address and with our token, that does not wait."""
+    """The documented receiver with our address and token, without waiting times."""
     (documented,) = [block.text for block in blocks(DOCUMENTED) if block.kind == "yaml-alertmanager"]
     config = yaml.safe_load(documented)
     (receiver,) = config["receivers"]
@@ -124,19 +124,19 @@ def alertmanager_config(hook: str, token: Path) -> str:
 
 @dataclass(frozen=True)
 class Member:
-    """An Alertmanager of several."""
+    """One Alertmanager of a cluster."""
 
     running: RealAlertmanager
     process: subprocess.Popen[str]
 
     def peers(self) -> int:
-        """Return how many members it knows of, itself among them."""
+        """Number of known members including itself."""
         return len(self.running.get("/api/v2/status")["cluster"].get("peers", ()))
 
 
 @contextmanager
 def alertmanagers(folder: Path, hook: str, token: Path) -> Iterator[tuple[Member, Member]]:
-    """Run two Alertmanagers that agree on what was told. The first comes first: it tells, the other waits for it."""
+    """Run two Alertmanagers that deduplicate notifications: the first notifies, the second waits for it."""
     need(shutil.which(BINARY) is not None, f"{BINARY} (Debian package)")
     folder.mkdir()
     config = folder / "alertmanager.yml"
@@ -175,7 +175,7 @@ def wecom(bot: WeComBot) -> dict[str, str]:
 
 
 def patience(*receivers: str) -> dict[str, Any]:
-    """Return how alerts go to these: at once, and what is over is so within a second."""
+    """Alert timing for these receivers: notify immediately, resolve within a second."""
     route = {"receivers": list(receivers), "group_wait": "0s", "group_interval": "0s"}
     return {
         "cluster": "lab",
@@ -185,24 +185,24 @@ def patience(*receivers: str) -> dict[str, Any]:
 
 
 def told(bot: WeComBot) -> Counter[str]:
-    """Return what a group was told of what is watched here, and how often each."""
+    """Notifications to a group about the tested incidents, with counts."""
     lines = [line.split() for message in bot.taken for line in message["markdown"]["content"].splitlines()]
     news = [(words[:4], words[4:]) for words in lines if len(words) > 3 and words[1] in WATCHED]
     return Counter(" ".join(what) for what, mount in news if not mount or mount[0].endswith(DISK))
 
 
 def firing(*incidents: Incident) -> Counter[str]:
-    """Return what is told once of each of these when it begins, or becomes worse."""
+    """Notifications expected once for each when it starts or its severity rises."""
     return Counter(" ".join(("firing", *each)) for each in incidents)
 
 
 def over(*incidents: Incident) -> Counter[str]:
-    """Return what is told once of each of these when it ends."""
+    """Notifications expected once for each when it ends."""
     return Counter(" ".join(("resolved", *each)) for each in incidents)
 
 
 def found(page: str) -> set[Found]:
-    """Return what a daemon finds, without the figures and without what is about disks of others."""
+    """Findings of a daemon without figures and without other tests' disks."""
     body = json.loads(get(f"{page}/v1/findings")[2])
     return {
         (each["rule"], each["cause"], each["severity"], json.dumps(each["labels"], sort_keys=True))
@@ -213,7 +213,7 @@ def found(page: str) -> set[Found]:
 
 @dataclass(frozen=True)
 class Stage:
-    """All that runs: who is told what by whom, and what can go wrong."""
+    """All components, their notifications, and what can fail."""
 
     nvml: FakeNvml
     portal: Portal
@@ -224,7 +224,7 @@ class Stage:
     embedded_group: WeComBot
 
     def expect_all_find(self, *wanted: Incident) -> None:
-        """Wait until all that live find the same, and of what is watched here just this."""
+        """Wait until all live daemons have the same findings, and exactly these of the tested incidents."""
         living = [each for each in (self.embedded, *self.replicas) if each.process.poll() is None]
         each_found: list[set[Found]] = []
 
@@ -241,7 +241,7 @@ class Stage:
 
 @contextmanager
 def large_cluster(lab: Lab, scene: Scene, directory: Path) -> Iterator[Stage]:
-    """Run a real agent, an embedded daemon, and two replicas that know the agent only by a metrics store each."""
+    """Run a real agent, an embedded daemon, and two replicas that read the agent from a metrics store each."""
     calling = directory / "callback-token"
     calling.write_text(secrets.token_hex(16))
     acting, nvml, on_node = acting_node(lab, directory)

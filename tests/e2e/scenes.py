@@ -1,4 +1,4 @@
-"""Scenes in the lab's cluster: nodes, pods and other objects of a test's own, gone when the scene is left."""
+"""Scenes in the lab's cluster: a test's own nodes, pods and other objects, deleted on exit."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tests.lab.manifests import pod_manifest
 from tests.support import wait_until
 
 MERGE_PATCH = "application/merge-patch+json"
-NOW = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}  # no kubelet stands behind a node of a scene
+NOW = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}  # nodes of a scene have no kubelet
 
 
 class Api:
-    """The API server as an administrator's program sees it: paths and JSON. Used from one thread."""
+    """The API server as an administrator: paths and JSON. Single-threaded."""
 
     def __init__(self, kubeconfig: Path) -> None:
         config = yaml.safe_load(kubeconfig.read_text())
@@ -33,9 +33,9 @@ class Api:
         self._session.headers["Authorization"] = f"Bearer {config['users'][0]['user']['token']}"
 
     def send(self, method: str, path: str, body: Any = None, kind: str = "application/json") -> requests.Response:
-        """Send one request. Raise RequestException if there is no answer."""
+        """Send one request; RequestException without a response."""
         headers = {"Content-Type": kind}
-        return self._session.request(method, self._url + path, json=body, headers=headers, timeout=10)
+        return self._session.request(method, self._url + path, json=body, headers=headers, timeout=60)
 
     def get(self, path: str) -> Any:
         return _checked(self.send("GET", path)).json()
@@ -47,7 +47,7 @@ class Api:
         _checked(self.send("PATCH", path, body, MERGE_PATCH))
 
     def delete(self, path: str) -> None:
-        """Delete an object, at once, if it is there."""
+        """Delete an object immediately if it exists."""
         answer = self.send("DELETE", path, NOW)
         if answer.status_code != requests.codes.not_found:
             _checked(answer)
@@ -62,7 +62,10 @@ def _checked(answer: requests.Response) -> requests.Response:
 
 
 class Scene:
-    """A namespace and a pool of nodes. Pods run in the namespace and want the pool, so that no scene sees another."""
+    """A namespace and a node pool.
+
+    Pods run in the namespace and select the pool, so scenes are isolated from each other.
+    """
 
     def __init__(self, lab: Lab, name: str) -> None:
         self._lab = lab
@@ -73,20 +76,20 @@ class Scene:
     def __enter__(self) -> Self:
         self._undo.callback(self.api.close)
         self.create("/api/v1/namespaces", {"metadata": {"name": self.name}})
-        self._undo.callback(self.api.delete, self.path("v1", "pods"))  # whoever made them
+        self._undo.callback(self.api.delete, self.path("v1", "pods"))  # regardless of creator
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self._undo.close()
 
     def create(self, path: str, body: Mapping[str, Any]) -> Any:
-        """Create an object in a collection and return it. It is deleted when the scene is left."""
+        """Create an object in a collection; it is deleted with the scene."""
         made = self.api.create(path, body)
         self._undo.callback(self.api.delete, f"{path}/{body['metadata']['name']}")
         return made
 
     def create_here(self, version: str, plural: str, name: str, **fields: Any) -> Any:
-        """Create an object in the scene's namespace: of an API version (`v1`, `batch/v1`), a plural and a name."""
+        """Create an object in the scene's namespace, by API version (`v1`, `batch/v1`), plural and name."""
         metadata = {"name": name, **fields.pop("metadata", {})}
         return self.create(self.path(version, plural), {"apiVersion": version, "metadata": metadata, **fields})
 
@@ -101,16 +104,16 @@ class Scene:
         labels: Mapping[str, str] | None = None,
         taints: Sequence[Mapping[str, str]] = (),
     ) -> str:
-        """Add a node to the pool, or to another one that its labels name, and return its full name."""
+        """Add a node to the pool, or to another one named by its labels, and return its full name."""
         full = f"{self.name}-{name}"
         self._undo.callback(self._lab.fake_nodes.remove, full)
         self._lab.add_fake_node(full, gpus, {"pool": self.name, **(labels or {})}, taints)
         return full
 
     def pod(self, name: str, *, gpus: int = 0, user: str | None = None, node: str | None = None, **fields: Any) -> Any:
-        """Create a pod: on a node of the scene, past the scheduler, or for the scheduler to place in the pool.
+        """Create a pod: bound to a node of the scene, or for the scheduler to place in the pool.
 
-        `fields` are those of `pod_manifest`; `metadata` adds to the pod's own.
+        `fields` are those of `pod_manifest`; `metadata` extends the pod's metadata.
         """
         metadata = fields.pop("metadata", {})
         where = {"nodeName": node} if node else {"nodeSelector": {"pool": self.name}}
@@ -124,20 +127,20 @@ class Scene:
         return made
 
     def read(self, name: str) -> Any:
-        """Return a pod as it is now."""
+        """The current pod."""
         return self.api.get(self.path("v1", "pods", name))
 
     def delete(self, name: str) -> None:
-        """Delete a pod, at once."""
+        """Delete a pod immediately."""
         self.api.delete(self.path("v1", "pods", name))
 
     def wait_placed(self, name: str) -> str:
-        """Wait until the scheduler has placed a pod, and return its node."""
+        """Wait until the scheduler has placed a pod and return its node."""
         wait_until(lambda: self.read(name)["spec"].get("nodeName"), 20, f"{name} is placed")
         return str(self.read(name)["spec"]["nodeName"])
 
     def wait_refused(self, name: str) -> str:
-        """Wait until the scheduler has said that it cannot place a pod, and return its words."""
+        """Wait until the scheduler reports that it cannot place a pod and return its message."""
         wait_until(lambda: self._refusals(name), 20, f"{name} is refused")
         return self._refusals(name)[0]
 

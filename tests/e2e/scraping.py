@@ -1,4 +1,4 @@
-"""A real Prometheus that scrapes as the documentation says, and what proves each query to give data."""
+"""A real Prometheus with the documented scrape configuration, and proofs that each query returns data."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ FULL_ADDRESS = "127.82.0.1"
 
 @dataclass(frozen=True)
 class Targets:
-    """What is scraped: agents, of which all have one port, and daemons; and the files with the tokens for them."""
+    """Scrape targets: agents, which share one port, daemons, and their token files."""
 
     agents: tuple[str, ...]
     daemons: tuple[str, ...]
@@ -55,9 +55,9 @@ class Targets:
 
 
 def configuration(targets: Targets) -> str:
-    """Return the documented configuration with our addresses and tokens in it, every second, and with all rules.
+    """The documented configuration with our addresses and tokens, a one-second interval and all rules.
 
-    Debian's Prometheus is built without Kubernetes: what it would say of the agents' pods is given to it.
+    Debian's Prometheus has no Kubernetes service discovery: its labels of the agents' pods are supplied directly.
     """
     page = ROOT / "docs" / "ecosystem.md"
     (documented,) = [block.text for block in blocks(page) if block.kind == "yaml-prometheus"]
@@ -77,7 +77,7 @@ def configuration(targets: Targets) -> str:
 
 
 def _pod(address: str) -> dict[str, Any]:
-    """Return the target that Kubernetes would make of the pod of an agent."""
+    """The target that service discovery would produce for an agent's pod."""
     return {"targets": [address], "labels": {AGENT_LABEL: "gpuwarden-agent", AGENT_IP: address}}
 
 
@@ -90,32 +90,32 @@ class Prometheus:
         self.config = config
 
     def scrape(self, targets: Targets) -> None:
-        """Have it scrape these from now on."""
+        """Replace the scrape targets."""
         self.config.write_text(configuration(targets), encoding="utf-8")
         self._process.send_signal(signal.SIGHUP)
 
     def get(self, path: str, **asked: str | float) -> Any:
-        """Return the answer to a question. Fail the test if it is an error."""
+        """Result of an API request; fails the test on an error."""
         url = f"{self._url}/api/v1/{path}"
         body = urllib.parse.urlencode(asked).encode() if asked else None
         try:
-            with urllib.request.urlopen(url, body, timeout=20) as answer:
+            with urllib.request.urlopen(url, body, timeout=60) as answer:
                 return json.load(answer)["data"]
         except urllib.error.HTTPError as error:
             with error:
                 pytest.fail(f"{asked or path}: {json.load(error)['error']}")
 
     def series(self, expr: str, since: float) -> list[dict[str, str]]:
-        """Return the labels of all that a query gave at some moment since then."""
+        """Labels of all results of a query at any time since then."""
         found = self.get("query_range", query=expr, start=since, end=time.time(), step=1)["result"]
         return [each["metric"] for each in found]
 
     def now(self, expr: str) -> list[dict[str, str]]:
-        """Return the labels of all that a query gives now."""
+        """Labels of all current results of a query."""
         return [each["metric"] for each in self.get("query", query=expr)["result"]]
 
     def expect(self, expr: str, label: str, wanted: Collection[str], within: float) -> None:
-        """Wait until a query has given a label all these values. Fail the test, naming those that did not come."""
+        """Wait until a query has returned all these values of a label; fail with the missing ones."""
         missing, deadline = {*wanted}, time.monotonic() + within
         while missing := missing - {each.get(label) for each in self.now(expr)}:
             if time.monotonic() > deadline:
@@ -123,17 +123,17 @@ class Prometheus:
             time.sleep(BEAT)
 
     def up(self) -> set[str]:
-        """Return the addresses that answered their last scrape."""
+        """Addresses with a successful last scrape."""
         return {each["instance"] for each in self.now("up == 1")}
 
     def rules(self) -> list[dict[str, Any]]:
-        """Return what it says of each rule."""
+        """State of each rule."""
         return [rule for group in self.get("rules")["groups"] for rule in group["rules"]]
 
 
 @contextmanager
 def scraping(folder: Path, targets: Targets) -> Iterator[Prometheus]:
-    """Run a Prometheus with all rules that scrapes these."""
+    """Run a Prometheus with all rules and these targets."""
     need(shutil.which("prometheus") is not None, "Prometheus (Debian package prometheus)")
     folder.mkdir()
     config, address = folder / "prometheus.yml", f"127.0.0.1:{free_port()}"
@@ -151,12 +151,12 @@ def _is_ready(process: subprocess.Popen[str], address: str) -> bool:
     return False
 
 
-# Who is scraped beside the lab
+# Targets outside the lab
 
 
 @contextmanager
 def simulated(story: Story, directory: Path) -> Iterator[str]:
-    """Run a daemon that holds a lease on a simulated cluster, and give the address of its page."""
+    """Run a daemon with a lease on a simulated cluster; yields the address of its page."""
     config = settings(story, directory, Listen(host="127.0.0.1", port=0), "en")["daemon"]
     del config["listen"], config["state"]
     config |= {"cycle": "1s", "gpu": LIMITS, "rules": RULES, "token": PAGE_TOKEN, "lease": {"duration": "3s"}}
@@ -167,14 +167,14 @@ def simulated(story: Story, directory: Path) -> Iterator[str]:
 
 
 def begin_outages(story: Story) -> None:
-    """Have everything go wrong that can go wrong in the simulated cluster."""
+    """Start every outage of the simulated cluster."""
     for outage in OUTAGES:
         story.call(outage.begin)
 
 
 @contextmanager
 def full_agent(port: int) -> Iterator[str]:
-    """Serve the metrics of a node on which everything is known, and give the address."""
+    """Serve the metrics of a node with every fact known; yields the address."""
     text = AgentMetrics().render(snapshot("gpu-99"))
 
     class Handler(BaseHTTPRequestHandler):
@@ -185,7 +185,7 @@ def full_agent(port: int) -> Iterator[str]:
             self.wfile.write(text)
 
         def log_message(self, *_: Any) -> None:
-            """Nobody reads it."""
+            """Silence the request log."""
 
     server = ThreadingHTTPServer((FULL_ADDRESS, port), Handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))
@@ -198,12 +198,12 @@ def full_agent(port: int) -> Iterator[str]:
         server.server_close()
 
 
-# What is proven, and by what
+# Proofs
 
 
 @dataclass(frozen=True)
 class Query:
-    """A query and who asks it: a panel, or a rule of a file."""
+    """A query and its origin: a panel, or a rule of a file."""
 
     asker: str
     expr: str
@@ -211,13 +211,13 @@ class Query:
 
 
 def queries() -> list[Query]:
-    """Return every query of the dashboards and every rule's expression."""
+    """Every dashboard query and rule expression."""
     panels = [Query(f"{each.dashboard}: {each.panel} {each.ref}".rstrip(), each.expr) for each in expressions()]
     return panels + [Query(f"{rule.file}: {rule.name}", rule.expr, rule) for rule in rules()]
 
 
 def is_cased(rule: RuleText) -> bool:
-    """Say whether promtool is given a case in which the rule fires, or records a value."""
+    """Whether a promtool case makes the rule fire or record a value."""
     if rule.is_alert:
         fired = (labels for files, labels in expected_alerts() if rule.file in files and is_same(rule, labels))
         return any(labels["alertstate"] == "firing" for labels in fired)
@@ -227,20 +227,20 @@ def is_cased(rule: RuleText) -> bool:
 
 @dataclass
 class Proofs:
-    """By what each query was proven to give data, in the order in which that was tried."""
+    """Which means proved each query to return data, in order of attempt."""
 
     prometheus: Prometheus
     by: dict[Query, str] = field(default_factory=dict)
     asked: list[Query] = field(default_factory=queries)
 
     def open(self) -> list[Query]:
-        """Return what nothing has proven yet."""
+        """Unproven queries."""
         return [query for query in self.asked if query not in self.by]
 
     def gather(self, means: str, since: float, within: float, enough: int | None = None) -> int:
-        """Ask what is open, again and again, until so many are proven by this means; return how many really are.
+        """Run unproven queries until this many are proven by this means; return the actual number.
 
-        Without a number that is until no panel is open any more: only rules have cases beside that.
+        Without a number, until no panel is unproven: only rules have cases in addition.
         """
         deadline = time.monotonic() + within
         while True:
@@ -258,16 +258,16 @@ class Proofs:
         self.by |= {query: means for query in self.open() if found[query.expr]}
 
     def fall_back_on_cases(self, means: str) -> None:
-        """Take the cases of promtool for the rules that are open: what they need takes hours, or rare values."""
+        """Accept promtool cases for unproven rules, which need hours or rare values."""
         self.by |= {query: means for query in self.open() if query.rule is not None and is_cased(query.rule)}
 
     def count(self) -> Mapping[str, int]:
-        """Return how many are proven by each means."""
+        """Number of queries proven by each means."""
         means = list(self.by.values())
         return {each: means.count(each) for each in dict.fromkeys(means)}
 
     def write(self, file: Path) -> None:
-        """Write the table: who asks what, and what proves it."""
+        """Write a table of queries, origins and proofs."""
         rows = [
             f"| {query.asker} | {self.by.get(query, '**nothing**')} | {_code(query.expr)} |" for query in self.asked
         ]
@@ -283,5 +283,5 @@ def _code(expr: str) -> str:
 
 
 def askers(found: Iterable[Query]) -> Sequence[str]:
-    """Return who asks these."""
+    """Origins of these queries."""
     return [query.asker for query in found]

@@ -1,4 +1,4 @@
-"""The lab's engine on a small disk, and what fills that: images."""
+"""The lab's engine on a small disk, and images that fill it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MIB = 1 << 20
 
 @contextmanager
 def engine_on_small_disk(lab: Lab, megabytes: int) -> Iterator[Path]:
-    """Have the lab's engine, of which no pod may run, keep everything on a disk of its own, and give that."""
+    """Run the lab's engine, without pods, on a small disk of its own; yields the disk."""
     root = lab.docker_socket.parent
     with ExitStack() as undo:
         undo.callback(_start, lab)
@@ -45,21 +45,21 @@ def _stop(lab: Lab) -> None:
 
 
 def load(lab: Lab, name: str, megabytes: int) -> None:
-    """Load an image with so many bytes of its own upon a base that all images share."""
+    """Load an image with this many bytes on top of a shared base."""
     own = layer({"own": secrets.token_bytes(megabytes * MIB)})
     with engine(lab.docker_socket) as client:
         client.load_image(archive((Image(name, (busybox_layer(), own)),)))
 
 
 def tag(lab: Lab, name: str, other: str) -> None:
-    """Give an image one more name."""
+    """Add a tag to an image."""
     repository, _, version = other.rpartition(":")
     with engine(lab.docker_socket) as client:
         client.tag(name, repository, version)
 
 
 def pour(lab: Lab, name: str, megabytes: int) -> None:
-    """Make an image of one layer, which goes right to its place on the disk: a load would need twice the room."""
+    """Build an image with one layer directly on the disk: a load would need twice the space."""
     repository, _, version = name.rpartition(":")
     content = layer({"own": secrets.token_bytes(megabytes * MIB)})
     with engine(lab.docker_socket) as client:
@@ -67,14 +67,14 @@ def pour(lab: Lab, name: str, megabytes: int) -> None:
 
 
 def images(lab: Lab) -> set[str]:
-    """Return the names of all images that the engine has."""
+    """Names of all images of the engine."""
     with engine(lab.docker_socket) as client:
         return {name for image in client.images() for name in image["RepoTags"] or ()}
 
 
 @contextmanager
 def container_of(lab: Lab, image: str) -> Iterator[None]:
-    """Run a container of an image, without a pod."""
+    """Run a container of an image without a pod."""
     with engine(lab.docker_socket) as client:
         container = client.create_container(image, host_config=client.create_host_config(network_mode="none"))["Id"]
         try:
@@ -85,12 +85,12 @@ def container_of(lab: Lab, image: str) -> Iterator[None]:
 
 
 def used_share(disk: Path) -> float:
-    """Return how full a disk is, as df says it."""
+    """Usage ratio of a disk, as shown by df."""
     used, available = used_bytes(disk)
     return used / (used + available)
 
 
 def used_bytes(disk: Path) -> tuple[int, int]:
-    """Return how much of a disk is in use, and how much can still be had."""
+    """Used and available bytes of a disk."""
     space = os.statvfs(disk)
     return (space.f_blocks - space.f_bfree) * space.f_frsize, space.f_bavail * space.f_frsize

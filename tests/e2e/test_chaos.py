@@ -1,4 +1,4 @@
-"""Each kind of fault once, against the whole product: nothing lost, nothing wrong, nothing deleted beside the plan."""
+"""Each kind of fault once against the whole product: no lost or wrong alerts, no unplanned deletion."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Cleanup in a real cluster, by a real agent and a real daemon that has only the rights of its account.
+"""Cleanup in a real cluster, by a real agent and a real daemon with minimal permissions.
 
-The lab's own engine keeps its images on a small disk meanwhile.
+The lab's engine keeps its images on a small disk meanwhile.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from tests.support import wait_until
 
 HIGH, LOW = 0.80, 0.65
 FINALIZER = "lab.test/keep"
-NEVER = "0 0 29 2 *"  # these run when they are asked to
+NEVER = "0 0 29 2 *"  # on demand only
 POLICIES = (
     {
         "kind": "images", "name": "images", "mode": "enforce", "announce": "0s", "high": HIGH, "low": LOW,
         "min_age": "1s", "pins": ["harbor.lab/nlp/base*"],
-        "protect_local": False,  # they are loaded, not pulled
+        "protect_local": False,  # loaded, not pulled
     },
     {
         "kind": "pods", "name": "pods", "mode": "enforce", "announce": "0s", "cron": NEVER,
@@ -67,7 +67,7 @@ def cleaner(lab: Lab, account: Account, tmp_path_factory: pytest.TempPathFactory
 
 
 class Pods:
-    """Pods of a test, in the namespace of the scene. They are gone after it."""
+    """Pods of a test in the scene's namespace, deleted afterwards."""
 
     def __init__(self, lab: Lab, namespace: str) -> None:
         self._lab = lab
@@ -75,12 +75,12 @@ class Pods:
         self.made: list[Any] = []
 
     def run(self, name: str, **fields: Any) -> Any:
-        """Create a pod; return it when it runs, or is in another phase that is wanted."""
+        """Create a pod and wait until it runs or reaches the given phase."""
         self.made.append(self._lab.run_pod(name, namespace=self._namespace, **fields))
         return self.made[-1]
 
     def now(self, pod: Any) -> Any | None:
-        """Return a pod as it is now; None if it is gone."""
+        """The current pod; None if it is gone."""
         try:
             return self._lab.cluster.read_pod(pod)
         except ApiException as error:
@@ -89,14 +89,14 @@ class Pods:
             return None
 
     def delete(self, pod: Any) -> None:
-        """Ask for the deletion of a pod."""
+        """Request deletion of a pod."""
         named = pod.metadata
-        self._lab.cluster.core.delete_namespaced_pod(named.name, named.namespace, _request_timeout=10)
+        self._lab.cluster.core.delete_namespaced_pod(named.name, named.namespace, _request_timeout=60)
 
     def keep(self, pod: Any, finalizers: list[str] | None) -> None:
         """Set the finalizers of a pod."""
         named, body = pod.metadata, {"metadata": {"finalizers": finalizers}}
-        self._lab.cluster.core.patch_namespaced_pod(named.name, named.namespace, body, _request_timeout=10)
+        self._lab.cluster.core.patch_namespaced_pod(named.name, named.namespace, body, _request_timeout=60)
 
     def clear(self) -> None:
         for pod in self.made:
@@ -117,17 +117,17 @@ def full(pod: Any) -> str:
 
 
 def planned(cleaner: Cleaner) -> list[str]:
-    """Return which pods would be deleted now."""
+    """Pods that would be deleted now."""
     return [each.name for each in cleaner.plan("pods").items]
 
 
 def kept_by(cleaner: Cleaner) -> dict[str, str]:
-    """Return which pods would be left alone, and what protects each."""
+    """Pods that would be kept, with their protection."""
     return {each.name: each.protection for each in cleaner.plan("pods").kept}
 
 
 def outcomes(shown: ShownRun) -> list[tuple[str, ItemState, str | None]]:
-    """Return what became of each item of a run: its name, how far it is, and the word for that."""
+    """Name, state and outcome of each item of a run."""
     return [(each.item.name, each.state, each.outcome) for each in shown.items]
 
 
@@ -135,12 +135,12 @@ def image(name: str) -> str:
     return f"harbor.lab/nlp/{name}:1"
 
 
-# What the cluster needs, each image for another reason. They are the oldest.
+# Images the cluster needs, each for another reason. They are the oldest.
 NEEDED = ("runs", "finished", "waits", "nightly", "serving", "base")
 
 
 def use(lab: Lab, scene: Scene, pods: Pods) -> list[Any]:
-    """Have the cluster need those images, and return the pods that run."""
+    """Use those images in the cluster and return the running pods."""
     for name in NEEDED:
         small_disk.load(lab, image(name), megabytes=4)
     running = [pods.run("runs", image=image("runs")), pods.run("with-gpu", gpus=1)]
@@ -155,13 +155,13 @@ def use(lab: Lab, scene: Scene, pods: Pods) -> list[Any]:
 
 
 def template(name: str, **spec: str) -> dict[str, Any]:
-    """Return what pods that run an image are made from."""
+    """Pod template with this image."""
     containers = [{"name": "main", "image": image(name)}]
     return {"metadata": {"labels": {"app": name}}, "spec": {"containers": containers, "restartPolicy": "Never"} | spec}
 
 
 def pile_up(lab: Lab, disk: Path) -> list[str]:
-    """Load images that nobody needs until the disk is between its marks, each with two names; return the first ones."""
+    """Load unused images until disk usage is between the thresholds, each with two names; return the first ones."""
     old: list[str] = []
     while small_disk.used_share(disk) < LOW + 0.01:
         old.append(image(f"old-{len(old)}"))
@@ -175,7 +175,7 @@ def second_name(name: str) -> str:
 
 
 def containers(lab: Lab, pods: list[Any]) -> list[list[tuple[str, int, bool]]]:
-    """Return which containers each pod has now, how often they were started again, and whether they run."""
+    """Containers of each pod, their restart counts and whether they run."""
     return [
         [
             (each.container_id, each.restart_count, each.state.running is not None)
@@ -191,7 +191,7 @@ def test_a_disk_full_of_images_is_back_under_the_low_water_mark_by_itself(
     running = use(lab, scene, pods)
     as_before = containers(lab, running)
     old = pile_up(lab, disk)
-    with small_disk.container_of(lab, old[0]):  # the first to come is the last to be used
+    with small_disk.container_of(lab, old[0]):  # least recently used first
         wait_until(lambda: (seen := cleaner.image(old[0])) and seen.last_used_at, 20, "its use is seen")
     assert small_disk.used_share(disk) < HIGH
     assert cleaner.history("images") == ()
@@ -209,7 +209,7 @@ def test_a_disk_full_of_images_is_back_under_the_low_water_mark_by_itself(
     assert small_disk.images(lab) & names == names - done - set(map(second_name, done))
     assert containers(lab, running) == as_before
     assert all(runs for pod in as_before for _, _, runs in pod)
-    # What stayed can be used as before, and there is nothing to pull it from.
+    # Kept images are still usable, and there is no registry to pull them from.
     pods.run("nightly-1", image=image("nightly"), container={"imagePullPolicy": "Never"})
 
     run = shown.run
@@ -228,7 +228,7 @@ def test_a_zombie_is_released_once_its_container_is_gone(lab: Lab, cleaner: Clea
     with left_by(pid) as left:
         with dead_kubelet(lab):
             lab.cluster.core.delete_namespaced_pod(
-                pod.metadata.name, pod.metadata.namespace, grace_period_seconds=0, _request_timeout=10
+                pod.metadata.name, pod.metadata.namespace, grace_period_seconds=0, _request_timeout=60
             )
             cleaner.becomes(uuid, "zombie", pid)
             refused = cleaner.ask("release", NODE, str(index))
@@ -244,8 +244,8 @@ def test_a_zombie_is_released_once_its_container_is_gone(lab: Lab, cleaner: Clea
             wait_until(lambda: cleaner.plan("gpus").items, 10, "what is left of it is planned for")
             released = cleaner.ask("release", NODE, str(index))
             assert released.returncode == 0, released.stdout + released.stderr
-            assert left.wait(5) == -signal.SIGTERM
-            cleaner.nvml.end_process(index, left.pid)  # as a driver does
+            assert left.wait(60) == -signal.SIGTERM
+            cleaner.nvml.end_process(index, left.pid)  # like a driver
         (entry,) = cleaner.history("release")[0].items
         assert (entry.state, entry.outcome) == (ItemState.DONE, "killed")
         cleaner.becomes(uuid, "free")
@@ -270,7 +270,7 @@ def test_a_pod_stuck_in_terminating_is_forced_only_if_nothing_keeps_it_and_nothi
     left = pods.now(kept)
     assert left is not None, "it was forced"
     assert (left.metadata.uid, left.metadata.finalizers) == (kept.metadata.uid, [FINALIZER])
-    # The next plan leaves it alone as well, and says why.
+    # The next plan keeps it too and says why.
     assert kept_by(cleaner)[full(kept)] == "finalizer"
     assert cleaner.finds("pod-stuck-terminating", "finalizer", pod="kept")
 

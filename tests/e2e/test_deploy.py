@@ -1,6 +1,6 @@
-"""The image and the chart in a real cluster: real pods, with exactly the rights that the chart gives.
+"""The image and the chart in a real cluster: real pods with exactly the chart's permissions.
 
-One story, in its order: what is installed sees everything and may change nothing, until that is allowed.
+One ordered story: the installation sees everything and may change nothing until permitted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.support import wait_until
 
 GIB = 1 << 30
 OPERATOR = "monitoring.coreos.com/"
-pytestmark = pytest.mark.timeout(600)  # the image is made first, once
+pytestmark = pytest.mark.timeout(600)  # includes building the image once
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def installed(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[De
 
 @pytest.fixture(scope="module")
 def idle(installed: Deployed) -> Iterator[Any]:
-    """A pod of somebody who has a card and does nothing with it."""
+    """An idle pod that holds a GPU."""
     pod = installed.lab.run_pod("idle", gpus=1, labels={"userName": "li.lei"})
     yield pod
     installed.lab.delete_pods(pod)
@@ -96,7 +96,7 @@ def test_the_agent_sees_the_node_and_not_its_container(installed: Deployed, idle
 
 
 def container_ids(snapshot: NodeSnapshot, pod: Any) -> set[str]:
-    """Containers of the pod that both the runtime's and the shared memory's collector have seen."""
+    """Containers of the pod that both the runtime collector and the shared memory collector report."""
     listed = {
         each.id for each in snapshot.containers or () if each.pod_uid == pod.metadata.uid and each.container == "main"
     }

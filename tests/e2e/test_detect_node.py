@@ -1,4 +1,4 @@
-"""What fills, empties and hangs on a real node, and a real database that fails: each is found, with its cause."""
+"""Disks that fill, empty and hang on a real node, and a failing real database: each is found with its cause."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.engines import BASE, DockerEngine, images, make_docker
 from tests.support.filesystems import ext4_disk, fill, stalling_mount
 from tests.support.postgresql import Database, database
 
-__all__ = ["database"]  # a fixture, which is found by its name here
+__all__ = ["database"]  # fixture, referenced by name
 MIB = 1 << 20
 NODE = "gpu-01"
 QUICK = ("gpu", "gpu_processes", "pod_devices", "containers", "shm", "disk", "mounts", "logs")
@@ -32,7 +32,7 @@ LIMITS: dict[str, Limits[Any]] = {
 
 @pytest.fixture(scope="module")
 def share(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the node expects a mount, which is not there yet."""
+    """An expected mount that is absent at first."""
     return tmp_path_factory.mktemp("share") / "nas"
 
 
@@ -94,7 +94,7 @@ def test_data_that_is_gone_within_minutes_is_a_mass_deletion(looker: Looker, tmp
 
 
 def used(looker: Looker, mount: Path) -> int:
-    """Return how much is on a disk, as was just looked at too."""
+    """Usage of a disk that the rules have evaluated too."""
     looker.look()
     disk = looker.disk(mount)
     return (disk.used_bytes or 0) if disk else 0
@@ -113,7 +113,7 @@ def test_a_mount_that_is_missing_or_hangs_is_lost(looker: Looker, share: Path) -
 
 @pytest.fixture
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DockerEngine]:
-    """A Docker engine that keeps everything on a small disk of its own."""
+    """A Docker engine on a small disk of its own."""
     with ext4_disk(tmp_path_factory.mktemp("e"), "disk", megabytes=64, inodes=8192) as disk:
         base = disk / "d"
         base.mkdir()
@@ -129,7 +129,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DockerEngine]:
 
 
 def test_what_fills_the_disk_of_an_engine_is_named(engine: DockerEngine, tmp_path: Path) -> None:
-    """A container writes into its own file system until nothing more fits: not the images are to blame."""
+    """A container fills its writable layer: images are not the cause."""
     mount, quick = engine.base.parent, ("containers", "disk", "images", "runtime_usage")
     settings = {"AGENT__NODE_NAME": "gpu-02", "AGENT__PATHS__DOCKER_SOCKET": engine.socket}
     no_driver: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""`gpuwarden doctor` in a real cluster: what an account may do is asked of the API server, and named exactly."""
+"""`gpuwarden doctor` in a real cluster: permissions are checked with the API server and named exactly."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def scene(lab: Lab) -> Iterator[Scene]:
 
 
 def account(scene: Scene, lab: Lab, name: str, rules: tuple[Any, ...], folder: Path) -> Path:
-    """Make an account with these rights, and return a kubeconfig for it."""
+    """Create an account with these permissions and return its kubeconfig."""
     scene.create_here("v1", "serviceaccounts", name)
     role = f"{scene.name}-{name}"
     scene.create(f"{RBAC}/clusterroles", {"metadata": {"name": role}, "rules": list(rules)})
@@ -67,7 +67,7 @@ def examined(lab: Lab, kubeconfig: Path, folder: Path) -> dict[str, list[dict[st
         AGENT__PATHS__DOCKER_SOCKET=str(lab.docker_socket),
     )
     done = run("doctor", "--json", "--lang", "en", environ=environ)
-    assert (done.returncode, done.stderr) == (1, "")  # there are no agents in this cluster
+    assert (done.returncode, done.stderr) == (1, "")  # this cluster has no agents
     found: dict[str, list[dict[str, Any]]] = {}
     for row in json.loads(done.stdout):
         found.setdefault(row["check"], []).append(row)

@@ -1,4 +1,4 @@
-"""The lab itself: what other tests rely on is there, and is real."""
+"""The lab itself provides what other tests rely on."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ GPU = "nvidia.com/gpu"
 
 @pytest.fixture
 def pods(lab: Lab) -> Iterator[list[Any]]:
-    """Pods put in here are deleted afterwards."""
+    """Pods added here are deleted afterwards."""
     created: list[Any] = []
     yield created
     lab.delete_pods(*created)
 
 
 def devices(lab: Lab) -> dict[str, set[str]]:
-    """Return what the agent's own collector reads from the kubelet: the devices of each pod, by its name."""
+    """Devices of each pod by name, from the agent's own kubelet collector."""
     root = str(lab.kubelet_root)
     paths = Paths(proc="", sys="", rootfs="", kubelet=root, kmsg="", state="", docker_socket="", cri_sockets=())
     held: dict[str, set[str]] = {}
@@ -42,8 +42,8 @@ def devices(lab: Lab) -> dict[str, set[str]]:
 def test_the_cluster_answers_and_its_nodes_say_how_they_are(kubeconfig: Path) -> None:
     api: Any = config.new_client_from_config(str(kubeconfig))  # type: ignore[no-untyped-call]  # theirs
     with api:
-        assert client.VersionApi(api).get_code(_request_timeout=10).major == "1"
-        nodes: list[Any] = client.CoreV1Api(api).list_node(_request_timeout=30).items
+        assert client.VersionApi(api).get_code(_request_timeout=60).major == "1"
+        nodes: list[Any] = client.CoreV1Api(api).list_node(_request_timeout=60).items
     assert nodes
     for node in nodes:
         assert any(condition.type == "Ready" for condition in node.status.conditions), node.metadata.name
@@ -149,7 +149,7 @@ def test_nothing_listens_beyond_loopback(lab: Lab) -> None:
 
 
 def sockets_of(pid: int) -> set[str]:
-    """Given a pid, return the inodes of its sockets."""
+    """Inodes of the sockets of a pid."""
     found = set()
     for name in os.listdir(f"/proc/{pid}/fd"):
         target = os.readlink(f"/proc/{pid}/fd/{name}")
@@ -159,7 +159,7 @@ def sockets_of(pid: int) -> set[str]:
 
 
 def is_listening_beyond_loopback(line: str) -> bool:
-    """Given a line of /proc/net/tcp or tcp6, say whether it is a listener on anything but loopback."""
+    """Whether a line of /proc/net/tcp or tcp6 is a listener outside loopback."""
     fields = line.split()
     address, state = fields[1].partition(":")[0], fields[3]
     loopback = ("0100007F", "00000000000000000000000001000000", "0000000000000000FFFF00000100007F")

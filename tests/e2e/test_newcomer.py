@@ -1,4 +1,4 @@
-"""A newcomer with the README only: clone, start, one line for WeCom, and an alert arrives. Needs no lab."""
+"""A new user with only the README: clone, start, one line for WeCom, and an alert arrives. Needs no lab."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.receivers.bots import WeComBot
 MARK = "run by tests/e2e/test_newcomer.py"
 START, WECOM, TRY = (block.text.strip() for block in blocks(ROOT / "README.md") if block.mark == MARK)
 ADDRESS = "https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=KEY"
-GONE = "http://127.0.0.1:9/"  # the port of "discard": nobody listens there
+GONE = "http://127.0.0.1:9/"  # the discard port, where nothing listens
 
 
 def free_port() -> int:
@@ -32,7 +32,7 @@ def free_port() -> int:
 
 
 def repository(directory: Path) -> Path:
-    """Return a repository with what is in the working tree: what a newcomer would clone."""
+    """A repository with the working tree, to be cloned."""
     listed = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, capture_output=True, check=True
     )
@@ -48,7 +48,7 @@ def repository(directory: Path) -> Path:
 
 @contextmanager
 def running(line: str, environ: dict[str, str], directory: Path, page: int) -> Iterator[None]:
-    """Run a line of the README until the page answers; at the end interrupt it as a person would."""
+    """Run a README command until the page responds, and interrupt it at the end."""
     log = directory.parent / "log"
     with log.open("w") as out:
         process = subprocess.Popen(
@@ -61,10 +61,10 @@ def running(line: str, environ: dict[str, str], directory: Path, page: int) -> I
         finally:
             os.killpg(process.pid, signal.SIGINT)
             try:
-                process.wait(15)
+                process.wait(60)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
-                process.wait(15)
+                process.wait(60)
 
 
 def answers(page: int) -> bool:
@@ -81,7 +81,7 @@ def test_from_the_clone_to_the_first_alert(tmp_path: Path, capsys: pytest.Captur
         directory.mkdir()
     repository(source)
     page = free_port()
-    # Other ports and another place for state than those of this machine: somebody may use gpuwarden here.
+    # Ports and state directory differ from the defaults, because gpuwarden may be in use on this machine.
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("GPUWARDEN_", "VENV", "MAKE"))}
     environ |= {
         "GPUWARDEN_AGENT__LISTEN": f"127.0.0.1:{free_port()}",
@@ -96,7 +96,7 @@ def test_from_the_clone_to_the_first_alert(tmp_path: Path, capsys: pytest.Captur
     clone = home / "gpuwarden"
     with WeComBot() as wecom:
         line = WECOM.replace(ADDRESS, f"{{kind: wecom, url: '{wecom.url}'}}")
-        # A service of theirs that is down is the real finding.
+        # A service that is down is the real finding.
         with running(f"{line}; exec make run", environ | {"GPUWARDEN_DAEMON__SERVICES": f"[{GONE}]"}, clone, page):
             tried = subprocess.run(
                 ["bash", "-c", f"{line}; {TRY}"],
@@ -119,5 +119,5 @@ def test_from_the_clone_to_the_first_alert(tmp_path: Path, capsys: pytest.Captur
 
 
 def text(message: dict[str, dict[str, str]]) -> str:
-    """Return what a message of WeCom says."""
+    """Text of a WeCom message."""
     return str(message[str(message["msgtype"])]["content"])

@@ -1,8 +1,8 @@
-"""A real Prometheus scrapes a real agent and a real daemon in the lab: no query of a dashboard or a rule is dead.
+"""A real Prometheus scrapes a real agent and a real daemon in the lab: every dashboard query and rule returns data.
 
-What the lab cannot show is shown by the simulated cluster, then by one snapshot in which everything is known, all in
-the same Prometheus; what a rule needs hours or rare values for, by its case for promtool. Which is which is written to
-`build/prometheus-expressions.md`.
+Queries without data in the lab are proven on the simulated cluster, then on one snapshot with every fact known, all in
+the same Prometheus; rules that need hours or rare values by their promtool case. `build/prometheus-expressions.md`
+lists the proof of each.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ from tests.lab.lab import Lab
 from tests.support import need, wait_until
 
 LAB, SIMULATION, SNAPSHOT, CASE = "the lab", "the simulation", "the full snapshot", "a case for promtool"
-# A few less than were measured: some depend on the moment. Fewer mean that something is not scraped any more.
+# Slightly below the measured numbers, since some depend on timing. Fewer mean that a target is not scraped.
 LAB_FLOOR, SIMULATION_FLOOR = 260, 7
-# What the daemon has to find in the lab before anything else is broken there.
+# Findings of the daemon in the lab before any incident.
 FOUND = {
     "actions-refused", "disk-full", "gpu-fault", "gpu-ghost", "gpu-hot", "gpu-idle", "gpu-orphan", "gpu-wedged",
     "image-pull", "mount-lost", "pod-pending", "registry-unreachable", "service-down", "shm-pressure",
 }  # fmt: skip
-PATIENCE = 60.0  # seconds, for a machine that has much else to do; on one that has not, each wait is for a few
+PATIENCE = 60.0  # seconds on a busy machine; on an idle one each wait takes a few
 pytestmark = pytest.mark.timeout(300)
 NEED_HOURS = ["disk:gpuwarden_disk_time_to_full_seconds:deriv1h", "disk:gpuwarden_disk_time_to_full_seconds:deriv6h"]
 TABLE = ROOT / "build" / "prometheus-expressions.md"
@@ -60,7 +60,7 @@ TABLE = ROOT / "build" / "prometheus-expressions.md"
 
 @dataclass
 class Stage:
-    """All that runs, and what it has proven so far."""
+    """All components and the proofs so far."""
 
     node: Node
     story: Story
@@ -74,7 +74,7 @@ class Stage:
         self.proofs = Proofs(self.prometheus)
 
     def scrape_also(self, agents: tuple[str, ...], daemons: tuple[str, ...] = ()) -> float:
-        """Have more agents and daemons scraped, and return since when the first of each is."""
+        """Add scrape targets and return the start time of the first of each kind."""
         targets = replace(self.targets, agents=self.targets.agents + agents, daemons=self.targets.daemons + daemons)
         self.targets = targets
         self.prometheus.scrape(targets)
@@ -103,7 +103,7 @@ def stage(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]
 
 
 def checked(*command: str | Path) -> None:
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=20, check=False)
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -1,7 +1,7 @@
-"""Every state of a card, in a real cluster: real pods, real processes, a real kubelet; only the driver is ours.
+"""Every GPU state in a real cluster: real pods, real processes, a real kubelet; only the driver is fake.
 
-One scene, in the order in which things can happen to a node: an agent and a daemon run as their own processes, and each
-test asks the daemon what it makes of the next card.
+One scene in chronological order: agent and daemon run as processes, and each test examines the daemon's view of the
+next GPU.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ class Scene:
         return next(gpu for gpu in self.view().gpus if gpu.uuid == uuid)
 
     def becomes(self, uuid: str, state: str, because: str | None = None, limit: float = 30) -> GpuView:
-        """Wait until a card is in a state for a reason, and return what is said of it."""
+        """Wait until a GPU is in a state for a reason, and return its view."""
         wait_until(lambda: self.card(uuid).state.value == state, limit, f"{uuid} is {state}")
         card = self.card(uuid)
         assert because in (None, *(evidence.key for evidence in card.evidence)), card
         return card
 
     def cards_of(self, pod: Any) -> list[str]:
-        """Return the cards that the kubelet gave to a pod, once the daemon knows them."""
+        """GPUs the kubelet assigned to a pod, once the daemon knows them."""
         uid = pod.metadata.uid
 
         def found() -> list[str]:
@@ -146,7 +146,7 @@ def test_memory_without_a_process_is_a_ghost(scene: Scene) -> None:
 
 
 def test_a_process_in_d_is_wedged(scene: Scene, tmp_path: Path) -> None:
-    """A real process that was told to end and cannot: it waits for a file system that does not answer."""
+    """A real process that was killed and cannot exit: it is blocked in a filesystem that does not respond."""
     uuid = free_card(scene)
     with stalling_mount(tmp_path) as nas:
         nas.hang()
@@ -159,7 +159,7 @@ def test_a_process_in_d_is_wedged(scene: Scene, tmp_path: Path) -> None:
             scene.becomes(uuid, "wedged", "process-state")
         finally:
             nas.release()
-            process.wait(20)
+            process.wait(60)
     scene.nvml.end_process(scene.lab.gpu_ids.index(uuid), process.pid)
     scene.becomes(uuid, "free")
 
@@ -169,22 +169,22 @@ def test_a_lost_card_is_faulty(scene: Scene) -> None:
     scene.nvml.lose(scene.lab.gpu_ids.index(uuid))
     scene.becomes(uuid, "faulty", "gpu-lost")
     scene.nvml.find(scene.lab.gpu_ids.index(uuid))
-    scene.becomes(uuid, "free", limit=90)  # a session with a lost card starts anew once a minute
+    scene.becomes(uuid, "free", limit=90)  # a driver session with a lost GPU restarts once a minute
 
 
 def test_a_deleted_pod_whose_process_lives_on_is_a_zombie_and_its_idle_sister_a_phantom(scene: Scene) -> None:
-    """The kubelet is dead, so nobody ends the containers of the pods that are deleted, nor frees their devices."""
+    """The kubelet is down: containers of deleted pods keep running and their devices stay allocated."""
     sister = scene.lab.run_pod("sister", gpus=1)
     scene.pods.append(sister)
     (idle,) = scene.cards_of(sister)
     bert = scene.pods[0]
     cards = scene.cards_of(bert)
     scene.lab.kill_component("kubelet")
-    # The kubelet's socket is dead with it; its books are still there.
+    # The kubelet's socket is stale; its checkpoint files remain.
     (scene.lab.kubelet_root / "pod-resources" / "kubelet.sock").unlink(missing_ok=True)
     for pod in (bert, sister):
         scene.lab.cluster.core.delete_namespaced_pod(
-            pod.metadata.name, pod.metadata.namespace, grace_period_seconds=0, _request_timeout=10
+            pod.metadata.name, pod.metadata.namespace, grace_period_seconds=0, _request_timeout=60
         )
     for uuid in cards:
         card = scene.becomes(uuid, "zombie", "pod-deleted")

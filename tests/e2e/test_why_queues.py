@@ -1,7 +1,7 @@
-"""`gpuwarden why` on what quotas and queues hold back: the true reason, in both languages.
+"""`gpuwarden why` for pods held back by quotas and queues: the true reason in both languages.
 
-API server, controllers and quota are real. Volcano's and Kueue's objects are written as their controllers would write
-them: what is tested is what we make of them.
+API server, controllers and quota are real. Objects of Volcano and Kueue are written as their controllers would write
+them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.support import wait_until
 
 @pytest.fixture(scope="module")
 def asker(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
-    """A daemon that was started when Volcano and Kueue were there already."""
+    """A daemon started after Volcano and Kueue were installed."""
     more = ("queues.scheduling.volcano.sh", "podgroups.scheduling.volcano.sh", "workloads.kueue.x-k8s.io")
     with add_ons(lab), daemon_of(lab, tmp_path_factory.mktemp("why"), *more) as asker:
         yield asker
@@ -89,7 +89,7 @@ def volcano_queue(scene: Scene, state: str) -> str:
 
 
 def volcano_pod(scene: Scene, group: str, name: str, gpus: int) -> None:
-    """A pod that names its group, and not its queue: PyTorchJobs and others in Volcano's care are like that."""
+    """A pod that names its group but not its queue, as PyTorchJobs under Volcano do."""
     group_name = {"scheduling.k8s.io/group-name": group}
     scene.pod(name, gpus=gpus, annotations=group_name, spec={"schedulerName": "volcano"})
 
@@ -137,7 +137,7 @@ def test_a_volcano_group_that_is_not_complete(scene: Scene, asker: Asker) -> Non
 
 
 def kueue_queues(scene: Scene) -> str:
-    """Make a LocalQueue `train`, and behind it a ClusterQueue of 8 GPUs of which 6 are reserved. Return its name."""
+    """Create a LocalQueue `train` and its ClusterQueue of 8 GPUs, 6 of them reserved; return its name."""
     name = f"{scene.name}-a100"
     flavor = {"name": "a100", "resources": [{"name": GPU, "nominalQuota": "8"}]}
     books = [{"name": "a100", "resources": [{"name": GPU, "total": "6"}]}]
@@ -155,7 +155,10 @@ def kueue_queues(scene: Scene) -> str:
 
 @pytest.mark.parametrize("owner", ["Job", "Pod"])
 def test_a_kueue_workload_without_quota(scene: Scene, asker: Asker, owner: str) -> None:
-    """Kubernetes 1.20 knows neither suspended Jobs nor gates: a Job for no pods, a pod that no scheduler looks at."""
+    """Kubernetes 1.20 has neither suspended Jobs nor scheduling gates:
+
+    a Job without pods, and a pod that no scheduler handles.
+    """
     scene.node("a", gpus=8)
     queue = kueue_queues(scene)
     labels = {"kueue.x-k8s.io/queue-name": "train"}

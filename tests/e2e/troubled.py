@@ -1,4 +1,4 @@
-"""A node of the lab on which nearly everything goes wrong at once, with an agent and a daemon."""
+"""A lab node with almost every incident at once, an agent and a daemon."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from tests.support.filesystems import run as run_program
 from tests.support.receivers.bots import WeComBot
 
 NODE = "gpu-01"
-ADDRESS = "127.80.0.1"  # of the agent; those of the simulation are in 127.81, so that all can have one port
+ADDRESS = "127.80.0.1"  # of the agent; the simulation uses 127.81, so that all can share one port
 READ_TOKEN, PAGE_TOKEN, ACT_TOKEN = "reads-metrics-of-agents", "reads-the-page-of-daemons", "has-the-agents-act"
 GIB, MIB = 1 << 30, 1 << 20
 COLLECTORS = (
     "host", "gpu", "gpu_processes", "xid", "pod_devices", "containers", "container_usage", "shm", "logs", "images",
     "runtime_usage", "disk", "disk_io", "kubelet", "mounts", "probes",
 )  # fmt: skip
-# What takes minutes in a real cluster takes seconds here.
+# Minutes in a real cluster are seconds here.
 LIMITS = {"stale_after": "4s", "wedged_after": "2s", "settle": "2s", "idle_after": "2s", "terminating_grace": "5s"}
 RULES = {
     "agent_silent": {"silent_after": "4s"},
@@ -50,18 +50,18 @@ RULES = {
     "pod_pending": {"waiting": "2s"},
     "service_down": {"after": "1s"},
 }
-# Fills its shared memory and its own layer, is held back by its CPU limit, and talks.
+# Fills its shared memory and writable layer, is throttled by its CPU limit, and writes logs.
 TRAIN = (
     "dd if=/dev/zero of=/dev/shm/batch bs=1M count=62; dd if=/dev/zero of=/checkpoint bs=1M count=4;"
     " while :; do i=0; while [ $i -lt 9000 ]; do i=$((i+1)); done; echo step; done"
 )
-XIDS = (79, 48, 119, 74, 63, 8)  # one of each kind that is told apart
+XIDS = (79, 48, 119, 74, 63, 8)  # one of each reported kind
 THERMAL, POWER_BRAKE = 0x60, 0x80
 
 
 @dataclass
 class Node:
-    """The node in trouble. `agent` and `page` are addresses."""
+    """The node with incidents. `agent` and `page` are addresses."""
 
     lab: Lab
     nvml: FakeNvml
@@ -78,18 +78,18 @@ class Node:
         return msgspec.json.decode(get(f"http://{self.agent}/v1/snapshot", headers)[2], type=NodeSnapshot)
 
     def card(self, index: int) -> GpuFact:
-        """Return what the agent says of a card."""
+        """The agent's facts about a GPU."""
         inventory = self.snapshot().gpu
         assert inventory is not None
         return next(gpu for gpu in inventory.gpus if gpu.index == index)
 
     def xids(self) -> bool:
-        """Say whether the agent has heard of all XIDs."""
+        """Whether the agent has seen all XIDs."""
         facts = self.snapshot().xid
         return facts is not None and {each.code for each in facts.counts} >= {*XIDS}
 
     def cards_of(self, pod: Any) -> list[int]:
-        """Return the cards that the kubelet gave to a pod, once the agent knows them."""
+        """GPUs the kubelet assigned to a pod, once the agent knows them."""
 
         def found() -> list[int]:
             ids = [each.device_id for each in self.snapshot().pod_devices or () if each.pod_uid == pod.metadata.uid]
@@ -100,7 +100,7 @@ class Node:
 
 
 def quick_agent(lab: Lab, directory: Path, port: int, mounts: list[str]) -> dict[str, str]:
-    """Return the environment of an agent of the lab's node that looks at everything each second."""
+    """Environment of an agent on the lab's node that runs all collectors every second."""
     registries = [f"http://{lab.registry}", f"http://127.0.0.1:{free_port()}"]
     return quiet_environment(
         directory / "agent",
@@ -117,7 +117,7 @@ def quick_agent(lab: Lab, directory: Path, port: int, mounts: list[str]) -> dict
 
 
 def daemon_settings(lab: Lab, agent: str, receivers: list[dict[str, str]]) -> dict[str, Any]:
-    """Return the settings of a daemon that watches the lab, tells these, and removes finished pods."""
+    """Settings of a daemon that watches the lab, notifies these receivers, and removes finished pods."""
     services = [("registry", f"http://{lab.registry}/v2/"), ("portal", f"http://127.0.0.1:{free_port()}/")]
     finished = {
         "kind": "pods", "name": "pods", "mode": "enforce", "announce": "0s", "cron": "0 0 29 2 *",
@@ -138,27 +138,27 @@ def daemon_settings(lab: Lab, agent: str, receivers: list[dict[str, str]]) -> di
 
 @contextmanager
 def daemon(directory: Path, config: dict[str, Any]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Run a daemon, and give the address of its page, which answers soon, and its environment."""
+    """Run a daemon; yields the address of its page and its environment."""
     address = f"127.0.0.1:{free_port()}"
     file = directory / "gpuwarden.yml"
     file.write_text(yaml.safe_dump({"log_level": "warning", "daemon": config}))
     environ = quiet_environment(
         directory / "daemon", CONFIG=str(file), DAEMON__LISTEN=address, DAEMON__KUBERNETES__ENABLED="yes"
     )
-    log, environ["PYTHONFAULTHANDLER"] = directory / "daemon.log", "1"  # a crash says where it was
+    log, environ["PYTHONFAULTHANDLER"] = directory / "daemon.log", "1"  # print a traceback on a crash
     with running(logged(log, *command("daemon")), environ, stdout=subprocess.DEVNULL) as process:
         yield address, environ
         assert process.poll() is None, f"the daemon has ended with {process.returncode}: {log.read_text()[-4000:]}"
 
 
 def logged(file: Path, *line: str) -> list[str]:
-    """Given a command line, return one by which it complains to a file: a pipe that nobody reads would stop it."""
+    """Command line with stderr redirected to a file: an unread pipe would block it."""
     return ["sh", "-c", 'exec "$@" 2>"$0"', str(file), *line]
 
 
 @contextmanager
 def watched_node(lab: Lab, directory: Path, port: int) -> Iterator[Node]:
-    """Run an agent and a daemon on the lab's node, on which all is well but for a mount, a registry and a service."""
+    """Run an agent and a daemon on the lab's node, with only a mount, a registry and a service failing."""
     with ExitStack() as stack:
         nas = stack.enter_context(stalling_mount(directory))
         stack.callback(nas.release)
@@ -167,7 +167,7 @@ def watched_node(lab: Lab, directory: Path, port: int) -> Iterator[Node]:
         for index, uuid in enumerate(lab.gpu_ids):
             nvml.gpu(index, uuid=uuid, retired_known=1, links=4)
         bots = [stack.enter_context(WeComBot()) for _ in range(2)]
-        bots[1].force = 93000  # somebody has removed this one from the group
+        bots[1].force = 93000  # this bot was removed from its group
         urls = {"wecom": bots[0].url, "revoked": bots[1].url, "dead": bots[0].url.replace(str(bots[0].port), "9")}
         receivers = [{"name": name, "kind": "wecom", "url": url} for name, url in urls.items()]
         stack.enter_context(add_ons(lab))
@@ -182,19 +182,19 @@ def watched_node(lab: Lab, directory: Path, port: int) -> Iterator[Node]:
 
 @contextmanager
 def trouble(node: Node) -> Iterator[None]:
-    """Bring about all the trouble that lasts."""
+    """Start all lasting incidents."""
     fill_disks(node.disks)
     with running_pods(node), trouble_cards(node):
         act(node)
         try:
             yield
         finally:
-            node.nas.release()  # or the process that waits for it never ends
+            node.nas.release()  # otherwise the blocked process never exits
 
 
 @contextmanager
 def running_pods(node: Node) -> Iterator[None]:
-    """Have pods on the node that do and do not run."""
+    """Create running and failing pods on the node."""
     with Scene(node.lab, "scraped") as scene:
         node.pods = make_pods(node.lab, scene)
         try:
@@ -204,7 +204,7 @@ def running_pods(node: Node) -> Iterator[None]:
 
 
 def make_pods(lab: Lab, scene: Scene) -> list[Any]:
-    """Create the pods: one that trains, one that is an agent's, and those that never start or are over."""
+    """Create the pods: a training job, an agent's pod, and those that never start or have ended."""
     scene.create("/apis/" + VOLCANO + "/queues", {
         "apiVersion": VOLCANO, "kind": "Queue", "metadata": {"name": "vc-nlp"}, "spec": {"capability": {GPU: "8"}},
     })  # fmt: skip
@@ -223,7 +223,7 @@ def make_pods(lab: Lab, scene: Scene) -> list[Any]:
 
 
 def fill_disks(disks: list[Path]) -> None:
-    """Fill one disk, use up the inodes of the second, most of both of the third, and make the last one read-only."""
+    """Fill one disk, exhaust the inodes of the second, mostly fill the third, and remount the last read-only."""
     full, many, fills, readonly = disks
     fill(full)
     for disk, share in ((many, 0.96), (fills, 0.85)):
@@ -235,7 +235,7 @@ def fill_disks(disks: list[Path]) -> None:
 
 @contextmanager
 def trouble_cards(node: Node) -> Iterator[None]:
-    """Have one card work, one idle, and each other one in another kind of trouble."""
+    """One busy GPU, one idle, and every other with a different problem."""
     nvml, (works, idle) = node.nvml, node.cards_of(node.pods[0])
     orphan, ghost, wedged, lost, sick, hot = (index for index in range(8) if index not in (works, idle))
     nvml.gpu(works, util=97, memory_util=40, memory_used=40 * GIB, power_mw=330000, temperature=71)
@@ -250,7 +250,7 @@ def trouble_cards(node: Node) -> Iterator[None]:
     for code in XIDS:
         nvml.xid(sick, code)
     wait_until(node.xids, 20, "the XIDs are heard: nobody hears any from a driver that is gone or has lost a card")
-    nvml.reload_driver()  # how well a card is, is read once a minute, or when the driver is new
+    nvml.reload_driver()  # GPU health is read once a minute, or with a new driver session
     wait_until(lambda: node.card(sick).recovery_action not in (None, "none"), 20, "the sick card is seen")
     nvml.lose(lost)
     node.nas.hang()
@@ -265,7 +265,7 @@ def trouble_cards(node: Node) -> Iterator[None]:
 
 @contextmanager
 def waiting_for(hung: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Give a process that was told to end and cannot: it waits for a file system that does not answer."""
+    """A process that was killed and cannot exit: it is blocked in a filesystem that does not respond."""
     process = subprocess.Popen(["stat", "-f", str(hung)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     where = Path(f"/proc/{process.pid}/wchan")
     wait_until(lambda: "fuse" in where.read_text() or "request_wait" in where.read_text(), 10, "it waits")
@@ -274,11 +274,11 @@ def waiting_for(hung: Path) -> Iterator[subprocess.Popen[bytes]]:
         yield process
     finally:
         process.kill()
-        process.wait(20)  # until the mount answers
+        process.wait(60)  # until the mount responds
 
 
 def act(node: Node) -> None:
-    """Have the agent act, and refuse to; have the policy run."""
+    """Let the agent perform and refuse actions, and run the policy."""
     now = time.time()
     image = RemoveImage(runtime="docker", image_id=f"sha256:{'0' * 64}", min_age_seconds=0.0)
     request = ActionRequest(id="scraped-1", issued_at=now, expires_at=now + 60, policy="images", plan="p", action=image)
@@ -290,7 +290,7 @@ def act(node: Node) -> None:
 
 
 def break_agent(node: Node) -> None:
-    """Have the driver hang, and the kubelet's file make no sense."""
+    """Hang the driver and corrupt the kubelet's checkpoint."""
     (node.lab.kubelet_root / "config.yaml").write_text("{")
     node.nvml.hang()
 
@@ -301,5 +301,5 @@ def mend_agent(node: Node) -> None:
 
 
 def stop_agent(node: Node) -> None:
-    """Let the agent answer nobody any more."""
+    """Make the agent unresponsive."""
     node.process.send_signal(signal.SIGSTOP)

@@ -1,1 +1,1 @@
-"""Every parser that reads from outside, fed with what it should not be: see targets.py."""
+"""Fuzzing of every parser of external input; see targets.py."""

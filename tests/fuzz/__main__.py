@@ -1,7 +1,7 @@
-"""Feed the targets for so many minutes: `python -m tests.fuzz MINUTES [TARGET...]`.
+"""Fuzz the targets for a number of minutes: `python -m tests.fuzz MINUTES [TARGET...]`.
 
-What breaks one is kept in its corpus. Where atheris can be imported it steers by which code an input reached; else
-inputs are changed by chance.
+Inputs that break a target are added to its corpus. With atheris installed fuzzing is coverage-guided, otherwise inputs
+are mutated randomly.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from random import Random
 from typing import Any
 
 WITH_ATHERIS = importlib.util.find_spec("atheris") is not None
-SLOWEST = 20  # seconds for one input; then it counts as a hang
+MAX_INPUT_SECONDS = 30  # a longer run counts as a hang
 
 
 def main(arguments: list[str]) -> int:
-    """Share the time among the targets, each in a process of its own."""
+    """Divide the time among the targets, each in its own process."""
     if arguments[:1] == ["--one"]:
         return run_one(arguments[1], float(arguments[2]))
     from tests.fuzz.targets import BY_NAME
@@ -45,7 +45,7 @@ def main(arguments: list[str]) -> int:
 
 
 def run_one(name: str, seconds: float) -> int:
-    """Feed one target. Return 1 if an input broke it."""
+    """Fuzz one target; 1 if an input broke it."""
     logging.disable(logging.CRITICAL)
     return by_coverage(name, seconds) if WITH_ATHERIS else by_chance(name, seconds)
 
@@ -61,7 +61,7 @@ def by_chance(name: str, seconds: float) -> int:
         began = time.monotonic()
         try:
             BY_NAME[name](data)
-            if time.monotonic() - began > SLOWEST:
+            if time.monotonic() - began > MAX_INPUT_SECONDS:
                 raise TimeoutError(f"{time.monotonic() - began:.0f} s")
         except Exception as error:
             print(f"{name}: {type(error).__name__}: {str(error)[:200]}: {_keep(name, data)}", flush=True)
@@ -71,7 +71,7 @@ def by_chance(name: str, seconds: float) -> int:
 
 
 def by_coverage(name: str, seconds: float) -> int:
-    atheris: Any = importlib.import_module("atheris")  # only there for make fuzz
+    atheris: Any = importlib.import_module("atheris")  # installed only for make fuzz
     with atheris.instrument_imports(include=["monitor"]):
         from tests.fuzz.targets import BY_NAME, CORPUS
 
@@ -83,9 +83,14 @@ def by_coverage(name: str, seconds: float) -> int:
             raise
 
     with tempfile.TemporaryDirectory() as new:
-        child = os.fork()  # atheris ends its process
+        child = os.fork()  # atheris exits its process
         if child == 0:
-            options = [f"-max_total_time={seconds:.0f}", f"-timeout={SLOWEST}", "-rss_limit_mb=1500", "-verbosity=0"]
+            options = [
+                f"-max_total_time={seconds:.0f}",
+                f"-timeout={MAX_INPUT_SECONDS}",
+                "-rss_limit_mb=1500",
+                "-verbosity=0",
+            ]
             atheris.Setup([name, *options, f"-artifact_prefix={new}/", new, str(CORPUS / name)], feed)
             atheris.Fuzz()
             os._exit(0)

@@ -1,4 +1,4 @@
-"""Inputs that are nearly right: a kept one, cut, spliced, repeated, and sprinkled with what parsers stumble over."""
+"""Almost valid inputs: a corpus entry that is cut, spliced, repeated and mixed with known troublemakers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LONGEST = 200_000
 
 
 def mutated(rng: Random, kept: list[bytes]) -> bytes:
-    """Given a source of chance and kept inputs, return a new one."""
+    """A new input derived from the corpus."""
     data = bytearray(rng.choice(kept)) if kept and rng.random() < 0.97 else bytearray(rng.randbytes(rng.randrange(64)))
     for _ in range(1 + min(int(rng.expovariate(0.5)), 12)):
         rng.choice(_WAYS)(rng, data, kept)
@@ -39,7 +39,7 @@ def _replace(rng: Random, data: bytearray, kept: list[bytes]) -> None:
 
 
 def _value(rng: Random, data: bytearray, kept: list[bytes]) -> None:
-    """Replace what is between two of the marks that values stand between."""
+    """Replace the text between two value delimiters."""
     marks = [at for at, byte in enumerate(data[:5000]) if byte in b':,[]{}= \n"'] or [0]
     begin = rng.choice(marks) + 1
     end = next((at for at in range(begin, min(len(data), begin + 400)) if data[at] in b',]}= \n"'), begin)

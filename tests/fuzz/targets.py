@@ -1,4 +1,4 @@
-"""The targets by name. Each takes bytes and returns; whatever it raises is a fault of the parser."""
+"""The targets by name. Each takes bytes and returns; any exception is a parser bug."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ BY_NAME: dict[str, Target] = {each.__name__: each for each in ALL}
 
 
 def seeds(name: str) -> list[Path]:
-    """Return the kept inputs of a target: recorded ones, and every one that once broke it (found-*)."""
+    """Corpus of a target: recorded inputs, and every input that once broke it (found-*)."""
     return sorted(path for path in (CORPUS / name).iterdir() if path.is_file())

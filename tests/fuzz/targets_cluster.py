@@ -1,4 +1,4 @@
-"""What the daemon reads: agents, the API server, a metrics store, Alertmanager, Harbor, its own configuration."""
+"""Input of the daemon: agents, API server, metrics store, Alertmanager, Harbor, configuration."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from unittest import mock
 
 import msgspec
 
-from monitor.access.errors import RequestRejectedError
-from monitor.alert.alertmanager.callback import NotificationLog, OwnAlerts, process_callback, read_payload
+from monitor.access.errors import RefusedError
+from monitor.alert.alertmanager.callback import Ours, TheTold, called, read_payload
 from monitor.alert.alertmanager.silences import read_silences
 from monitor.alert.matchers import parse_matcher
-from monitor.alert.message.locale import Locale
+from monitor.alert.message.compose import Voice
 from monitor.alert.message.template import check_template, render_template
 from monitor.base.http import Reply
 from monitor.cleanup.execute import harbor as registry_harbor
 from monitor.cleanup.policy import RegistryPolicy
 from monitor.cli.tables import print_view
 from monitor.cluster.agents.client import AgentError
-from monitor.cluster.agents.poller import decode_snapshot
+from monitor.cluster.agents.poller import understand
 from monitor.cluster.identity import identify
-from monitor.cluster.owners import no_owners
+from monitor.cluster.owners import nobody_known
 from monitor.cluster.platforms import all_rules
 from monitor.cluster.prometheus.client import MetricStore, StoreError, StoreSettings
 from monitor.cluster.prometheus.series.rebuild import SeriesError, rebuild
 from monitor.cluster.prometheus.targets import any_up, newest_scrapes, nodes_of, samples_of
-from monitor.cluster.view import ClusterContext, ViewBuilder, ViewInputs
+from monitor.cluster.view import Inputs, Surroundings, ViewBuilder
 from monitor.config import file as config_file
 from monitor.config import yaml_text
 from monitor.daemon.metrics.cluster import families
 from monitor.detect.base import RuleContext
-from monitor.detect.engine import RULE_BROKEN, DetectionHistory, detect
+from monitor.detect.engine import BROKEN, History, detect
 from monitor.detect.rules import RULES
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView
@@ -46,7 +46,7 @@ from monitor.kube.decode import stream
 from monitor.kube.decode.pod import PodFieldFilter
 from monitor.kube.decode.values import parse_quantity, parse_time
 from monitor.web.forms import parse_form
-from tests.alert.receivers.batches import batch
+from tests.alert.receivers.batches import parcel
 from tests.cluster.builders import NOW, agent, card, device, node, pod
 from tests.support.snapshots import POD
 
@@ -58,10 +58,10 @@ HONEST = agent(card(0, "n2"), node="n2", devices=(device(OTHER, 0, "n2"),))
 
 
 def view_of(*agents: AgentFact) -> ClusterView:
-    """Return the view of two nodes and their pods as the daemon makes it."""
-    builder = ViewBuilder(lambda each: identify(each, no_owners, PLATFORMS, {}))
-    around = ClusterContext(pods_known=True)
-    return builder.build(ViewInputs(agents, (MINE, OTHER), (node("n1"), node("n2")), around), NOW)
+    """The daemon's view of two nodes and their pods."""
+    builder = ViewBuilder(lambda each: identify(each, nobody_known, PLATFORMS, {}))
+    around = Surroundings(pods_known=True)
+    return builder.build(Inputs(agents, (MINE, OTHER), (node("n1"), node("n2")), around), NOW)
 
 
 @functools.cache
@@ -74,18 +74,18 @@ def _of_other(view: ClusterView) -> Any:
 
 
 def _place(each: Any) -> str | None:
-    return each.name if hasattr(each, "heard_at") else each.node  # type: ignore[no-any-return]  # one of two kinds of fact
+    return each.name if hasattr(each, "heard_at") else each.node  # type: ignore[no-any-return]  # either fact type
 
 
 def check_snapshot(snapshot: NodeSnapshot) -> None:
-    """Given what one agent says, see that it is shown, judged and told, and that another node's facts are as before."""
+    """Display, evaluate and notify one agent's snapshot, and check that another node's facts are unchanged."""
     liar = AgentFact(target="n1:9835", node="n1", snapshot=snapshot, received_at=NOW - 1)
     view = view_of(liar, HONEST)
     assert _of_other(view) == _undisturbed()
     world = make_cluster_facts(pods=(MINE, OTHER), nodes=(node("n1"), node("n2")), agents=(liar, HONEST), view=view)
-    found = detect(RULES, {}, RuleContext(world, NOW), DetectionHistory())
+    found = detect(RULES, {}, RuleContext(world, NOW), History())
     for finding in found.findings:
-        assert finding.cause != RULE_BROKEN, finding.raw
+        assert finding.cause != BROKEN, finding.raw
         assert all(len(value) <= LONGEST_LABEL for value in finding.labels.values()), finding.labels
     for family in families(view):
         for sample in family.samples:
@@ -96,9 +96,9 @@ def check_snapshot(snapshot: NodeSnapshot) -> None:
 
 
 def snapshot(data: bytes) -> None:
-    """What an agent answers, from bytes to findings, metrics and the terminal."""
+    """Agent response, from bytes to findings, metrics and terminal output."""
     try:
-        told = decode_snapshot(data)
+        told = understand(data)
     except AgentError:
         return
     check_snapshot(told)
@@ -111,7 +111,7 @@ KINDS: tuple[Any, ...] = (
 
 
 def kube_list(data: bytes) -> None:
-    """A list as the API server answers it: pods are what tenants wrote."""
+    """List response of the API server; tenants write the pods."""
     for kind in KINDS:
         with contextlib.suppress(stream.MalformedResponseError):
             for fact in kind.page(data).items:
@@ -137,46 +137,46 @@ def kube_values(data: bytes) -> None:
 
 
 def callback(data: bytes) -> None:
-    """What calls /v1/alertmanager."""
+    """Webhook body of /v1/alertmanager."""
     try:
         payload = read_payload(data)
     except ValueError:
         return
-    told = process_callback(payload, ("ops",), NotificationLog(), OwnAlerts(), NOW)
+    told = called(payload, ("ops",), TheTold(), Ours(), NOW)
     for one in told.notifications:
-        text = render_template("", batch(one), Locale(lang="zh"), 4096)
+        text = render_template("", parcel(one), Voice(lang="zh"), 4096)
         assert len(text.encode()) <= 4096
-    msgspec.json.decode(msgspec.json.encode(told.log), type=NotificationLog)
+    msgspec.json.decode(msgspec.json.encode(told.told), type=TheTold)
 
 
 def silences(data: bytes) -> None:
     """An Alertmanager's silences."""
-    with contextlib.suppress(ValueError, msgspec.MsgspecError, RecursionError):  # as its only caller catches them
+    with contextlib.suppress(ValueError, msgspec.MsgspecError, RecursionError):  # like its only caller
         msgspec.json.encode(read_silences(data))
 
 
 def matcher(data: bytes) -> None:
-    """What a person types to silence something."""
+    """Matcher of a silence, as typed by a user."""
     with contextlib.suppress(ValueError):
         parse_matcher(data.decode("utf-8", "replace"))
 
 
 def form(data: bytes) -> None:
-    """A form of the page."""
-    with contextlib.suppress(RequestRejectedError):
+    """A form of the web page."""
+    with contextlib.suppress(RefusedError):
         parse_form(data)
 
 
 def template(data: bytes) -> None:
-    """A message template; whatever it does wrong, the alert goes out."""
+    """A message template: whatever its errors, the alert is sent."""
     text = data.decode("utf-8", "replace")
     with contextlib.suppress(ValueError):
         check_template(text)
-        assert render_template(text, batch(), Locale(lang="en"), 2048)
+        assert render_template(text, parcel(), Voice(lang="en"), 2048)
 
 
 def configuration(data: bytes) -> None:
-    """The configuration file: every error is one that names its place."""
+    """The configuration file: every error names its location."""
     document = yaml_text.read(data.decode("utf-8", "replace"))
     assert all(flaw.message for flaw in document.flaws)
     with tempfile.NamedTemporaryFile(suffix=".yml") as file:
@@ -187,7 +187,7 @@ def configuration(data: bytes) -> None:
 
 
 def series(data: bytes) -> None:
-    """What a metrics store answers, to the snapshots that are rebuilt from it."""
+    """Response of a metrics store, up to the rebuilt snapshots."""
     store = MetricStore(StoreSettings(url="http://store.invalid", limit=1.0))
     try:
         answer = store._understood(200, data)
@@ -196,7 +196,7 @@ def series(data: bytes) -> None:
         any_up(found)
         nodes_of(found)
         samples = samples_of(found, scrapes)
-    except (StoreError, ValueError):  # a value that is no number: as good as no answer, and the next is asked for
+    except (StoreError, ValueError):  # not a number: treated as no response, and the next query follows
         return
     for each in samples.values():
         with contextlib.suppress(SeriesError):
@@ -204,10 +204,10 @@ def series(data: bytes) -> None:
 
 
 def harbor(data: bytes) -> None:
-    """What a Harbor answers."""
-    _answering(data, lambda it: it.retention_rules())
+    """Response of Harbor."""
+    _answering(data, lambda it: it.rules())
     _answering(data, lambda it: it.retention_since("p", 1, 0.0))
-    _answering(data, lambda it: it.gc_since(0.0))
+    _answering(data, lambda it: it.collection_since(0.0))
 
 
 def _answering(data: bytes, ask: Callable[[registry_harbor.Harbor], object]) -> None:

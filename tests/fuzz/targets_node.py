@@ -1,4 +1,4 @@
-"""What the agent reads on its node: files of the kernel and the kubelet, answers of container runtimes."""
+"""Input of the agent on its node: kernel and kubelet files, responses of container runtimes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import msgspec
 from google.protobuf.message import DecodeError
 
 from monitor.agent import mountinfo
-from monitor.agent.actions.api import decode_request
-from monitor.agent.actions.auth import ActionRefusedError
+from monitor.agent.actions.api import understand
+from monitor.agent.actions.auth import RefusedError
 from monitor.agent.cgroup import parse_owner
 from monitor.agent.collectors.container_usage import locate
 from monitor.agent.collectors.xid import merge_events, parse_uuid, parse_xid
@@ -29,8 +29,8 @@ from monitor.agent.runtime.proto import cri_pb2
 from monitor.facts.gpu import XidFacts
 
 CONTAINER = "65a1b6ad09655b3f1475ede1aa0061a97c0d1ada9f2b2acac959afbc92094463"
-NO_FIGURE = (ValueError, OverflowError)  # what a kernel never says costs one reading of one collector
-LONGEST_ID = 200  # of what is taken for a container or a pod
+NO_FIGURE = (ValueError, OverflowError)  # invalid kernel output costs one run of one collector
+LONGEST_ID = 200  # bound on container and pod ids
 
 
 @contextlib.contextmanager
@@ -43,13 +43,13 @@ def _files(**contents: bytes) -> Iterator[str]:
 
 
 def cgroup(data: bytes) -> None:
-    """/proc/<pid>/cgroup: a container may choose the names below its own."""
+    """/proc/<pid>/cgroup: a container can choose the names below its own."""
     owner = parse_owner(data.decode("utf-8", "surrogateescape"))
     assert all(each is None or len(each) <= LONGEST_ID for each in owner), owner
 
 
 def cgroup_files(data: bytes) -> None:
-    """The figures of a cgroup of either version."""
+    """Cgroup files of both versions."""
     names = [
         "cpu.stat", "memory.current", "memory.stat", "cpu.max", "memory.max",
         "cpuacct.usage", "memory.usage_in_bytes", "cpu.cfs_quota_us", "cpu.cfs_period_us",
@@ -71,24 +71,24 @@ def cgroup_files(data: bytes) -> None:
 
 
 def proc_stat(data: bytes) -> None:
-    """/proc/<pid>/stat, with the name that a process gave itself."""
+    """/proc/<pid>/stat, with a process-chosen name."""
     with contextlib.suppress(*NO_FIGURE):
         assert parse_stat(data, 0, 0.0).started_at is not None
 
 
 def mount_table(data: bytes) -> None:
-    """/proc/<pid>/mountinfo of the node and of containers, and the fdinfo that names a mount."""
+    """/proc/<pid>/mountinfo of the node and of containers, and fdinfo with a mount id."""
     with contextlib.suppress(ValueError):
         for mount in mountinfo.parse_mountinfo(data):
             assert mountinfo.decoded(mount.point).isprintable() or mount.point
     with contextlib.suppress(ValueError):
-        list(mounts.parse_mountinfo(data))
+        list(mounts.parse(data))
     with contextlib.suppress(OSError):
         mounts.parse_mount_id(data[:4000])
 
 
 def kernel_log(data: bytes) -> None:
-    """Lines of /dev/kmsg, to the XIDs in them."""
+    """Lines of /dev/kmsg, up to the XIDs in them."""
     facts = XidFacts()
     for line in data.decode("utf-8", "replace").split("\n"):
         record = parse_record(line)
@@ -96,23 +96,23 @@ def kernel_log(data: bytes) -> None:
         event = parse_xid(KernelMessage(record.since_boot if record is not None else 0.0, text))
         parse_uuid(text)
         facts = merge_events(facts, [event] if event is not None else [])
-    msgspec.json.decode(msgspec.json.encode(facts), type=XidFacts)  # what the daemon would not take is no fact
+    msgspec.json.decode(msgspec.json.encode(facts), type=XidFacts)  # not a fact: the daemon would reject it
 
 
 def checkpoint(data: bytes) -> None:
-    """The device manager's own file."""
+    """Checkpoint file of the device manager."""
     with _files(checkpoint=data) as directory, contextlib.suppress(CheckpointError):
         assert all(isinstance(each.device_id, str) for each in CheckpointFile(f"{directory}/checkpoint").read())
 
 
 def kubelet_allocations(data: bytes) -> None:
-    """PodResources, as bytes on the socket."""
+    """PodResources response, as bytes on the socket."""
     with contextlib.suppress(DecodeError):
         pod_resources._allocations(podresources_pb2.ListPodResourcesResponse.FromString(data))  # type: ignore[attr-defined]  # made by protobuf at run time
 
 
 def kubelet_config(data: bytes) -> None:
-    """The kubelet's configuration and command line."""
+    """Kubelet configuration and command line."""
     text = data.decode("utf-8", "replace")
     with contextlib.suppress(ValueError):
         parse_config(text)
@@ -121,7 +121,7 @@ def kubelet_config(data: bytes) -> None:
 
 
 def docker(data: bytes) -> None:
-    """Answers of a Docker engine: names, labels and commands are those of whoever made the container."""
+    """Docker engine responses: the container's creator chooses names, labels and commands."""
     with contextlib.suppress(EngineError):
         for row in docker_json.ListDecoder(docker_json.ContainerRow).decode(data):
             msgspec.json.encode(docker_json.container_fact(row))
@@ -140,7 +140,7 @@ def docker(data: bytes) -> None:
 
 
 def cri(data: bytes) -> None:
-    """Answers of containerd."""
+    """Responses of containerd."""
     messages: dict[str, Any] = {name: getattr(cri_pb2, name) for name in ("Container", "PodSandbox", "Image")}
     with contextlib.suppress(DecodeError):
         one = messages["Container"].FromString(data)
@@ -154,6 +154,6 @@ def cri(data: bytes) -> None:
 
 
 def action(data: bytes) -> None:
-    """What an agent is asked to do."""
-    with contextlib.suppress(ActionRefusedError):
-        decode_request(data)
+    """Action requests to an agent."""
+    with contextlib.suppress(RefusedError):
+        understand(data)

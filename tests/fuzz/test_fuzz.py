@@ -1,6 +1,6 @@
-"""Whatever comes from outside: a parser returns a value or its one error, in bounded time, and its labels are bounded.
+"""For any external input, a parser returns a value or its documented error, in bounded time and with bounded labels.
 
-Here each target gets what is kept and a few hundred new inputs; `make fuzz` goes on for as long as it is told.
+Each target runs its corpus and a few hundred new inputs here; `make fuzz` runs for longer.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import pytest
 from tests.fuzz.mutate import mutated
 from tests.fuzz.targets import BY_NAME, CORPUS, seeds
 
-SECONDS = 0.4  # for each target
-SLOWEST = 5.0  # for one input, on a machine that is busy
+SECONDS = 0.4  # per target
+MAX_INPUT_SECONDS = 30.0  # a longer run counts as a hang
 
 
 @pytest.fixture(autouse=True)
@@ -28,17 +28,17 @@ def quiet() -> Iterator[None]:
 
 @pytest.mark.parametrize("name", BY_NAME)
 def test_what_is_kept(name: str) -> None:
-    """Recorded inputs, and all that ever broke it."""
+    """Recorded inputs and all that ever broke the target."""
     for path in seeds(name):
         began = time.monotonic()
         BY_NAME[name](path.read_bytes())
-        assert time.monotonic() - began < SLOWEST, path.name
+        assert time.monotonic() - began < MAX_INPUT_SECONDS, path.name
 
 
 @pytest.mark.parametrize("name", BY_NAME)
 def test_what_is_nearly_right(name: str) -> None:
     target, kept = BY_NAME[name], [path.read_bytes() for path in seeds(name)]
-    rng, tried = Random(name), 0  # the same inputs each time: what is new is looked for by make fuzz
+    rng, tried = Random(name), 0  # deterministic: make fuzz searches for new inputs
     until = time.monotonic() + SECONDS
     while time.monotonic() < until or tried < 20:
         data = mutated(rng, kept)
@@ -48,7 +48,7 @@ def test_what_is_nearly_right(name: str) -> None:
         except Exception as error:
             error.add_note(f"input: {data[:2000]!r}")
             raise
-        assert time.monotonic() - began < SLOWEST, data[:2000]
+        assert time.monotonic() - began < MAX_INPUT_SECONDS, data[:2000]
         tried += 1
 
 

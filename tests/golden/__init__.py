@@ -1,1 +1,1 @@
-"""Golden files of everything that is observable from outside: `python -m tests.golden --update` writes them."""
+"""Golden files of all externally observable formats; `python -m tests.golden --update` writes them."""

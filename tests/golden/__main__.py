@@ -1,4 +1,4 @@
-"""Write the golden files, or compare what is no prose in them with another revision.
+"""Write the golden files, or compare everything but prose with another revision.
 
 `python -m tests.golden --update` writes them. `python -m tests.golden --against REV` reads those of a git revision and
 prints where the skeletons differ; the exit code is 1 if any does.
@@ -18,7 +18,7 @@ TOP = Path(__file__).parents[2]
 
 
 def main(arguments: list[str]) -> int:
-    """Do what is asked for, and return the exit code."""
+    """Run the command and return its exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.golden", description=__doc__)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--update", action="store_true", help="write the golden files")
@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> int:
 
 
 def against(revision: str) -> int:
-    """Compare the files on disk with those of a revision; return 1 if what is no prose differs."""
+    """Compare the skeletons of the files on disk with those of a revision; 1 on any difference."""
     before = _files_of(revision)
     if not before:
         print(f"{revision} has no golden files")

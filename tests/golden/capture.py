@@ -1,4 +1,4 @@
-"""The golden files: the name of each, and what produces its text. Nothing depends on clock, machine or locale."""
+"""The golden files: name and producer of each, independent of clock, machine and locale."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ GOLDEN: Mapping[str, Callable[[], str]] = {
 
 
 def update() -> None:
-    """Write every golden file, and remove those that are not golden any more."""
+    """Write every golden file and remove obsolete ones."""
     FILES.mkdir(exist_ok=True)
     for path in FILES.iterdir():
         if path.name not in GOLDEN:
@@ -72,12 +72,12 @@ def update() -> None:
 
 
 def stored(name: str) -> str:
-    """Return the text of a golden file as it is on disk; nothing if there is none."""
+    """Text of a golden file on disk; empty if absent."""
     path = FILES / name
     return path.read_bytes().decode() if path.exists() else ""
 
 
 def difference(name: str, before: str, after: str) -> str:
-    """Return a unified diff; nothing if both texts are the same."""
+    """Unified diff; empty if both texts are equal."""
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), f"{name} before", f"{name} now", lineterm="")
     return "\n".join(lines) or ("" if before == after else f"{name}: only line ends differ")

@@ -1,4 +1,4 @@
-"""The command line: the help of every command, and every option with its type and default."""
+"""The command line: help of every command, and every option with type and default."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ PROGRAM = "gpuwarden"
 
 
 def helps() -> str:
-    """Return what `--help` prints for every command, 120 columns wide."""
+    """Output of `--help` of every command, 120 columns wide."""
     return "\n".join(f"$ {' '.join((PROGRAM, *path))} --help\n{_help(path)}" for path, _ in _commands(main))
 
 
 def parameters() -> str:
-    """Return the options and arguments of every command, in their order."""
+    """Options and arguments of every command in order."""
     return as_json(
         {" ".join((PROGRAM, *path)): [_parameter(each) for each in found.params] for path, found in _commands(main)}
     )

@@ -1,4 +1,4 @@
-"""The configuration: its schema, its environment variables, what is said about bad files."""
+"""The configuration: schema, environment variables, and error messages for invalid files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.golden.schemas import without_class_names
 from tests.golden.text import as_json, rows
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "config"
-OF_THE_MACHINE = {"node_name": "HOST", "timezone": "LOCAL"}  # defaults that the machine decides
+OF_THE_MACHINE = {"node_name": "HOST", "timezone": "LOCAL"}  # machine-dependent defaults
 VARIABLES = {
     "log-level": {"LOG_LEVEL": "loud"},
     "unknown": {"AGENT__LISTN": "x"},
@@ -31,18 +31,18 @@ VARIABLES = {
 
 
 def schema() -> str:
-    """Return the schema of the configuration file with all defaults. Those of this machine are HOST and LOCAL."""
+    """Schema of the configuration file with all defaults; machine-dependent ones are HOST and LOCAL."""
     given, _ = without_class_names(Config.model_json_schema())
     return as_json(_without_machine(given))
 
 
 def variable_names() -> str:
-    """Return every environment variable that stands for a setting."""
+    """Every environment variable of a setting."""
     return rows([f"{PREFIX}{name}"] for name in variables())
 
 
 def errors() -> str:
-    """Return what `check-config` says about each bad file and each bad variable, as text and as JSON."""
+    """Output of `check-config` for each invalid file and variable, as text and as JSON."""
     files = {path.name: _checked(path, {}) for path in sorted(FIXTURES.glob("*.yml"))}
     empty = Path(os.devnull)
     given = {name: {f"{PREFIX}{key}": value for key, value in row.items()} for name, row in VARIABLES.items()}

@@ -1,4 +1,4 @@
-"""The text of both `/metrics` pages from fixed inputs, and the list of every metric."""
+"""Both `/metrics` pages for fixed inputs, and the list of all metrics."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ NOTE = Text(key="x")
 
 
 def agent_metrics() -> str:
-    """Return the agent's page of a node where everything is known."""
+    """The agent's page of a node with every fact known."""
     return AgentExposition().render(full_snapshot()).decode()
 
 
 def daemon_metrics() -> str:
-    """Return the daemon's page of a small cluster in which every metric has a sample."""
+    """The daemon's page of a small cluster with a sample of every metric."""
     given: tuple[tuple[str, Any, Any], ...] = (
         ("own", _own(), own.families),
         ("cluster", _view(), cluster.families),
@@ -64,19 +64,19 @@ def daemon_metrics() -> str:
 
 
 def daemon_areas() -> str:
-    """Return the areas of the daemon's page as the daemon wires them, in their order."""
+    """Areas of the daemon's page in order, wired as in the daemon."""
     nobody = MagicMock()
     wired = Scraped(nobody, nobody, nobody, nobody, "nvidia.com/gpu").exposition()
     return rows([area.name] for area in wired._areas)
 
 
 def agent_names() -> str:
-    """Return name, type and labels of every metric of the agent."""
+    """Name, type and labels of every metric of the agent."""
     return _names(agent_metrics())
 
 
 def daemon_names() -> str:
-    """Return name, type and labels of every metric of the daemon, as its catalogue lists them."""
+    """Name, type and labels of every metric in the daemon's catalogue."""
     return rows([each.name, each.kind, ",".join(each.labels)] for each in catalogue())
 
 

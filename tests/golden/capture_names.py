@@ -1,4 +1,4 @@
-"""Names that people write into configurations and queries: rules, causes, limits, labels, receivers, collectors."""
+"""Names that users write into configurations and queries: rules, causes, limits, labels, receivers, collectors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.golden.text import as_json, rows
 
 
 def rules() -> str:
-    """Return every rule with its causes, whether it is prompt, and its limits: name, unit, default."""
+    """Every rule with its causes, promptness and limits: name, unit, default."""
     told = [
         {
             "rule": each.rule,
@@ -32,12 +32,12 @@ def rules() -> str:
 
 
 def receivers() -> str:
-    """Return every kind of receiver."""
+    """Every kind of receiver."""
     return rows([kind] for kind in KINDS)
 
 
 def collectors() -> str:
-    """Return every collector, how often it runs, its time limit and whom it waits for, in the order of their start."""
+    """Every collector with interval, timeout and dependencies, in start order."""
     settings = Config.model_validate({"agent": {"node_name": "HOST"}}).agent_settings()
     runtimes = Runtimes(settings.paths.docker_socket, settings.paths.cri_sockets)
     sources = AgentDeps(settings, runtimes, lambda _: None)
@@ -50,7 +50,7 @@ def collectors() -> str:
 
 
 def words() -> str:
-    """Return the labels of alerts and the languages."""
+    """Alert labels and languages."""
     return rows([["labels", ",".join(LABELS)], ["languages", ",".join(LANGUAGES)]])
 
 
@@ -62,7 +62,7 @@ def _limits(kind: type[Any]) -> Iterator[tuple[str, str, Any]]:
 
 
 def _unit(hint: Any) -> str:
-    """Return the mark that says how a limit is written (duration, ratio, size), or the name of its type."""
+    """Notation of a limit (duration, ratio, size), or the name of its type."""
     marks = getattr(hint, "__metadata__", ())
     if marks:
         return ",".join(map(str, marks))

@@ -1,4 +1,4 @@
-"""What each kind of receiver is sent: requests against a server on loopback, mails, the terminal."""
+"""Output to each kind of receiver: HTTP requests to a loopback server, mails, terminal."""
 
 from __future__ import annotations
 
@@ -39,60 +39,60 @@ Sent = list[dict[str, Any]]
 
 
 def wecom() -> str:
-    """Return the requests to a WeCom bot."""
+    """Requests to a WeCom bot."""
     return _told(lambda given: _bot("wecom", _still(WeComBot), given))
 
 
 def wecom_text() -> str:
-    """Return the requests to a WeCom bot where everybody is called, which only text can do."""
+    """Requests to a WeCom bot with @all mentions, which only text messages support."""
     return _told(lambda given: _bot("wecom", _still(WeComBot), given, mention=("all",)))
 
 
 def dingtalk() -> str:
-    """Return the requests to a DingTalk bot that has a secret."""
+    """Requests to a DingTalk bot with a secret."""
     return _told(lambda given: _bot("dingtalk", _still(DingTalkBot, secret=SECRET), given, secret=SECRET))
 
 
 def feishu() -> str:
-    """Return the requests to a Feishu bot that has a secret."""
+    """Requests to a Feishu bot with a secret."""
     return _told(lambda given: _bot("feishu", _still(FeishuBot, secret=SECRET), given, secret=SECRET))
 
 
 def slack() -> str:
-    """Return the requests to a Slack webhook."""
+    """Requests to a Slack webhook."""
     return _told(lambda given: _bot("slack", _still(SlackHook), given))
 
 
 def webhook() -> str:
-    """Return the requests to a webhook that has a secret and a token."""
+    """Requests to a webhook with secret and token."""
     return _told(lambda given: _bot("webhook", LocalServer(), given, secret=SECRET, token="the-token"))
 
 
 def alertmanager() -> str:
-    """Return the requests to an Alertmanager that wants a token."""
+    """Requests to an Alertmanager with a token."""
     return _told(lambda given: _bot("alertmanager", LocalServer(), given, token="the-token"))
 
 
 def apprise() -> str:
-    """Return the requests that Apprise makes of title and text."""
+    """Requests that Apprise makes from title and text."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # Apprise imports what is deprecated
+        warnings.simplefilter("ignore", DeprecationWarning)  # Apprise imports deprecated modules
         return _told(lambda given: _bot("apprise", LocalServer(), given))
 
 
 def mail() -> str:
-    """Return the mails, decoded: the sender and the recipients, the headers and parts in their order."""
+    """Decoded mails: sender, recipients, headers and parts in order."""
     return _told(_mail)
 
 
 def console() -> str:
-    """Return what is written to the terminal."""
+    """Terminal output."""
     return _told(_console)
 
 
 def template() -> str:
-    """Return what a template makes of every variable that a user may name."""
-    cases = tuple(case for case in PARCELS if case != "digest")  # a digest has no template
+    """Rendering of a template with every documented variable."""
+    cases = tuple(case for case in PARCELS if case != "digest")  # digests have no template
     return _told(lambda given: _console(given | {"template": TEMPLATE}), ("en",), cases)
 
 
@@ -101,7 +101,7 @@ def _told(
     languages: tuple[str, ...] = ("en", "zh"),
     cases: tuple[str, ...] = tuple(PARCELS),
 ) -> str:
-    """Deliver each parcel in each language, and return what was sent."""
+    """Deliver each batch in each language and return the output."""
     return as_json(
         [
             {"case": case, "language": lang, "sent": deliver({"language": lang, "parcel": CASES[PARCELS[case]]})}
@@ -149,8 +149,8 @@ def _bot(kind: str, server: LocalServer, given: dict[str, Any], **more: Any) -> 
 
 
 def _header(name: str, value: str, port: int) -> str:
-    """Return a header without what depends on this machine and on the version."""
-    if name.lower() == "accept-encoding":  # what the installed libraries understand
+    """A header without machine- and version-dependent parts."""
+    if name.lower() == "accept-encoding":  # depends on installed libraries
         return "ANY"
     return value.replace(f":{port}", ":PORT").replace(f"gpuwarden/{monitor.__version__}", "gpuwarden/VERSION")
 

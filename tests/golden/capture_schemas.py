@@ -1,4 +1,4 @@
-"""Snapshots, schemas of what travels and of what is kept on disk, the OpenAPI document, the HTTP routes."""
+"""Snapshots, schemas of wire and disk formats, the OpenAPI document, the HTTP routes."""
 
 from __future__ import annotations
 
@@ -13,69 +13,69 @@ import msgspec
 from starlette.routing import BaseRoute, Mount, Route
 
 import monitor
-from monitor.access.audit import AuditLog
+from monitor.access.audit import Audit
 from monitor.access.settings import AccessSettings
-from monitor.agent.journal import JournalLine
-from monitor.agent.server import ACTIONS_PATH, ActionsDisabled, AgentRoutes
-from monitor.alert.alertmanager.callback import CallbackPayload, NotificationLog
-from monitor.alert.delivery.backoff import ReceiverHealth
-from monitor.alert.model import Alert, Notification, NotificationLogEntry
+from monitor.agent.journal import Line
+from monitor.agent.server import ACTIONS, Pages, SwitchedOff
+from monitor.alert.alertmanager.callback import Payload, TheTold
+from monitor.alert.delivery.backoff import Health
+from monitor.alert.model import Alert, Notification, Told
 from monitor.alert.silences import Silence
-from monitor.alert.store import AlertEvent
-from monitor.cleanup.journal import CleanupRun, JournalEntry
-from monitor.cleanup.model import CleanupPlan
-from monitor.cluster.view_memory import SavedViewMemory
-from monitor.detect.engine import DetectionHistory
+from monitor.alert.store import Event
+from monitor.cleanup.journal import Entry, Run
+from monitor.cleanup.model import Plan
+from monitor.cluster.view_memory import SavedMemory
+from monitor.detect.engine import History
 from monitor.facts import NodeSnapshot
 from monitor.facts.actions import ActionFact, ActionRequest
 from monitor.facts.datasets import PurgeFact, ScanFact, TrashFact
-from monitor.leader.ledger import ActionLedger
+from monitor.leader.ledger import Record
 from monitor.web.app import create_app
-from monitor.web.authenticator import Authenticator
+from monitor.web.authenticator import Doorkeeper
 from monitor.web.openapi import document, served
 from monitor.web.openapi_table import OPERATIONS
-from monitor.web.security import Security
+from monitor.web.security import Guard
 from tests.golden.schemas import without_class_names
 from tests.golden.text import as_json, of_json, rows
 from tests.support.snapshots import full_snapshot
 from tests.web import test_alerts_api, test_cleanup_api
-from tests.web.cluster import FakeActions
-from tests.web.test_app import FakeCluster
+from tests.web.cluster import Acting
+from tests.web.test_app import Cluster
 from tests.web.test_openapi import Reports, routes_of
 
 VERSION = "VERSION"
-# What is kept on disk or on the Lease, each under the place where it is kept.
+# Values on disk or on the Lease, by location.
 KEPT: Mapping[str, Any] = {
     "alerts.db/alerts": Alert,
-    "alerts.db/told": NotificationLogEntry,
+    "alerts.db/told": Told,
     "alerts.db/silences": Silence,
-    "alerts.db/history": AlertEvent,
+    "alerts.db/history": Event,
     "alerts.db/outbox": Notification,
-    "alerts.db/health": ReceiverHealth,
-    "alerts.db/notes/called": NotificationLog,
-    "cleanup.db/runs.body": CleanupRun,
-    "cleanup.db/runs.plan": CleanupPlan,
-    "cleanup.db/items": JournalEntry,
-    "findings.json": DetectionHistory,
-    "view.json": SavedViewMemory,
-    "lease/ran": ActionLedger,
-    "agent/journal": JournalLine,
+    "alerts.db/health": Health,
+    "alerts.db/notes/called": TheTold,
+    "cleanup.db/runs.body": Run,
+    "cleanup.db/runs.plan": Plan,
+    "cleanup.db/items": Entry,
+    "findings.json": History,
+    "view.json": SavedMemory,
+    "lease/ran": Record,
+    "agent/journal": Line,
     "agent/trash": TrashFact,
 }
 
 
 def snapshot() -> str:
-    """Return the JSON of a node where everything is known."""
+    """JSON of a node with every fact known."""
     return of_json(msgspec.json.encode(full_snapshot()))
 
 
 def snapshot_schema() -> str:
-    """Return the schema of a snapshot."""
+    """Schema of a snapshot."""
     return _schema(NodeSnapshot)
 
 
 def action_schemas() -> str:
-    """Return the schemas of what an agent is asked to do and of what it answers."""
+    """Schemas of action requests and results."""
     kinds = {
         "request": ActionRequest, "answer": ActionFact, "result/scan": ScanFact, "result/trash": TrashFact,
         "result/purge": PurgeFact,
@@ -84,32 +84,32 @@ def action_schemas() -> str:
 
 
 def callback_schema() -> str:
-    """Return the schema of what an Alertmanager may send to the daemon."""
-    return _schema(CallbackPayload)
+    """Schema of Alertmanager's webhook."""
+    return _schema(Payload)
 
 
 def kept_schemas() -> str:
-    """Return the schema of each value that outlives the process."""
+    """Schema of each persistent value."""
     return as_json({name: json.loads(_schema(kind)) for name, kind in KEPT.items()})
 
 
 def openapi() -> str:
-    """Return the OpenAPI document of a daemon that serves everything, without class names and version."""
+    """OpenAPI document of a daemon with all features, without class names and version."""
     made = _openapi()[0]
     assert made["info"]["version"] == monitor.__version__
     return as_json(made | {"info": made["info"] | {"version": VERSION}})
 
 
 def openapi_components() -> str:
-    """Return the names of the components in the OpenAPI document, each with the name that replaces it here.
+    """Component names in the OpenAPI document, each with its replacement here.
 
-    The names are those of classes. Generated clients see them, so that renaming one shows here.
+    The names are class names. Generated clients see them, so renaming a class shows up here.
     """
     return rows(_openapi()[1].items())
 
 
 def routes() -> str:
-    """Return method and path of every page and API of the daemon; of the API also the operation, role and status."""
+    """Method and path of every page and API route; for the API also operation, role and status."""
     known = {(each.method, each.path): each for each in OPERATIONS}
     table: list[list[str]] = []
     for route in _routes():
@@ -124,8 +124,8 @@ def routes() -> str:
 
 
 def agent_pages() -> str:
-    """Return status and type of what the agent answers, and the body where that is short."""
-    pages = AgentRoutes(full_snapshot, "the-token")
+    """Status and content type of the agent's responses, and short bodies."""
+    pages = Pages(full_snapshot, "the-token")
     asked = [("/metrics", ""), ("/metrics", "Bearer the-token"), ("/v1/snapshot", "bearer the-token")]
     asked += [("/healthz", ""), ("/nothing", "Bearer the-token")]
     answers: list[dict[str, Any]] = []
@@ -134,8 +134,8 @@ def agent_pages() -> str:
         answer: dict[str, Any] = {"path": path, "authorization": authorization, "status": reply.status.value}
         answer["content_type"] = reply.content_type
         answers.append(answer | ({"body": json.loads(reply.body)} if len(reply.body) < 200 else {}))
-    status, body, _ = ActionsDisabled().answer("POST", ACTIONS_PATH, "", "", b"")
-    answers.append({"path": ACTIONS_PATH, "authorization": "", "status": status.value, "body": json.loads(body)})
+    status, body, _ = SwitchedOff().answer("POST", ACTIONS, "", "", b"")
+    answers.append({"path": ACTIONS, "authorization": "", "status": status.value, "body": json.loads(body)})
     return as_json(answers)
 
 
@@ -145,13 +145,13 @@ def _schema(kind: Any) -> str:
 
 @functools.cache
 def _routes() -> list[BaseRoute]:
-    """Return the routes of a daemon that serves everything."""
+    """Routes of a daemon with all features."""
     with tempfile.TemporaryDirectory() as folder:
-        audit = AuditLog(str(Path(folder) / "audit.db"))
-        guard = Security(Authenticator(AccessSettings()), audit, FakeActions())
-        alerts, cleanup = test_alerts_api.FakeAlerts(), test_cleanup_api.FakeCleanup()
+        audit = Audit(str(Path(folder) / "audit.db"))
+        guard = Guard(Doorkeeper(AccessSettings()), audit, Acting())
+        alerts, cleanup = test_alerts_api.Asked(), test_cleanup_api.Asked()
         app = create_app(
-            FakeCluster(), full_snapshot, alerts, None, cleanup, Reports(), guard, metrics=lambda: b"up 1\n"
+            Cluster(), full_snapshot, alerts, None, cleanup, Reports(), guard, metrics=lambda: b"up 1\n"
         )  # fmt: skip
         audit.close()
     return routes_of(app)

@@ -1,4 +1,4 @@
-"""JSON schemas without class names: a definition is called after the path that first leads to it."""
+"""JSON schemas without class names: a definition is named after the first path that references it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ STEPS = frozenset(
 
 
 def without_class_names(document: Mapping[str, Any], prefix: str = "#/$defs/") -> tuple[dict[str, Any], dict[str, str]]:
-    """Given a schema document, return it with renamed definitions and no titles, and the old name of each definition.
+    """The document with renamed definitions and without titles, and the old name of each definition.
 
-    Definitions come in the order in which references reach them, so that the order of class names does not matter.
+    Definitions are ordered by first reference, so that the order of class names does not matter.
     """
     *parents, last = prefix.removeprefix("#/").rstrip("/").split("/")
     holder: Any = document
@@ -35,7 +35,7 @@ def without_class_names(document: Mapping[str, Any], prefix: str = "#/$defs/") -
 
 
 def _without(document: Mapping[str, Any], path: list[str]) -> dict[str, Any]:
-    """Return a copy in which the value at a path is missing."""
+    """A copy without the value at a path."""
     first, *rest = path
     if not rest:
         return {key: value for key, value in document.items() if key != first}
@@ -43,7 +43,7 @@ def _without(document: Mapping[str, Any], path: list[str]) -> dict[str, Any]:
 
 
 class _Renamer:
-    """Walks a document and gives each definition its name when a reference first reaches it."""
+    """Walks a document and names each definition at its first reference."""
 
     def __init__(self, definitions: Mapping[str, Any], prefix: str) -> None:
         self._definitions = definitions
@@ -52,7 +52,7 @@ class _Renamer:
         self.labels: dict[str, str] = {}
 
     def reached(self) -> dict[str, Any]:
-        """Return the definitions that were reached, and those that they reach."""
+        """Referenced definitions, transitively."""
         made: dict[str, Any] = {}
         while self._done < len(self.labels):
             name, label = list(self.labels.items())[self._done]
@@ -61,7 +61,7 @@ class _Renamer:
         return made
 
     def walk(self, node: Any, path: tuple[str, ...], names: bool = False) -> Any:
-        """Return a copy of a node with new names. In a map of properties (`names`) no key is a keyword."""
+        """A copy of a node with new names. In a map of properties (`names`) no key is a keyword."""
         if isinstance(node, list):
             return [self.walk(each, path) for each in node]
         if isinstance(node, str) and node.startswith(self._prefix):

@@ -1,4 +1,4 @@
-"""Golden files without their prose: names, keys, types, values, codes and order stay, sentences become `…`."""
+"""Golden files without prose: names, keys, types, values, codes and order stay, sentences become `…`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ SCHEMA_DATA = frozenset({"default", "enum", "const", "examples"})
 SENT_PROSE = frozenset(
     {"content", "text", "title", "fallback", "summary", "description", "advice", "message", "Subject"}
 )
-OF_THE_BODY = ("Content-Length", "X-Gpuwarden-Signature")  # headers that change with every word
-# In prose, what programs read: addresses, markup and mentions.
+OF_THE_BODY = ("Content-Length", "X-Gpuwarden-Signature")  # headers that depend on the body
+# Machine-readable parts of prose: addresses, markup and mentions.
 _LINK = re.compile(r"<(https?://[^|>]+)\|[^>]*>")
 _KEPT = re.compile(r"<[^<>]+>|https?://[^\s)>\"'|<]+|(?<![\w.])@\w+")
 _ROW = re.compile(r"^  (\S+(?: \S+)*)(?:  +(.*))?$")
@@ -25,12 +25,12 @@ _FACTS = re.compile(r"\s\[((?:default|required|env var|x[<>]|\d).*)\]$")
 
 
 def skeleton(name: str, text: str) -> str:
-    """Given the name of a golden file and its text, return the text with its prose masked."""
+    """Text of a golden file with its prose masked."""
     return next((mask for ends, mask in _MASKS.items() if name.endswith(ends)), _same)(text)
 
 
 def masked(prose: str) -> str:
-    """Given a message, return for each of its lines the symbols, markup, addresses and mentions in their order."""
+    """Symbols, markup, addresses and mentions of each line of a message, in order."""
     return "\n".join(_line(line) for line in prose.split("\n"))
 
 
@@ -76,7 +76,7 @@ def _schema_node(node: Any, names: bool = False, parent: str = "") -> Any:
 
 
 def _errors(text: str) -> str:
-    """Mask the sentences about a configuration, also where they end a line of text."""
+    """Mask configuration error sentences, also at the end of a line."""
     told = json.loads(text)
     for checked in (each for part in told.values() for each in part.values()):
         problems = checked["problems"]
@@ -115,7 +115,7 @@ def _sent_node(node: Any) -> Any:
 
 
 def _header(name: str, value: str) -> str:
-    if name == "Content-Transfer-Encoding":  # whichever makes the text shorter
+    if name == "Content-Transfer-Encoding":  # whichever results in the shorter text
         return MASK
     if name in OF_THE_BODY:
         return re.sub(r"[0-9a-f]+$", MASK, value)
@@ -127,7 +127,7 @@ def _help(text: str) -> str:
 
 
 def _help_lines(text: str) -> Iterator[str]:
-    """Yield usage, headings, the names in the lists with their facts such as defaults, and one line per paragraph."""
+    """Usage, headings, names in lists with facts such as defaults, and one line per paragraph."""
     for block in re.split(r"\n(?=\S)|\n\n", text):
         first, _, rest = block.partition("\n")
         if first.startswith(("$ ", "Usage:")):

@@ -1,4 +1,4 @@
-"""What is observable from outside is as the golden files have it."""
+"""Externally observable formats match the golden files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The skeleton of a golden file notices what programs notice, and nothing of what only people read."""
+"""A skeleton changes with machine-readable content and not with prose."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.golden.capture import GOLDEN, stored
 from tests.golden.schemas import without_class_names
 from tests.golden.skeleton import masked, skeleton
 
-# A golden file, a pattern in it, what takes the place of the first match, and whether the skeleton differs then.
+# A golden file, a pattern in it, the replacement of the first match, and whether the skeleton changes.
 CHANGES: list[tuple[str, str, str, bool]] = [
     ("agent.prom", r"# HELP (\S+) .*", r"# HELP \1 Other words.", False),
     ("agent.prom", r"# HELP gpuwarden_snapshot", "# HELP gpuwarden_snap", True),
@@ -90,7 +90,7 @@ def test_what_a_skeleton_notices(name: str, pattern: str, instead: str, differs:
 
 @pytest.mark.parametrize("name", GOLDEN)
 def test_it_does_not_mask_twice(name: str) -> None:
-    """What is no prose in a file stays: a skeleton is its own skeleton."""
+    """Masking is idempotent."""
     once = skeleton(name, stored(name))
     assert once
     if not name.startswith("cli-help") and name != "config-errors.json":
@@ -150,7 +150,7 @@ def test_against_prints_what_differs(monkeypatch: pytest.MonkeyPatch, capsys: py
 
 
 def test_files_of_a_revision_are_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in [name for name in os.environ if name.startswith("GIT_")]:  # of the repository that a hook runs in
+    for name in [name for name in os.environ if name.startswith("GIT_")]:  # set by git hooks
         monkeypatch.delenv(name)
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     files = tmp_path / "golden"

@@ -1,4 +1,4 @@
-"""How captured values become text: one line per value, in the order given."""
+"""Captured values as text: one line per value, in the given order."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 
 
 def as_json(value: Any) -> str:
-    """Return JSON that a diff shows line by line. The order of keys is kept."""
+    """JSON with one value per line, in the given order of keys."""
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
 def of_json(raw: bytes | str) -> str:
-    """Given JSON as the product writes it, return it line by line."""
+    """The product's JSON, one value per line."""
     return as_json(json.loads(raw))
 
 
 def rows(table: Iterable[Sequence[str]]) -> str:
-    """Return a table, one row per line, separated by tabs."""
+    """A table with one tab-separated row per line."""
     return "".join("\t".join(row).rstrip() + "\n" for row in table)

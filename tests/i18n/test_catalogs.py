@@ -31,7 +31,7 @@ PARTS = (
     ("FINDINGS", _modules(en, "findings_")),
     ("ALERTS", ("alerts",)),
 )
-# In Chinese without a Chinese word: punctuation, and names.
+# Chinese strings without Chinese characters: punctuation and names.
 ALIKE = {"list_comma", "alert.list", "alert.title", "alert.place", "alert.symptom-examples"}
 ALIKE |= {"label.gpu", "label.pod", "external", "page.comma", "page.pod", "page.evidence.xid"}
 

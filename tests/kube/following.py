@@ -63,7 +63,7 @@ class Followed:
 
 def end(reflector: Reflector) -> None:
     reflector.stop()
-    reflector.join(30)
+    reflector.join(60)
     name = f"watch-{reflector.fact().resource}"
     assert name not in [thread.name for thread in threading.enumerate()], "the thread ends"
 

@@ -45,7 +45,7 @@ def api(code: int, response: dict[str, Any]) -> Iterator[tuple[int, list[tuple[s
     finally:
         server.shutdown()
         server.server_close()
-        thread.join(30)
+        thread.join(60)
 
 
 def writes(folder: Path, port: int) -> NodeWrites:

@@ -67,7 +67,7 @@ def api(
     finally:
         server.shutdown()
         server.server_close()
-        thread.join(30)
+        thread.join(60)
 
 
 def kubeconfig(folder: Path, port: int) -> str:

@@ -1,12 +1,12 @@
 """A real cluster on this machine, for end-to-end tests.
 
-etcd, the Kubernetes API server, scheduler, controller manager and kubelet, the Docker engine and a registry: all real,
-all on loopback, all in one state directory. The only stand-ins are the GPUs: a device plugin of our own offers them.
+etcd, the Kubernetes API server, scheduler, controller manager and kubelet, the Docker engine and a registry are all
+real, on loopback and in one state directory. Only the GPUs are fake: a device plugin of the lab advertises them.
 
-    python -m tests.lab build     install what is needed and build Kubernetes, once
-    python -m tests.lab up        start everything and print how to reach it
+    python -m tests.lab build     install the packages and build Kubernetes, once
+    python -m tests.lab up        start everything and print the endpoints
     python -m tests.lab down      stop and remove everything that `up` started
-    python -m tests.lab status    say what runs
+    python -m tests.lab status    list the running components
 
-Tests use `tests.lab.lab.Lab`, which the fixture `lab` of `tests/e2e` gives them.
+Tests use `tests.lab.lab.Lab` through the fixture `lab` of `tests/e2e`.
 """

@@ -19,7 +19,7 @@ from tests.lab.teardown import tear_down
 
 
 def build() -> None:
-    """Install the packages and build Kubernetes; nothing is done twice."""
+    """Install the packages and build Kubernetes; completed steps are skipped."""
     install(RUN)
     if any(kubernetes_program(name, os.environ) is None for name in KUBERNETES):
         build_kubernetes(cache_dir(), say=print)
@@ -29,7 +29,7 @@ def build() -> None:
 
 
 def up() -> None:
-    """Start the lab and print how to reach it."""
+    """Start the lab and print its endpoints."""
     began = time.monotonic()
     lab = Lab.start()
     lab.close()
@@ -46,7 +46,7 @@ def down() -> None:
 
 
 def status() -> None:
-    """Say which components run. Raise LabError if there is no lab."""
+    """Print the running components; LabError if there is no lab."""
     lab = Lab.attach()
     for name, runs in lab.running().items():
         print(f"{name:20} {'running' if runs else 'ended'}")

@@ -1,7 +1,7 @@
-"""Building Kubernetes 1.20.2 from Debian's source package, once.
+"""Builds Kubernetes 1.20.2 from Debian's source package, once.
 
-Everything it needs is in the source package and in Debian. The work is kept in the cache until it is done, so that a
-build that was interrupted goes on where it stopped; the programs appear in `bin` all at once, at the end.
+All inputs come from the source package and Debian. Intermediate results stay in the cache until the build is complete,
+so an interrupted build resumes; the programs appear in `bin` atomically at the end.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ KUBE_GIT_MINOR='20'
 
 
 def build_kubernetes(cache: Path, say: Callable[[str], None]) -> Path:
-    """Return the directory with the Kubernetes programs, building them first if they are not there yet.
+    """Directory of the Kubernetes programs, which are built first if necessary.
 
-    Raise LabError if a package is missing and cannot be installed, or a step fails.
+    LabError if a package is missing and cannot be installed, or a step fails.
     """
     programs = cache / "bin"
     if is_complete(programs):
         return programs
     say(f"building Kubernetes {VERSION} in {cache}")
     with locked(cache / "build.lock", limit=MAKE_LIMIT):
-        if is_complete(programs):  # somebody else has built them while we waited
+        if is_complete(programs):  # another process built them meanwhile
             return programs
         install(BUILD)
         work = cache / "build"
@@ -58,14 +58,14 @@ def build_kubernetes(cache: Path, say: Callable[[str], None]) -> Path:
 
 
 def is_complete(programs: Path) -> bool:
-    """Say whether all programs are in this directory."""
+    """Whether all programs are in this directory."""
     return all(os.access(programs / name, os.X_OK) for name in KUBERNETES)
 
 
 def fetch_source(work: Path, say: Callable[[str], None]) -> Path:
-    """Return the unpacked source, downloading it if it is not there yet. Raise LabError if it is not offered."""
+    """Directory of the unpacked source, downloaded if necessary; LabError if apt does not offer it."""
     tree = work / "kubernetes"
-    if tree.exists():  # it gets that name only when it is complete
+    if tree.exists():  # renamed to this only when complete
         return tree
     say("downloading the source package")
     apt, unpacking = work / "apt", work / "unpacking"
@@ -86,7 +86,7 @@ def fetch_source(work: Path, say: Callable[[str], None]) -> Path:
 
 
 def pick_version(records: str) -> str:
-    """Given what `apt-cache showsrc` prints, return the version to build. Raise LabError if it is not offered."""
+    """Version to build, from the output of `apt-cache showsrc`; LabError if it is not offered."""
     versions = [line.partition(":")[2].strip() for line in records.splitlines() if line.startswith("Version:")]
     for version in versions:
         if VERSION in version:
@@ -99,8 +99,8 @@ def pick_version(records: str) -> str:
 
 
 def prepare_source(tree: Path, newer_reflect2: Path) -> None:
-    """Make the source fit for Go 1.19. Doing it again changes nothing."""
-    # The reflect2 it comes with crashes when built by Go 1.18 or later: the API server would die on a long list.
+    """Patch the source for Go 1.19; idempotent."""
+    # The bundled reflect2 crashes when built by Go 1.18 or later: the API server would crash on a long list.
     old = tree / VENDORED_REFLECT2
     for path in old.glob("*.go"):
         path.unlink()
@@ -115,7 +115,7 @@ def prepare_source(tree: Path, newer_reflect2: Path) -> None:
 
 
 def compile_programs(tree: Path, work: Path) -> None:
-    """Build the programs into `_output/bin`. What an earlier run has compiled is not compiled again."""
+    """Build the programs into `_output/bin`, reusing compiled packages."""
     environment = build_environment(tree, os.environ)
     what = " ".join(f"cmd/{name}" for name in KUBERNETES)
     run_logged(["make", f"WHAT={what}"], work / "make.log", MAKE_LIMIT, cwd=tree, environment=environment)
@@ -141,7 +141,7 @@ def build_environment(tree: Path, inherited: Mapping[str, str]) -> dict[str, str
 
 
 def publish(built: Path, programs: Path) -> None:
-    """Given the directory with the built programs, make them appear in `programs`, all or none."""
+    """Move the built programs to `programs`, all or none."""
     incoming = programs.with_name(programs.name + ".incoming")
     shutil.rmtree(incoming, ignore_errors=True)
     incoming.mkdir(parents=True)
@@ -154,7 +154,7 @@ def publish(built: Path, programs: Path) -> None:
 def run_logged(
     argv: Sequence[str], log: Path, limit: float, *, cwd: Path, environment: Mapping[str, str] | None = None
 ) -> None:
-    """Run a command, its output appended to `log`. Raise LabError with the end of that if it fails or is too slow."""
+    """Run a command with its output appended to `log`; LabError with the log's end if it fails or exceeds `limit`."""
     with log.open("ab") as output:
         child = subprocess.Popen(
             argv,
@@ -167,7 +167,7 @@ def run_logged(
         )
         try:
             code = child.wait(limit)
-        except BaseException as error:  # also an interrupt: what the command has started must not go on without us
+        except BaseException as error:  # also on an interrupt: child processes must not outlive us
             os.killpg(child.pid, signal.SIGKILL)
             child.wait()
             if not isinstance(error, subprocess.TimeoutExpired):

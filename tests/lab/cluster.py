@@ -1,4 +1,4 @@
-"""The lab's cluster through its API server: pods, events, and nodes that exist only as objects."""
+"""The lab's cluster through its API server: pods, events and nodes without a kubelet."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def now() -> datetime:
 
 @contextmanager
 def _unless_gone() -> Iterator[None]:
-    """Take it for done if the object is not there."""
+    """Ignore 404 responses."""
     try:
         yield
     except ApiException as error:
@@ -40,10 +40,10 @@ def _unless_gone() -> Iterator[None]:
 
 
 class Cluster:
-    """What tests do with pods and nodes. Every call is bounded in time."""
+    """Operations on pods and nodes, each with a timeout."""
 
     def __init__(self, kubeconfig: Path) -> None:
-        # Any: the client takes plain dictionaries as well as its own models, which its types do not say.
+        # Any: the client also accepts plain dictionaries, which its types do not express.
         self.api: Any = config.new_client_from_config(str(kubeconfig))  # type: ignore[no-untyped-call]  # theirs
         self.core: Any = client.CoreV1Api(self.api)
 
@@ -55,12 +55,12 @@ class Cluster:
         return self.core.create_namespaced_pod(namespace, manifest, _request_timeout=ANSWER_LIMIT)
 
     def read_pod(self, pod: Any) -> Any:
-        """Return the pod as it is now. Raise ApiException if it is gone."""
+        """The current pod; ApiException if it is gone."""
         found = pod.metadata
         return self.core.read_namespaced_pod(found.name, found.namespace, _request_timeout=ANSWER_LIMIT)
 
     def events_of(self, pod: Any) -> list[str]:
-        """Return the pod's events as `reason: message`, oldest first."""
+        """The pod's events as `reason: message`, oldest first."""
         events = self.core.list_namespaced_event(
             pod.metadata.namespace,
             field_selector=f"involvedObject.uid={pod.metadata.uid}",
@@ -70,7 +70,7 @@ class Cluster:
         return [f"{event.reason}: {event.message}" for event in ordered]
 
     def wait_for_phase(self, pod: Any, phase: str, limit: float) -> Any:
-        """Return the pod when it is in this phase. Raise LabError with its events if it does not get there."""
+        """Wait until the pod is in this phase and return it; LabError with its events otherwise."""
 
         def look() -> Any:
             current = self.read_pod(pod)
@@ -89,12 +89,12 @@ class Cluster:
         return f"; it is {self.read_pod(pod).status.phase}{events}"
 
     def delete_pods(self, pods: Sequence[Any], limit: float) -> None:
-        """Delete pods and return when they are gone, their containers too. Raise LabError if one takes longer."""
+        """Delete pods and wait until they and their containers are gone; LabError on timeout."""
         for pod in pods:
             self._delete(pod, {})
         for pod in pods:
             wait_for(partial(self._has_ended, pod), limit, f"the containers of {pod.metadata.name} ended")
-            # This kubelet lets go of the object only when it next removes dead sandboxes, up to a minute later.
+            # This kubelet releases the object only at its next removal of dead sandboxes, up to a minute later.
             self._delete(pod, {"grace_period_seconds": 0})
 
     def _delete(self, pod: Any, options: Mapping[str, Any]) -> None:
@@ -110,7 +110,7 @@ class Cluster:
         return True
 
     def node(self, name: str) -> Any | None:
-        """Return a node, None if there is none or the API server does not answer."""
+        """A node; None if it does not exist or the API server does not respond."""
         try:
             return self.core.read_node(name, _request_timeout=ANSWER_LIMIT)
         except (ApiException, HTTPError):
@@ -118,7 +118,7 @@ class Cluster:
 
 
 def is_ready(node: Any) -> bool:
-    """Say whether a node is ready for pods."""
+    """Whether a node is ready."""
     if any(taint.key == NOT_READY_TAINT for taint in node.spec.taints or ()):
         return False
     return any(item.type == "Ready" and item.status == "True" for item in node.status.conditions or ())
@@ -136,7 +136,7 @@ class FakeNodes:
         self._thread: threading.Thread | None = None
 
     def add(self, name: str, gpus: int, labels: Mapping[str, str] | None, taints: Sequence[Mapping[str, str]]) -> None:
-        """Create the node and return when pods can be scheduled to it. Raise LabError if that takes too long."""
+        """Create the node and wait until pods can be scheduled to it; LabError on timeout."""
         core = self._cluster.core
         core.create_node(node_manifest(name, labels, taints), _request_timeout=ANSWER_LIMIT)
         self._alive.add(name)
@@ -148,7 +148,7 @@ class FakeNodes:
         wait_for(lambda: is_ready(core.read_node(name, _request_timeout=ANSWER_LIMIT)), 30, f"node {name} ready")
 
     def silence(self, name: str) -> None:
-        """Let the node fall silent, as one that has lost power: the cluster takes it for lost after 40 seconds."""
+        """Stop the node's heartbeats, as after a power failure: the cluster considers it lost after 40 seconds."""
         self._alive.discard(name)
 
     def remove(self, name: str) -> None:
@@ -160,7 +160,7 @@ class FakeNodes:
             self._leases.delete_namespaced_lease(name, "kube-node-lease", _request_timeout=ANSWER_LIMIT)
 
     def close(self) -> None:
-        """End the heartbeats."""
+        """Stop the heartbeats."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join(2 * ANSWER_LIMIT)
@@ -170,7 +170,7 @@ class FakeNodes:
             for name in sorted(self._alive):
                 try:
                     self._beat(name)
-                except (ApiException, HTTPError) as error:  # the API server is down, which a test may want
+                except (ApiException, HTTPError) as error:  # the API server is down, possibly on purpose
                     log.info("no heartbeat for %s: %s", name, error)
 
     def _beat(self, name: str) -> None:

@@ -1,4 +1,4 @@
-"""How each component of the lab is started. Pure: paths and ports in, command lines out."""
+"""Command lines of the lab's components, from paths and ports."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tests.lab.programs import Programs
 
 LOOPBACK = "127.0.0.1"
 PAUSE_IMAGE = "local/pause:1"
-# Those that start containers, or would take note that others stop: they have to stop first.
+# Components that start containers or react to others stopping: stopped first.
 FIRST_TO_STOP = ("device-plugin", "kubelet", "scheduler", "controller-manager")
 
 
 def command_lines(layout: Layout, ports: Ports, programs: Programs, gpu_ids: Iterable[str]) -> dict[str, list[str]]:
-    """Return every component's command line, by its name."""
+    """Command line of every component, by name."""
     return {
         "etcd": _etcd(layout, ports, programs),
         "dockerd": _dockerd(layout, ports, programs),
@@ -69,7 +69,7 @@ def _apiserver(layout: Layout, ports: Ports, programs: Programs) -> list[str]:
         f"--etcd-servers=http://{LOOPBACK}:{ports.etcd}",
         f"--bind-address={LOOPBACK}",
         f"--advertise-address={LOOPBACK}",
-        # The service `kubernetes` cannot point at loopback, and nobody here goes through it.
+        # The Service `kubernetes` cannot point at loopback, and the lab does not use it.
         "--endpoint-reconciler-type=none",
         f"--secure-port={ports.apiserver}",
         f"--cert-dir={layout.ca.parent}",
@@ -80,7 +80,7 @@ def _apiserver(layout: Layout, ports: Ports, programs: Programs) -> list[str]:
         f"--token-auth-file={layout.tokens}",
         "--authorization-mode=Node,RBAC",
         "--allow-privileged=true",
-        # Pods need no token here, and would otherwise wait for one.
+        # Pods need no token here and would otherwise wait for one.
         "--disable-admission-plugins=ServiceAccount",
     ]
 
@@ -105,7 +105,7 @@ def _controller_manager(layout: Layout, ports: Ports, programs: Programs) -> lis
         f"--bind-address={LOOPBACK}",
         f"--secure-port={ports.controller_manager}",
         f"--service-account-private-key-file={layout.service_account_key}",
-        f"--root-ca-file={layout.ca}",  # published in every namespace, for pods that speak to the API server
+        f"--root-ca-file={layout.ca}",  # published in every namespace for pods that call the API server
     ]
 
 
@@ -133,12 +133,12 @@ def _kubelet(layout: Layout, ports: Ports, programs: Programs) -> list[str]:
         "--fail-swap-on=false",
         "--oom-score-adj=0",
         "--resolv-conf=",
-        # This machine's own disk and firewall are none of the lab's business.
+        # Ignore this machine's own disk and firewall.
         "--eviction-hard=",
         "--image-gc-high-threshold=100",
         "--make-iptables-util-chains=false",
         "--hairpin-mode=none",
-        # So that the GPUs show in the node's status soon after the device plugin has registered.
+        # Makes the GPUs appear in the node status soon after the device plugin registers.
         "--node-status-update-frequency=2s",
     ]
 

@@ -1,7 +1,7 @@
-"""Debian's source packages, without touching the system's own apt configuration.
+"""Debian source packages, without touching the system's apt configuration.
 
-The system's sources are read, turned into sources of source packages and written to a directory of our own, with which
-apt then works. The result depends only on the system's sources, so doing it twice changes nothing.
+The system's sources are converted to deb-src entries in a private directory that apt is pointed at. The result depends
+only on the system's sources, so the conversion is idempotent.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ APT = Path("/etc/apt")
 
 
 def one_line_to_source(text: str) -> str:
-    """Given a sources.list, return one that names the same places for source packages."""
+    """deb-src entries for the entries of a sources.list."""
     lines: dict[str, None] = {}
     for line in text.splitlines():
         kind, _, rest = line.strip().partition(" ")
@@ -23,7 +23,7 @@ def one_line_to_source(text: str) -> str:
 
 
 def deb822_to_source(text: str) -> str:
-    """Given a .sources file, return one that names the same places for source packages."""
+    """deb-src entries for a .sources file."""
     stanzas: dict[str, None] = {}
     for stanza in _stanzas(text):
         lines = ["Types: deb-src" if line.lower().startswith("types:") else line for line in stanza]
@@ -33,18 +33,18 @@ def deb822_to_source(text: str) -> str:
 
 
 def write_sources(system: Path, ours: Path) -> None:
-    """Given the system's apt directory, write `ours/sources.list.d` with the same places for source packages."""
+    """Write `ours/sources.list.d` with deb-src entries for the system's apt directory."""
     parts = ours / "sources.list.d"
     parts.mkdir(parents=True, exist_ok=True)
     one_line = _texts([system / "sources.list", *sorted((system / "sources.list.d").glob("*.list"))])
     deb822 = _texts(sorted((system / "sources.list.d").glob("*.sources")))
-    # The formats may name the same place twice between them; apt then warns and carries on.
+    # Both formats may list the same repository; apt then only warns.
     (parts / "source-packages.list").write_text(one_line_to_source("\n".join(one_line)))
     (parts / "source-packages.sources").write_text(deb822_to_source("\n\n".join(deb822)))
 
 
 def apt_options(ours: Path) -> list[str]:
-    """Given our apt directory, return the options with which apt uses it and nothing of the system's sources."""
+    """apt options that use this directory and none of the system's sources."""
     for directory in (ours / "lists" / "partial", ours / "cache" / "archives" / "partial"):
         directory.mkdir(parents=True, exist_ok=True)
     settings = {
@@ -52,14 +52,14 @@ def apt_options(ours: Path) -> list[str]:
         "Dir::Etc::SourceParts": ours / "sources.list.d",
         "Dir::State::Lists": ours / "lists",
         "Dir::Cache": ours / "cache",
-        # The directory may be in a home that apt's own user cannot enter.
+        # The directory may be in a home that the user `_apt` cannot enter.
         "APT::Sandbox::User": "root",
     }
     return [f"--option={name}={value}" for name, value in settings.items()]
 
 
 def _stanzas(text: str) -> list[list[str]]:
-    """Given a deb822 file, return its stanzas as lines, comments left out."""
+    """Stanzas of a deb822 file as lines, without comments."""
     stanzas: list[list[str]] = [[]]
     for line in text.splitlines():
         if not line.strip():

@@ -1,4 +1,4 @@
-"""A device plugin that offers GPUs which are only names. It registers again whenever the kubelet starts anew."""
+"""A device plugin that advertises fake GPUs. It re-registers whenever the kubelet restarts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ messages, services = grpc.protos_and_services("tests/lab/device_plugin.proto")
 
 
 class Plugin(services.DevicePluginServicer):  # type: ignore[misc, name-defined]  # made from the .proto at run time
-    """Offers the same healthy devices for ever."""
+    """Advertises a constant set of healthy devices."""
 
     def __init__(self, ids: Sequence[str], when_known: Callable[[], object]) -> None:
         self._ids = ids
@@ -48,7 +48,7 @@ class Plugin(services.DevicePluginServicer):  # type: ignore[misc, name-defined]
 
 
 def serve(socket: Path, plugin: Plugin) -> grpc.Server:
-    """Return a server that answers the kubelet at `socket`."""
+    """A gRPC server for the kubelet at `socket`."""
     socket.unlink(missing_ok=True)
     server = grpc.server(ThreadPoolExecutor(4))
     services.add_DevicePluginServicer_to_server(plugin, server)
@@ -58,18 +58,18 @@ def serve(socket: Path, plugin: Plugin) -> grpc.Server:
 
 
 def register(kubelet: Path, socket: Path, resource: str) -> None:
-    """Tell the kubelet where the plugin answers. Raise grpc.RpcError if it does not take it."""
+    """Register the plugin's socket with the kubelet; grpc.RpcError if the kubelet refuses."""
     with grpc.insecure_channel(f"unix://{kubelet}") as channel:
         request = messages.RegisterRequest(version="v1beta1", endpoint=socket.name, resource_name=resource)
         services.RegistrationStub(channel).Register(request, timeout=REGISTER_LIMIT)
 
 
 def run(kubelet: Path, socket: Path, resource: str, ids: Sequence[str], notice: Path) -> None:
-    """Register with the kubelet, leave a notice when it knows the devices, and return when there is another kubelet."""
+    """Register with the kubelet, leave a marker once it knows the devices, and return when the kubelet is replaced."""
     while (registering_with := identity(kubelet)) is None:
         time.sleep(LOOK_EVERY)
     text = notice_of(os.getpid(), registering_with)
-    _server = serve(socket, Plugin(ids, lambda: notice.write_text(text)))  # it lives as long as somebody holds it
+    _server = serve(socket, Plugin(ids, lambda: notice.write_text(text)))  # keep a reference
     registered = False
     while identity(kubelet) == registering_with:
         registered = registered or _try_to_register(kubelet, socket, resource)
@@ -95,8 +95,9 @@ def main() -> None:
     parser.add_argument("ids", nargs="+")
     given = parser.parse_args()
     run(given.kubelet_socket, given.socket, given.resource, given.ids, given.notice)
-    # A new kubelet has removed our socket and knows nothing of us: begin anew, as the same process. A second server in
-    # this one would lose its socket, because the first still removes the file of that name when it is finally closed.
+    # A restarted kubelet has removed our socket and registration: start over by re-executing this process. A second
+    # server
+    # in this process would lose its socket, because the first one removes the same file when it is finally closed.
     os.execv(sys.executable, sys.orig_argv)
 
 

@@ -1,4 +1,4 @@
-"""The lab's Docker engine: its images, pushing them, its containers."""
+"""The lab's Docker engine: images, pushes and containers."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from tests.lab.errors import LabError
 from tests.lab.probes import UnixConnection, answers
 
 IMAGE = "local/bb:1"
-# A first process without a handler ignores SIGTERM, and the kubelet would wait 10 s for each sandbox.
+# PID 1 without a handler ignores SIGTERM, and the kubelet would wait 10 s per sandbox.
 PAUSE = """ENTRYPOINT ["/bin/sh", "-c", "trap 'exit 0' TERM; sleep 1000000 & wait"]"""
 ANSWER_LIMIT = 30
 
 
 @contextmanager
 def engine(socket: Path) -> Iterator[Any]:
-    """Give a client of the engine at this socket. Raise docker.errors.DockerException if it does not answer."""
+    """Client of the engine at this socket; docker.errors.DockerException if it does not respond."""
     client = docker.APIClient(base_url=f"unix://{socket}", version="1.41", timeout=ANSWER_LIMIT)
     try:
         yield client
@@ -35,7 +35,7 @@ def engine(socket: Path) -> Iterator[Any]:
 
 
 def import_images(socket: Path, busybox: str) -> None:
-    """Make the two images that pods need; nothing is pulled from anywhere."""
+    """Build the two images that pods need; nothing is pulled."""
     content = root_file_system(busybox)
     with engine(socket) as client:
         for image, changes in ((IMAGE, []), (PAUSE_IMAGE, [PAUSE])):
@@ -44,8 +44,8 @@ def import_images(socket: Path, busybox: str) -> None:
 
 
 def root_file_system(busybox: str) -> bytes:
-    """Given a static busybox, return a tar archive with it under the names of all its applets."""
-    listing = subprocess.run([busybox, "--list"], capture_output=True, text=True, check=True, timeout=10)
+    """Tar archive of a static busybox under the names of all its applets."""
+    listing = subprocess.run([busybox, "--list"], capture_output=True, text=True, check=True, timeout=60)
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w") as tar:
         for name in ("bin", "etc", "root", "tmp"):
@@ -68,9 +68,9 @@ def _owned_by_root(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def push(socket: Path, registry: str, name: str) -> str:
-    """Push the image of the lab under another name, forget that name here, and return it with the registry.
+    """Push the lab image under another name, untag it locally, and return the full name with the registry.
 
-    Given `team/train:1`, a pod that asks for `<registry>/team/train:1` has to pull it. Raise LabError if that fails.
+    A pod with the image `<registry>/team/train:1` then has to pull it. LabError if the push fails.
     """
     repository, _, tag = name.partition(":")
     target, tag = f"{registry}/{repository}", tag or "latest"
@@ -84,7 +84,7 @@ def push(socket: Path, registry: str, name: str) -> str:
 
 
 def container_pid(socket: Path, container_id: str) -> int:
-    """Given a container, return the pid of its first process. Raise LabError if it does not run."""
+    """Pid of a container's first process; LabError if the container does not run."""
     with engine(socket) as client:
         state = client.inspect_container(container_id)["State"]
     if not state["Running"]:
@@ -93,7 +93,7 @@ def container_pid(socket: Path, container_id: str) -> int:
 
 
 def remove_containers(socket: Path) -> None:
-    """Kill and remove every container, if the engine still answers."""
+    """Kill and remove every container if the engine still responds."""
     if not answers(UnixConnection(socket), "/_ping"):
         return
     try:
@@ -102,11 +102,11 @@ def remove_containers(socket: Path) -> None:
             with ThreadPoolExecutor(8) as pool:
                 list(pool.map(lambda container: _remove(client, container), found))
     except (docker.errors.DockerException, OSError):
-        return  # it has lost its mind: what it ran is killed as what it is, processes
+        return  # inconsistent engine state: its processes are killed directly
 
 
 def _remove(client: Any, container: str) -> None:
     try:
         client.remove_container(container, force=True, v=True)
     except docker.errors.APIError:
-        return  # it is going already, or cannot: its processes are looked for afterwards in any case
+        return  # already being removed, or stuck: its processes are searched for afterwards anyway

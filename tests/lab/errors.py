@@ -1,4 +1,4 @@
-"""What goes wrong in the lab, and waiting for what should go right."""
+"""Lab errors, and waiting for conditions."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ T = TypeVar("T")
 
 
 class LabError(Exception):
-    """The lab cannot do what was asked. The message says why and, where known, what to do."""
+    """The lab cannot do what was requested; the message says why and, if known, what to do."""
 
 
 def wait_for(ask: Callable[[], T | None], limit: float, what: str, *, every: float = 0.1) -> T:
-    """Ask until the answer is neither None nor False, and return it. Raise LabError after `limit` seconds."""
+    """Poll until the result is neither None nor False and return it; LabError after `limit` seconds."""
     deadline = time.monotonic() + limit
     while True:
         answer = ask()

@@ -1,4 +1,4 @@
-"""The files that the components read."""
+"""Configuration files of the components."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.lab.layout import DEVICE_PLUGINS, Layout
 from tests.lab.ports import Ports
 from tests.lab.programs import Programs
 
-# A virtual machine or container may forbid negative values, which pods' sandboxes ask for: they would never start.
+# A VM or container may forbid the negative values that pod sandboxes request, and the sandboxes would never start.
 RUNTIME = """\
 #!/bin/sh
 previous=
@@ -42,10 +42,10 @@ http: {{addr: "{address}"}}
 
 
 def write_files(layout: Layout, ports: Ports, token: str, programs: Programs) -> None:
-    """Write everything the components read. Raise CalledProcessError if no key can be made."""
+    """Write all configuration files; CalledProcessError if key generation fails."""
     layout.runtime.write_text(RUNTIME.format(runc=programs["runc"]))
     layout.runtime.chmod(0o755)
-    # Its key would otherwise go to /etc; there is no option for that, only this.
+    # There is no option for the key's directory; without this variable it goes to /etc.
     layout.docker_config.write_text(json.dumps({"deprecated-key-path": str(layout.root / "docker-key.json")}))
     registry = REGISTRY.format(root=layout.root / "registry", address=f"{LOOPBACK}:{ports.registry}")
     layout.registry_config.write_text(registry)
@@ -55,7 +55,7 @@ def write_files(layout: Layout, ports: Ports, token: str, programs: Programs) ->
     for secret in (layout.tokens, layout.kubeconfig):
         secret.chmod(0o600)
     key = [programs["openssl"], "genrsa", "-out", str(layout.service_account_key), "2048"]
-    subprocess.run(key, check=True, capture_output=True, timeout=30)
-    # The kubelet keeps device plugins in their fixed place: with this, they are also found below its root.
+    subprocess.run(key, check=True, capture_output=True, timeout=60)
+    # Device plugins have a fixed path; this link makes them visible below the kubelet's root directory too.
     layout.kubelet_root.mkdir()
     (layout.kubelet_root / DEVICE_PLUGINS.name).symlink_to(DEVICE_PLUGINS)

@@ -1,7 +1,7 @@
-"""What the lab changes outside its state directory, remembered before and put back afterwards.
+"""Changes of the lab outside its state directory, recorded before and reverted afterwards.
 
-The kubelet has fixed places for its device plugins and for links to container logs, sets kernel parameters, and makes
-cgroups; Docker's containerd has a fixed place for sockets.
+The kubelet uses fixed paths for device plugins and container log links, sets kernel parameters and creates cgroups;
+Docker's containerd uses a fixed path for sockets.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SYSCTLS = (
 )
 FILES = (KUBELET_SOCKET, PLUGIN_SOCKET, CHECKPOINT, DEVICE_PLUGINS / "DEPRECATION")
 LOG_LINKS = (Path("/var/log/containers"), Path("/var/log/pods"))
-# Innermost first: the order in which they can be removed.
+# Innermost first, in the order of removal.
 DIRECTORIES = (
     DEVICE_PLUGINS,
     DEVICE_PLUGINS.parent,
@@ -41,7 +41,7 @@ CGROUPS = Path("/sys/fs/cgroup")
 
 
 class HostRecord(msgspec.Struct, frozen=True):
-    """How the machine was before the lab: kernel parameters, and which of the lab's paths were not there."""
+    """State of the machine before the lab: kernel parameters and which of the lab's paths were absent."""
 
     sysctls: dict[str, str] = {}
     files: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class HostRecord(msgspec.Struct, frozen=True):
 
 
 def remember() -> HostRecord:
-    """Return how the machine is now. Raise LabError if another kubelet lives on it, whose state we would destroy."""
+    """Record the current state; LabError if another kubelet runs here, whose state the lab would destroy."""
     taken = [str(path) for path in (KUBELET_SOCKET, CHECKPOINT) if path.exists()]
     taken += [str(path) for path in _pod_cgroups() if _has_processes(path)]
     if taken:
@@ -67,7 +67,7 @@ def remember() -> HostRecord:
 
 
 def restore(record: HostRecord, layout: Layout) -> None:
-    """Put the machine back to what it was. To be called when nothing of the lab runs any more."""
+    """Restore the machine's state; call only when all lab processes have ended."""
     for name, value in record.sysctls.items():
         if (PARAMETERS / name).read_text() != value:
             (PARAMETERS / name).write_text(value)
@@ -76,12 +76,12 @@ def restore(record: HostRecord, layout: Layout) -> None:
     cgroups = [directory for top in record.cgroups for directory in _innermost_first(top)]
     logs = [directory for top in LOG_LINKS for directory in _innermost_first(top)[:-1]]
     for directory in [*cgroups, *logs, *record.directories]:
-        with suppress(OSError):  # not empty: somebody else's, or a cgroup still in use, which `leftovers` tells
+        with suppress(OSError):  # not empty: used by another program, or a busy cgroup, which `leftovers` reports
             os.rmdir(directory)
 
 
 def leftovers(record: HostRecord) -> list[str]:
-    """Return what is still not as it was."""
+    """Everything that still differs from the recorded state."""
     changed = [name for name, value in record.sysctls.items() if (PARAMETERS / name).read_text() != value]
     paths = [path for path in (*record.files, *record.cgroups) if Path(path).exists()]
     return [f"kernel parameter {name}" for name in changed] + [f"file {path}" for path in paths]
@@ -92,7 +92,7 @@ def _absent(paths: tuple[Path, ...]) -> tuple[str, ...]:
 
 
 def _pod_cgroups() -> tuple[Path, ...]:
-    """Return where the cgroup of all pods is or would be: one in each hierarchy (version 1), or one (version 2)."""
+    """Paths of the cgroup of all pods: one per hierarchy (v1), or a single one (v2)."""
     hierarchies = [path for path in CGROUPS.iterdir() if (path / "cgroup.procs").exists()] if CGROUPS.is_dir() else []
     return tuple(path / "kubepods" for path in (CGROUPS, *hierarchies))
 
@@ -106,13 +106,13 @@ def _innermost_first(top: Path | str) -> list[str]:
 
 
 def _log_links(layout: Layout) -> list[Path]:
-    """Return the links to this lab's container logs: the kubelet links to links, which end in the state directory."""
+    """Links to this lab's container logs: links to links that end in the state directory."""
     found = [Path(parent) / name for top in LOG_LINKS for parent, _, names in os.walk(top) for name in names]
     return [path for path in found if path.is_symlink() and os.path.realpath(path).startswith(f"{layout.root}/")]
 
 
 def _shim_sockets(layout: Layout) -> Iterator[Path]:
-    """Yield the sockets of containers' shims, which a shim that was killed leaves behind."""
+    """Shim sockets that killed containerd shims leave behind."""
     for address in layout.docker_exec.glob("containerd/daemon/io.containerd.runtime.*/*/*/address"):
         socket = address.read_text().strip().removeprefix("unix://")
         if socket.startswith("/run/containerd/"):

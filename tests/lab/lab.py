@@ -1,4 +1,4 @@
-"""The lab as tests use it: start, stop, break and repair a real cluster."""
+"""The lab's API for tests: start, stop, break and repair a real cluster."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.lab.state import State, load, save
 from tests.lab.teardown import tear_down
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-# There can be one lab on a machine: the kubelet's device plugin socket has a fixed place.
+# One lab per machine: the kubelet's device plugin socket has a fixed path.
 START_LOCK = Path("/run/gpuwarden-lab.lock")
 START_LIMIT = 60.0
 STOP_LIMIT = 3.0
@@ -47,10 +47,10 @@ class Lab:
 
     @classmethod
     def start(cls, root: Path | None = None, *, ids: Sequence[str] | None = None, owned: bool = False) -> Lab:
-        """Start a lab and return it when a pod with GPUs could run. What a crashed one left is removed first.
+        """Start a lab and return it once a pod with GPUs can run; leftovers of a crashed lab are removed first.
 
-        An owned lab is taken for crashed when the process that started it has ended. Raise LabError, with nothing left
-        running, if a program is missing, another lab or kubelet runs, or a component does not come up.
+        An owned lab counts as crashed when the process that started it has ended. LabError, with nothing left running,
+        if a program is missing, another lab or kubelet runs, or a component does not start.
         """
         layout = Layout.at(root or state_dir())
         if os.geteuid() != 0:
@@ -71,14 +71,14 @@ class Lab:
             try:
                 write_files(layout, state.ports, state.token, programs)
                 lab._start_all(programs["busybox"])
-            except BaseException:  # also an interrupt: nothing of a lab that did not start may stay
+            except BaseException:  # also on an interrupt: a lab that failed to start leaves nothing behind
                 lab.stop()
                 raise
         return lab
 
     @classmethod
     def attach(cls, root: Path | None = None) -> Lab:
-        """Return the lab that runs already. Raise LabError if there is none."""
+        """Attach to the running lab; LabError if there is none."""
         layout = Layout.at(root or state_dir())
         state = load(layout.state)
         if state is None or not _is_up(state):
@@ -86,12 +86,12 @@ class Lab:
         return cls(layout, state)
 
     def stop(self) -> None:
-        """Stop everything and remove every trace. Raise LabError that names what stays in spite of that."""
+        """Stop and remove everything; LabError names what remains."""
         self.close()
         tear_down(self._layout)
 
     def close(self) -> None:
-        """Let go of a lab that goes on running."""
+        """Detach from a lab that keeps running."""
         if self._fake_nodes is not None:
             self._fake_nodes.close()
         if self._cluster is not None:
@@ -112,7 +112,7 @@ class Lab:
             self._wait_ready(name)
         self._wait_gpus()
 
-    # Where things are
+    # Paths and addresses
 
     @property
     def kubeconfig(self) -> Path:
@@ -140,33 +140,33 @@ class Lab:
 
     @property
     def cluster(self) -> Cluster:
-        """The cluster through the Python client, with an administrator's rights."""
+        """The cluster through the Python client, as administrator."""
         if self._cluster is None:
             self._cluster = Cluster(self.kubeconfig)
         return self._cluster
 
     def running(self) -> dict[str, bool]:
-        """Say of every component whether its process runs."""
+        """Whether each component's process runs."""
         known = self._state.processes
         return {name: name in known and process.is_running(known[name]) for name in self._commands}
 
     # Breaking and repairing
 
     def start_component(self, name: str) -> None:
-        """Start a component that was stopped, and return when it answers. Raise LabError if it does not."""
+        """Start a stopped component and wait until it responds; LabError if it does not."""
         if name == "kubelet":
-            KUBELET_SOCKET.unlink(missing_ok=True)  # left by the one before, it would be taken for the new one's
+            KUBELET_SOCKET.unlink(missing_ok=True)  # of the previous plugin
         self._spawn(name)
         self._wait_ready(name)
         if name in ("kubelet", "device-plugin"):
             self._wait_gpus()
 
     def stop_component(self, name: str) -> None:
-        """Ask a component to end, and return when it has."""
+        """Terminate a component and wait for its end."""
         process.stop([self._state.processes[name]], STOP_LIMIT)
 
     def kill_component(self, name: str) -> None:
-        """End a component as a crash would, and return when it has."""
+        """Kill a component and wait for its end."""
         process.send(self._state.processes[name], signal.SIGKILL)
         process.stop([self._state.processes[name]], STOP_LIMIT)
 
@@ -186,23 +186,23 @@ class Lab:
     # Images, pods, nodes
 
     def push_image(self, name: str) -> str:
-        """Given `team/train:1`, push an image of that name to the registry and return its full name."""
+        """Push an image such as `team/train:1` to the registry and return its full name."""
         return engine.push(self.docker_socket, self.registry, name)
 
     def run_pod(self, name: str, *, phase: str | None = "Running", limit: float = 60.0, **fields: Any) -> Any:
-        """Create a pod (fields: see `pod_manifest`) and return it when it is in `phase`, or at once if that is None.
+        """Create a pod (fields: see `pod_manifest`) and wait for `phase`, or return immediately if it is None.
 
-        Raise LabError with the pod's events if it does not get there in time.
+        LabError with the pod's events if it does not get there in time.
         """
         pod = self.cluster.create_pod(pod_manifest(name, **fields))
         return pod if phase is None else self.cluster.wait_for_phase(pod, phase, limit)
 
     def delete_pods(self, *pods: Any, limit: float = 60.0) -> None:
-        """Delete pods and return when they and their containers are gone."""
+        """Delete pods and wait until they and their containers are gone."""
         self.cluster.delete_pods(pods, limit)
 
     def container_pid(self, pod: Any) -> int:
-        """Return the pid, on this machine, of the first process of the pod's first container."""
+        """Host pid of the first process of the pod's first container."""
         container = self.cluster.read_pod(pod).status.container_statuses[0].container_id
         return engine.container_pid(self.docker_socket, container.removeprefix("docker://"))
 
@@ -213,7 +213,7 @@ class Lab:
         labels: Mapping[str, str] | None = None,
         taints: Sequence[Mapping[str, str]] = (),
     ) -> None:
-        """Add a node that is only an object, kept alive until it is removed, silenced, or we end."""
+        """Add a node object without a kubelet, kept alive until it is removed, silenced, or the test run ends."""
         self.fake_nodes.add(name, gpus, labels, taints)
 
     @property
@@ -222,7 +222,7 @@ class Lab:
             self._fake_nodes = FakeNodes(self.cluster)
         return self._fake_nodes
 
-    # Inside
+    # Internals
 
     def _spawn(self, name: str) -> None:
         environment = {
@@ -247,7 +247,7 @@ class Lab:
             time.sleep(0.1)
 
     def _wait_gpus(self) -> None:
-        """Return when the node is ready with all its GPUs. Raise LabError with the logs if that does not come."""
+        """Wait until the node is ready with all its GPUs; LabError with the logs if it is not."""
         self._wait_ready("device-plugin")
         try:
             wait_for(self._has_gpus, START_LIMIT, f"node {NODE} ready with {len(self.gpu_ids)} {GPU_RESOURCE}")
@@ -267,7 +267,7 @@ def _is_up(state: State) -> bool:
 
 
 def clear(layout: Layout) -> None:
-    """Remove what a crashed lab left in this directory. Raise LabError if one runs there, or it is not a lab's."""
+    """Remove the remains of a crashed lab; LabError if one runs in this directory or it is not a lab's."""
     state = load(layout.state)
     if state is None:
         if layout.root.exists() and any(layout.root.iterdir()):

@@ -1,4 +1,4 @@
-"""Where the lab keeps its things: one state directory for a running lab, one cache for what is built once."""
+"""Paths of the lab: a state directory per running lab and a cache for build results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.lab.errors import LabError
 
 NODE = "gpu-01"
 GPU_RESOURCE = "nvidia.com/gpu"
-# The kubelet knows no other place for these, whatever its --root-dir.
+# The kubelet uses these fixed paths regardless of --root-dir.
 DEVICE_PLUGINS = Path("/var/lib/kubelet/device-plugins")
 KUBELET_SOCKET = DEVICE_PLUGINS / "kubelet.sock"
 PLUGIN_SOCKET = DEVICE_PLUGINS / "gpuwarden-lab.sock"
@@ -21,17 +21,17 @@ LONGEST_SOCKET_PATH = 107
 
 
 def state_dir() -> Path:
-    """Return the state directory: LAB_DIR, or one of this user's own below /tmp."""
+    """The state directory: LAB_DIR, or a per-user directory below /tmp."""
     return Path(os.environ.get("LAB_DIR") or f"/tmp/gpuwarden-lab-{os.getuid()}")
 
 
 def cache_dir() -> Path:
-    """Return where the built Kubernetes is kept: GPUWARDEN_LAB_CACHE, or below ~/.cache."""
+    """Directory of the built Kubernetes: GPUWARDEN_LAB_CACHE, or below ~/.cache."""
     return Path(os.environ.get("GPUWARDEN_LAB_CACHE") or "~/.cache/gpuwarden/lab").expanduser()
 
 
 def gpu_ids() -> tuple[str, ...]:
-    """Return the ids of the node's GPUs: LAB_GPU_IDS (separated by commas), or those of the tests' driver library."""
+    """Ids of the node's GPUs: LAB_GPU_IDS (comma-separated), or those of the fake driver library."""
     given = os.environ.get("LAB_GPU_IDS")
     if given:
         return tuple(given.split(","))
@@ -40,13 +40,13 @@ def gpu_ids() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Layout:
-    """The paths below one state directory."""
+    """Paths below a state directory."""
 
     root: Path
 
     @classmethod
     def at(cls, root: Path) -> Layout:
-        """Given a state directory, return its layout. Raise LabError if sockets in it would have too long a name."""
+        """Layout of a state directory; LabError if socket paths in it would be too long."""
         real = Path(os.path.realpath(root))
         if len(str(real)) + LONGEST_SOCKET_BELOW > LONGEST_SOCKET_PATH:
             raise LabError(f"{real} is too long for the sockets in it; set LAB_DIR to a shorter path")
@@ -78,7 +78,7 @@ class Layout:
 
     @property
     def ca(self) -> Path:
-        """The API server's own certificate, which is its own authority."""
+        """The API server's self-signed certificate."""
         return self.root / "certs" / "apiserver.crt"
 
     @property

@@ -1,4 +1,4 @@
-"""One at a time: a lock that ends with the process that holds it."""
+"""An exclusive file lock that is released when its process ends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.lab.errors import wait_for
 
 @contextmanager
 def locked(path: Path, limit: float) -> Iterator[None]:
-    """Hold the lock at `path`. Raise LabError if another process does not let go of it within `limit` seconds."""
+    """Hold the lock at `path`; LabError if another process keeps it for longer than `limit` seconds."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:

@@ -1,4 +1,4 @@
-"""Reading the end of a log."""
+"""The end of log files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def tail(log: Path, lines: int = 20) -> str:
-    """Given a log, return its last lines, indented. A log that is not there is said to be empty."""
+    """Last lines of a log, indented; a missing log is reported as empty."""
     try:
         with log.open("rb") as handle:
             handle.seek(max(0, os.fstat(handle.fileno()).st_size - 16384))

@@ -1,4 +1,4 @@
-"""Objects for the API server. Pure."""
+"""Manifests of API objects."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def pod_manifest(
     container: Mapping[str, Any] | None = None,
     spec: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return a pod of one container, `main`. `container` and `spec` add to or replace fields of those names.
+    """A pod with one container, `main`. `container` and `spec` add or replace fields of those objects.
 
-    The scheduler places it on `node`, or anywhere if that is None.
+    The scheduler places it on `node`, or on any node if that is None.
     """
     limits = {GPU_RESOURCE: str(gpus)} if gpus else {}
     main = {"name": "main", "image": image, "command": list(command), "resources": {"limits": limits}}
@@ -54,7 +54,7 @@ def pod_manifest(
 def node_manifest(
     name: str, labels: Mapping[str, str] | None = None, taints: Sequence[Mapping[str, str]] = ()
 ) -> dict[str, Any]:
-    """Return a node that no kubelet stands behind. Taints are as in its spec: key, value, effect."""
+    """A node without a kubelet. Taints have the form of its spec: key, value, effect."""
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -64,7 +64,7 @@ def node_manifest(
 
 
 def node_status(gpus: int, now: datetime) -> dict[str, Any]:
-    """Return the status of a healthy node with so many GPUs."""
+    """Status of a healthy node with this many GPUs."""
     resources = {"cpu": "64", "memory": "512Gi", "pods": "110", "ephemeral-storage": "1Ti"}
     if gpus:
         resources[GPU_RESOURCE] = str(gpus)
@@ -80,7 +80,7 @@ def node_status(gpus: int, now: datetime) -> dict[str, Any]:
 
 
 def lease_manifest(name: str, now: datetime) -> dict[str, Any]:
-    """Return the lease by which a node shows that it lives."""
+    """Lease of a live node."""
     return {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",

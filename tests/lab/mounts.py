@@ -1,4 +1,4 @@
-"""Mounts below a directory, found and undone."""
+"""Find and undo mounts below a directory."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ UMOUNT_LIMIT = 10.0
 
 
 def mounts_below(root: Path, mountinfo: str | None = None) -> list[str]:
-    """Given a directory, return the mount points in it and itself if it is one, the innermost first."""
+    """Mount points in a directory, including itself, innermost first."""
     text = MOUNTINFO.read_text() if mountinfo is None else mountinfo
     points = [_unescape(line.split(" ")[4]) for line in text.splitlines() if line]
-    # Later mounts lie over earlier ones, so they have to go first.
+    # Later mounts cover earlier ones and have to be unmounted first.
     return [point for point in reversed(points) if point == str(root) or point.startswith(f"{root}/")]
 
 
 def unmount_below(root: Path) -> None:
-    """Unmount everything in a directory; what is busy is detached, to go when its last user goes."""
+    """Unmount everything in a directory; busy mounts are detached lazily."""
     for point in mounts_below(root):
         for command in (["umount", point], ["umount", "--lazy", point]):
             done = subprocess.run(command, capture_output=True, check=False, timeout=UMOUNT_LIMIT)
@@ -27,6 +27,6 @@ def unmount_below(root: Path) -> None:
 
 
 def _unescape(field: str) -> str:
-    """Given a path as the kernel writes it, with blanks as octal numbers, return the path."""
+    """A path in the kernel's notation, with octal escapes decoded."""
     head, *rest = field.split("\\")
     return head + "".join(chr(int(part[:3], 8)) + part[3:] for part in rest)

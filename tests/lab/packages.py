@@ -1,4 +1,4 @@
-"""Debian packages: which are missing, and getting them."""
+"""Debian packages: check and install."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from tests.lab.errors import LabError
 from tests.lab.programs import SYSTEM
 
-# What runs the lab. iptables and iproute2 are looked for by dockerd and the kubelet.
+# Run-time packages. dockerd and the kubelet look for iptables and iproute2.
 RUN = tuple(sorted({*SYSTEM.values(), "iproute2", "iptables"}))
-# What builds Kubernetes.
+# Build dependencies of Kubernetes.
 BUILD = (
     "dpkg-dev",
     "gcc",
@@ -27,7 +27,7 @@ APT_LIMIT = 900.0
 
 
 def missing_packages(wanted: Iterable[str]) -> list[str]:
-    """Return those of the packages that are not installed. Raise LabError on a system without dpkg."""
+    """Packages that are not installed; LabError on a system without dpkg."""
     if shutil.which("dpkg-query") is None:
         raise LabError("this is no Debian system: give the programs by KUBE_BIN_DIR and PATH instead of building them")
     listing = subprocess.run(
@@ -41,7 +41,7 @@ def missing_packages(wanted: Iterable[str]) -> list[str]:
 
 
 def not_installed(wanted: Iterable[str], listing: str) -> list[str]:
-    """Given lines of `name status`, return the wanted names that are not there as installed."""
+    """Wanted packages that the `name status` lines do not list as installed."""
     installed = {
         name for name, _, status in (line.partition(" ") for line in listing.splitlines()) if status == "installed"
     }
@@ -49,7 +49,7 @@ def not_installed(wanted: Iterable[str], listing: str) -> list[str]:
 
 
 def install(wanted: Iterable[str]) -> None:
-    """Install what is missing. Raise LabError that says what is, if we may not or it fails."""
+    """Install missing packages; LabError names them if that is not permitted or fails."""
     missing = missing_packages(wanted)
     if not missing:
         return

@@ -10,13 +10,13 @@ import msgspec
 
 from tests.lab.errors import LabError
 
-# Below the range out of which the kernel takes the ports of outgoing connections: one of those could otherwise sit on
-# a port between our choosing it and a component's listening on it.
+# Below the kernel's ephemeral port range: an outgoing connection could otherwise take a port between choosing it and
+# listening on it.
 FIRST, LAST = 20000, 32000
 
 
 class Ports(msgspec.Struct, frozen=True):
-    """One port for each listener of the lab."""
+    """One port per listener of the lab."""
 
     etcd: int
     etcd_peer: int
@@ -28,7 +28,7 @@ class Ports(msgspec.Struct, frozen=True):
 
 
 def choose_ports() -> Ports:
-    """Return ports on which nothing listens. Raise LabError if there are none."""
+    """Unused ports; LabError if there are none."""
     count = len(Ports.__struct_fields__)
     chosen: list[int] = []
     with ExitStack() as held:

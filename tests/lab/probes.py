@@ -1,4 +1,4 @@
-"""Asking a component whether it is up."""
+"""Readiness checks of components."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ANSWER_LIMIT = 3.0
 
 
 class UnixConnection(http.client.HTTPConnection):
-    """HTTP over a unix socket."""
+    """HTTP over a Unix socket."""
 
     def __init__(self, path: Path) -> None:
         super().__init__("localhost", timeout=ANSWER_LIMIT)
@@ -30,7 +30,7 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 def answers(connection: http.client.HTTPConnection, path: str, token: str | None = None) -> bool:
-    """Say whether a GET of `path` is answered with 200."""
+    """Whether a GET of `path` returns 200."""
     try:
         connection.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})
         return connection.getresponse().status == http.client.OK
@@ -41,14 +41,15 @@ def answers(connection: http.client.HTTPConnection, path: str, token: str | None
 
 
 def readiness(layout: Layout, state: State) -> dict[str, Callable[[], bool]]:
-    """Return, for each component, how to ask whether it is up."""
+    """Readiness check of each component."""
     ports = state.ports
 
     def plain(port: int) -> http.client.HTTPConnection:
         return http.client.HTTPConnection(LOOPBACK, port, timeout=ANSWER_LIMIT)
 
     def secure(port: int) -> http.client.HTTPConnection:
-        # Their certificates are made in memory at start: there is nothing yet to check them with, and it is loopback.
+        # Their certificates are generated in memory at start, so there is no CA to verify them with; this is loopback
+        # only.
         unverified = ssl._create_unverified_context()
         return http.client.HTTPSConnection(LOOPBACK, port, timeout=ANSWER_LIMIT, context=unverified)
 

@@ -1,4 +1,4 @@
-"""Processes of the lab: started apart from us, known by pid and start time, stopped only if they are still the same."""
+"""Processes of the lab: detached, identified by pid and start time, signalled only if still the same process."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-# Every process of a lab carries this in its environment, with the lab's state directory. It is inherited by what they
-# start in turn, so even after a crash it is certain which processes are the lab's.
+# Every lab process has this variable, set to the lab's state directory, in its environment. Children inherit it, so the
+# lab's processes can be identified even after a crash.
 MARK = "GPUWARDEN_LAB_PROCESS_OF"
 
 
@@ -25,7 +25,7 @@ class Process(msgspec.Struct, frozen=True):
 
 
 def spawn(name: str, argv: Sequence[str], environment: dict[str, str], log: Path) -> Process:
-    """Start a program in a session of its own, its output appended to `log`. Raise OSError if that cannot be."""
+    """Start a program in its own session with its output appended to `log`; OSError if that fails."""
     output = (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     pid = os.posix_spawn(
         argv[0],
@@ -39,25 +39,25 @@ def spawn(name: str, argv: Sequence[str], environment: dict[str, str], log: Path
 
 
 def this_process() -> Process:
-    """Return the process that runs this."""
+    """The current process."""
     return Process(name="owner", pid=os.getpid(), start_ticks=start_ticks(os.getpid()) or -1)
 
 
 def is_running(process: Process) -> bool:
-    """Say whether this very process still runs. One that has ended and waits to be reaped does not."""
-    with suppress(ChildProcessError):  # not our child: whoever started it, or init, reaps it
+    """Whether this exact process still runs; zombies do not count."""
+    with suppress(ChildProcessError):  # not our child: its parent or init reaps it
         os.waitpid(process.pid, os.WNOHANG)
     return start_ticks(process.pid) == process.start_ticks
 
 
 def send(process: Process, number: signal.Signals) -> None:
-    """Send a signal to this very process, or to nobody if it is gone."""
+    """Signal this exact process; do nothing if it has ended."""
     try:
         handle = os.pidfd_open(process.pid)
     except ProcessLookupError:
         return
     try:
-        # The handle stays with one process, so what is checked here is what gets the signal.
+        # A pidfd refers to one process, so the checked process is the signalled one.
         if start_ticks(process.pid) == process.start_ticks:
             signal.pidfd_send_signal(handle, number)
     except ProcessLookupError:
@@ -67,7 +67,7 @@ def send(process: Process, number: signal.Signals) -> None:
 
 
 def stop(processes: Iterable[Process], grace: float) -> list[Process]:
-    """Ask all to end at once, kill those that have not after `grace` seconds, return those that survive even that."""
+    """Terminate all processes, kill those still running after `grace` seconds, and return the survivors."""
     waiting = list(processes)
     for number, limit in ((signal.SIGTERM, grace), (signal.SIGKILL, 5.0)):
         for process in waiting:
@@ -77,7 +77,7 @@ def stop(processes: Iterable[Process], grace: float) -> list[Process]:
 
 
 def marked(root: Path) -> list[Process]:
-    """Return every process of the lab at `root`, and the containers' processes, which descend from those."""
+    """Processes of the lab at `root`, including container processes, which descend from them."""
     wanted = f"{MARK}={root}".encode()
     ours = {pid for pid in _pids() if wanted in _environment(pid)}
     children: dict[int, list[int]] = {}
@@ -112,7 +112,7 @@ def _name(pid: int) -> str:
 
 
 def start_ticks(pid: int) -> int | None:
-    """Given a pid, return its start time in clock ticks since boot, None if it has ended."""
+    """Start time of a pid in clock ticks since boot; None if it has ended."""
     fields = _stat(pid)
     return int(fields[19]) if fields and fields[0] not in (b"Z", b"X") else None
 
@@ -123,7 +123,7 @@ def _parent(pid: int) -> int | None:
 
 
 def _stat(pid: int) -> list[bytes]:
-    """Given a pid, return what follows the name in /proc/<pid>/stat, nothing if it is gone."""
+    """Fields after the name in /proc/<pid>/stat; empty if the process has ended."""
     return _read(pid, "stat").rpartition(b")")[2].split()
 
 

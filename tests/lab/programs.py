@@ -1,4 +1,4 @@
-"""The programs that make up the lab, and where they are."""
+"""Programs of the lab and their paths."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 from tests.lab.errors import LabError
 from tests.lab.layout import cache_dir
 
-# Kubernetes programs, and the variable that names another one to use.
+# Kubernetes programs and the variable that overrides each.
 KUBERNETES = {
     "kube-apiserver": "KUBE_APISERVER",
     "kube-controller-manager": "KUBE_CONTROLLER_MANAGER",
     "kube-scheduler": "KUBE_SCHEDULER",
     "kubelet": "KUBELET",
 }
-# Programs of the system, and the Debian package that brings each.
+# System programs and the Debian package of each.
 SYSTEM = {
     "busybox": "busybox-static",
     "containerd": "containerd",
@@ -29,13 +29,13 @@ SYSTEM = {
     "openssl": "openssl",
     "runc": "runc",
 }
-# dockerd and runc live in sbin, which is not on every user's PATH.
+# dockerd and runc are in sbin, which is not on every user's PATH.
 SEARCH = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"))
 
 
 @dataclass(frozen=True)
 class Programs:
-    """Absolute paths, by the program's name."""
+    """Absolute paths by program name."""
 
     paths: Mapping[str, Path]
 
@@ -44,7 +44,7 @@ class Programs:
 
 
 def find_programs(environment: Mapping[str, str] = os.environ) -> Programs:
-    """Return every program the lab runs. Raise LabError that names all that are missing and how to get them."""
+    """Every program the lab runs; LabError lists all missing ones and how to install them."""
     found = {name: kubernetes_program(name, environment) for name in KUBERNETES}
     found |= {name: _system_program(name) for name in SYSTEM}
     missing = missing_words(found)
@@ -56,7 +56,7 @@ def find_programs(environment: Mapping[str, str] = os.environ) -> Programs:
 
 
 def missing_words(found: Mapping[str, Path | None]) -> list[str]:
-    """Given what was found, return a sentence for each kind of thing that was not."""
+    """One sentence per kind of missing program."""
     absent = [name for name, path in found.items() if path is None]
     packages = sorted({SYSTEM[name] for name in absent if name in SYSTEM})
     programs = [name for name in absent if name in KUBERNETES]
@@ -70,13 +70,13 @@ def missing_words(found: Mapping[str, Path | None]) -> list[str]:
 
 
 def bin_dir(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return where the Kubernetes programs are looked for."""
+    """Directory of the Kubernetes programs."""
     given = environment.get("KUBE_BIN_DIR")
     return Path(given) if given else cache_dir() / "bin"
 
 
 def kubernetes_program(name: str, environment: Mapping[str, str]) -> Path | None:
-    """Return where a Kubernetes program is: named by itself, in the directory named, or built; None if nowhere."""
+    """Path of a Kubernetes program: from its own variable, the configured directory, or the build; None if absent."""
     given = environment.get(KUBERNETES[name])
     return _executable(Path(given) if given else bin_dir(environment) / name)
 

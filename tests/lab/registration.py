@@ -1,4 +1,4 @@
-"""How the lab knows that its device plugin is registered with the kubelet that runs now, not with an earlier one."""
+"""Whether the device plugin is registered with the current kubelet rather than an earlier one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def identity(kubelet_socket: Path) -> tuple[int, int] | None:
-    """Given the kubelet's socket, return what tells this kubelet from an earlier one, None if there is none."""
+    """Identity of the kubelet behind the socket, None if there is none."""
     try:
         found = os.stat(kubelet_socket)
     except FileNotFoundError:
@@ -16,12 +16,12 @@ def identity(kubelet_socket: Path) -> tuple[int, int] | None:
 
 
 def notice_of(plugin_pid: int, kubelet: tuple[int, int]) -> str:
-    """Return the notice that a plugin leaves when the kubelet knows its devices."""
+    """Marker that a plugin leaves once the kubelet knows its devices."""
     return f"{plugin_pid} {kubelet}"
 
 
 def is_registered(notice: Path, plugin_pid: int, kubelet_socket: Path) -> bool:
-    """Say whether this very plugin is registered with the kubelet behind this socket."""
+    """Whether this plugin process is registered with the kubelet behind this socket."""
     kubelet = identity(kubelet_socket)
     try:
         return kubelet is not None and notice.read_text() == notice_of(plugin_pid, kubelet)

@@ -1,4 +1,4 @@
-"""What a running lab has to remember, in one file that is always whole."""
+"""Persistent state of a running lab, in one atomically replaced file."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from tests.lab.process import Process
 
 
 class State(msgspec.Struct, kw_only=True):
-    """A lab: what it listens on, what it has started, and what of the machine it found how."""
+    """A lab: its ports, its processes, and the recorded state of the machine."""
 
     ports: Ports
     token: str
     gpu_ids: tuple[str, ...]
     host: HostRecord
-    # The test run that has to stop it; None if it runs until somebody says `down`.
+    # The test run that must stop it; None if it runs until `down`.
     owner: Process | None = None
     processes: dict[str, Process] = {}
 
 
 def save(state: State, path: Path) -> None:
-    """Write the state. A reader sees the old one or the new one, never half of it."""
+    """Write the state atomically."""
     incoming = path.with_name(path.name + ".incoming")
     incoming.write_bytes(msgspec.json.format(msgspec.json.encode(state)))
     incoming.chmod(0o600)
@@ -34,7 +34,7 @@ def save(state: State, path: Path) -> None:
 
 
 def load(path: Path) -> State | None:
-    """Return the state, None if there is no lab. Raise LabError if the file is no lab's."""
+    """The state, None without a lab; LabError if the file has another format."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=State)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Ending a lab, also one that has crashed: afterwards nothing of it runs, is mounted or lies about."""
+"""Teardown of a lab, including a crashed one: no processes, mounts or files remain."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DOCKER_GRACE = 15.0
 
 
 def tear_down(layout: Layout) -> None:
-    """Stop and remove everything. Doing it again does nothing. Raise LabError that names what stays in spite of all."""
+    """Stop and remove everything; idempotent. LabError names what remains."""
     state = _state_or_none(layout)
     if state is not None:
         _stop_components(layout, state)
@@ -27,7 +27,7 @@ def tear_down(layout: Layout) -> None:
     unmount_below(layout.root)
     if state is not None:
         host.restore(state.host, layout)
-    if not mounts_below(layout.root):  # never delete through a mount: what is on it is not the lab's
+    if not mounts_below(layout.root):  # never delete through a mount: its contents do not belong to the lab
         shutil.rmtree(layout.root, ignore_errors=True)
     left = leftovers(layout, state)
     if left:
@@ -35,7 +35,7 @@ def tear_down(layout: Layout) -> None:
 
 
 def leftovers(layout: Layout, state: State | None) -> list[str]:
-    """Return what is still there of a lab that should be gone."""
+    """Remains of a lab that should be gone."""
     found = [f"process {process.pid} ({process.name})" for process in marked(layout.root)]
     found += [f"mount {point}" for point in mounts_below(layout.root)]
     if layout.root.exists():
@@ -47,12 +47,12 @@ def _stop_components(layout: Layout, state: State) -> None:
     stop([process for name, process in state.processes.items() if name in FIRST_TO_STOP], GRACE)
     remove_containers(layout.docker_socket)
     stop([process for name, process in state.processes.items() if name != "dockerd"], GRACE)
-    # dockerd ends its containerd and unmounts what it has mounted: worth some patience.
+    # dockerd stops its containerd and unmounts its mounts, which takes some time.
     stop([process for name, process in state.processes.items() if name == "dockerd"], DOCKER_GRACE)
 
 
 def _state_or_none(layout: Layout) -> State | None:
-    """Return the state, None also if it cannot be read: the marks on the processes are enough to stop them."""
+    """The state, None also if it is unreadable: the environment marker is enough to stop the processes."""
     try:
         return load(layout.state)
     except LabError:

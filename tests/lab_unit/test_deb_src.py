@@ -1,4 +1,4 @@
-"""Sources of source packages, made from the system's own."""
+"""deb-src entries generated from the system's sources."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from tests.lab.deb_src import apt_options, deb822_to_source, one_line_to_source, write_sources
 
-# As a Debian 12 image has it, in both formats.
+# From a Debian 12 image, in both formats.
 DEB822 = """\
 # Main archive
 Types: deb

@@ -1,4 +1,4 @@
-"""The device plugin, as a process of its own, against a registration service in the kubelet's place."""
+"""The device plugin as a separate process, with a fake kubelet registration service."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Place:
 
     @contextmanager
     def kubelet_running(self) -> Iterator[None]:
-        """Serve registrations. As the real one, it removes every socket that it finds when it starts."""
+        """Serve registrations; like the real kubelet, it removes existing sockets at start."""
         for path in self.root.glob("*.sock"):
             path.unlink()
         server = grpc.server(ThreadPoolExecutor(2))
@@ -58,7 +58,7 @@ class Place:
 
     @contextmanager
     def asking(self, method: str, request: bytes) -> Iterator[bytes]:
-        """Give the plugin's first answer, and go on listening for more."""
+        """The plugin's first response, on a stream that stays open."""
         with grpc.insecure_channel(f"unix://{self.plugin}") as channel:
             call: Any = channel.unary_stream(f"/v1beta1.DevicePlugin/{method}")
             answers = call(request, timeout=LIMIT)

@@ -1,4 +1,4 @@
-"""Processes of the lab, with real ones."""
+"""Lab processes, with real processes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STUBBORN = "trap '' TERM; echo ready; while :; do sleep 0.1; done"
 
 
 class Spawner:
-    """Starts shell commands that carry the mark of a lab, and ends them all."""
+    """Starts shell commands that carry the lab's marker, and kills all of them at the end."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -85,7 +85,7 @@ def test_this_process_runs() -> None:
 
 def test_marked_finds_what_carries_the_mark_and_all_it_started(start: Spawner) -> None:
     parent = start("env -i sleep 61 & sleep 62 & echo started; wait")
-    names = ["sh", "sleep", "sleep"]  # a child is called as its parent until it has become another program
+    names = ["sh", "sleep", "sleep"]  # between fork and exec a child has its parent's command line
     wait_until(lambda: sorted(found.name for found in marked(start.root)) == names, 10, "both children")
     assert parent.pid in {found.pid for found in marked(start.root)}
 

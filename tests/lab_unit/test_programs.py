@@ -1,4 +1,4 @@
-"""Finding programs and free ports, and saying what is missing."""
+"""Finding programs and free ports, and reporting missing ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ending labs, crashed ones too, with real processes and mounts but without a cluster."""
+"""Teardown of labs, including crashed ones, with real processes and mounts but without a cluster."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_mounts_are_undone_before_anything_is_deleted(layout: Layout, tmp_path: 
     precious.mkdir()
     (precious / "file").write_text("not the lab's")
     point.mkdir()
-    subprocess.run(["mount", "--bind", str(precious), str(point)], check=True, timeout=10)
+    subprocess.run(["mount", "--bind", str(precious), str(point)], check=True, timeout=60)
     tear_down(layout)
     assert mounts_below(layout.root) == []
     assert not layout.root.exists()

@@ -1,1 +1,1 @@
-"""Mutation tests of what decides: each part is changed in small ways, and its tests have to notice."""
+"""Mutation tests of decision code: each module is mutated, and its tests must fail."""

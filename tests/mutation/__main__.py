@@ -1,6 +1,7 @@
-"""Mutation tests of the alert lifecycle and the cleanup planners: `python -m tests.mutation [PART...]`.
+"""Mutate the alert lifecycle and the cleanup plans: `python -m tests.mutation [PART...]`.
 
-They run on a copy below build/mutation. The exit code is 1 if a mutant survives that survivors.tsv does not explain.
+Everything runs in a copy below build/mutation. The exit code is 1 if a mutant survives that survivors.tsv does not
+explain.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ _PLANNERS = (
 _EXAMPLES = (
     "datasets", "datasets_exact", "gpus", "gpus_exact", "images", "images_exact", "pods", "select", "watermarks",
 )  # fmt: skip
-_COPIED = ("monitor", "tests", "pyproject.toml")
-_NOT_COPIED = ("__pycache__", "e2e", "lab", "browser", "corpus")
+_BROUGHT = ("monitor", "tests", "pyproject.toml")
+_LEFT_OUT = ("__pycache__", "e2e", "lab", "browser", "corpus")
 
 
 @dataclass(frozen=True)
 class Part:
-    """Files to mutate, and the tests that have to fail: examples only, which are fast and deterministic."""
+    """Mutated modules and the tests that must fail: only examples, which are fast and deterministic."""
 
     folder: str
     files: tuple[str, ...]
@@ -55,7 +56,7 @@ PARTS = {
 
 
 def main(arguments: list[str]) -> int:
-    """Run the named parts, or all; print the result, and return the exit code."""
+    """Run the named parts, or all; print the results and return the exit code."""
     _install()
     found, status = list[Mutant](), 0
     for name in arguments or PARTS:
@@ -77,7 +78,7 @@ def main(arguments: list[str]) -> int:
         status = 1
     if not arguments:
         for mutant in sorted(set(known) - set(found)):
-            print(f"explained, but no longer a survivor: {mutant.function}: {mutant.became}")
+            print(f"explained, and does not live any more: {mutant.function}: {mutant.became}")
     return status
 
 
@@ -88,25 +89,23 @@ def _install() -> None:
 
 
 def _copy(name: str, part: Part) -> Path:
-    """Copy the sources and tests, with a mutmut configuration; return the folder."""
+    """Copy the files a part's tests need, write mutmut's configuration, and return the directory."""
     folder = BUILD / name
     folder.mkdir()
-    for name_in_top in _COPIED:
-        if (TOP / name_in_top).is_dir():
-            shutil.copytree(TOP / name_in_top, folder / name_in_top, ignore=shutil.ignore_patterns(*_NOT_COPIED))
+    for each in _BROUGHT:
+        if (TOP / each).is_dir():
+            shutil.copytree(TOP / each, folder / each, ignore=shutil.ignore_patterns(*_LEFT_OUT))
         else:
-            shutil.copy(TOP / name_in_top, folder / name_in_top)
-    configuration = {
+            shutil.copy(TOP / each, folder / each)
+    told = {
         "source_paths": [part.folder],
         "only_mutate": part.files,
         "pytest_add_cli_args_test_selection": part.tests,
-        "also_copy": _COPIED[:2],
-        "timeout_constant": 10.0,  # a busy machine must not look like an infinite loop
+        "also_copy": _BROUGHT[:2],
+        "timeout_constant": 10.0,  # a busy machine must not count as an infinite loop
     }
     with (folder / "pyproject.toml").open("a", encoding="utf-8") as file:
-        file.write(
-            "\n[tool.mutmut]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in configuration.items())
-        )
+        file.write("\n[tool.mutmut]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in told.items()))
     return folder
 
 
@@ -118,19 +117,19 @@ def _environment() -> dict[str, str]:
     return os.environ | {"PYTHONPATH": str(TOOLS)}
 
 
-def _output(folder: Path, *arguments: str) -> str:
+def _said(folder: Path, *arguments: str) -> str:
     command = _mutmut(*arguments)
     return subprocess.run(command, cwd=folder, env=_environment(), check=True, capture_output=True, text=True).stdout
 
 
 def _outcomes(folder: Path) -> dict[str, str]:
-    """Outcome of each mutant. A mutant that is not known to be killed counts as a survivor."""
-    lines = [line.strip().rpartition(": ") for line in _output(folder, "results", "--all", "true").splitlines()]
+    """Outcome of each mutant; anything but killed counts as survived."""
+    lines = [line.strip().rpartition(": ") for line in _said(folder, "results", "--all", "true").splitlines()]
     return {name: outcome for name, _, outcome in lines if "__mutmut_" in name}
 
 
 def _shown(folder: Path, name: str) -> Mutant:
-    return mutant_of(name, _output(folder, "show", name).partition("\n")[2])
+    return mutant_of(name, _said(folder, "show", name).partition("\n")[2])
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Branch coverage of decisions by the tests of their packages: `python -m tests.mutation.branches [PYTEST-ARG...]`.
+"""Branch coverage of decision code by its packages' tests: `python -m tests.mutation.branches [PYTEST-ARG...]`.
 
-Decisions are the modules that the purity contract in pyproject.toml covers.
+Decision code is what the purity contract in pyproject.toml covers.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from tests.conventions.purity import pure_files
 
 TOP = Path(__file__).parents[2]
 PACKAGES = ("detect", "alert", "cleanup", "cluster")
-MIN_PERCENT = 90  # in each package
+MIN_PERCENT = 90  # per package
 
 
 def main(arguments: list[str]) -> int:
-    """Run the tests, print a table for each package, and return the exit code: 0 if all are covered well enough."""
+    """Run the tests, print a table per package, and return 0 if coverage is sufficient."""
     data = TOP / "build" / "coverage"
     data.parent.mkdir(exist_ok=True)
     patterns = {package: ",".join(str(path.relative_to(TOP)) for path in pure_files(package)) for package in PACKAGES}

@@ -1,4 +1,4 @@
-"""The explained survivors are valid and refer to existing code."""
+"""The list of explained survivors is readable and names existing functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m tests.scorecard [--seeds N]`: a week for each seed, and what came of it in bench/SCORECARD.md."""
+"""`python -m tests.scorecard [--seeds N]`: simulate a week per seed and write bench/SCORECARD.md."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ FILE = Path(__file__).parents[2] / "bench" / "SCORECARD.md"
 HEAD = """# Scorecard
 
 A week of a simulated cluster (8 nodes with 8 GPUs each): everyday work, and every outage of the requirements, in
-{shapes} shapes, at moments that a seed decides. Facts are simulated; the view, all rules with their default limits, the
-life of alerts and the messages are the real code. Written by `python -m tests.scorecard --seeds {seeds}`; the first
-seed is played in the test run, which fails unless everything is detected in time and for the right cause, and nothing
-else fires.
+{shapes} shapes, at times derived from a seed. Facts are simulated; the view, all rules with their default limits, the
+alert lifecycle and the messages are the real code. Written by `python -m tests.scorecard --seeds {seeds}`; the first
+seed is part of the test run, which fails unless every outage is detected in time with the right cause, and no other
+alert fires.
 
-A delay is from the beginning of an outage until its alert fires. What is allowed is the rule's own limit, one look,
-one poll of the agents, and what `tests/scorecard/allowed.py` adds, with the reason. An alert has to be told in a
-message, must not end before its outage, and has to be over soon after it.
+The delay is from the start of an outage until its alert fires. Allowed are the rule's own limit, one evaluation, one
+poll of the agents, and what `tests/scorecard/allowed.py` adds, with the reason. An alert must be in a message, must
+not resolve before its outage ends, and must resolve soon after.
 
 """
 
 
 def main() -> int:
-    """Play, write and print the scorecard; 1 if anything went wrong."""
+    """Simulate, write and print the scorecard; 1 on any failure."""
     parser = argparse.ArgumentParser(prog="python -m tests.scorecard", description=__doc__)
     parser.add_argument("--seeds", type=int, default=1, help="how many weeks, each with its own seed")
     seeds = parser.parse_args().seeds

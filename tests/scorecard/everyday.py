@@ -1,4 +1,4 @@
-"""What is no outage: work that comes and goes, and the harmless things that look like one for a while."""
+"""Everyday events that are not outages: regular work, and harmless events that temporarily resemble an outage."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TEAMS = {team for _, team in USERS}
 
 
 def submit_something(scene: Scene, number: int) -> SimPod | None:
-    """Submit a job or a notebook where there is room for it; None if there is none."""
+    """Submit a job or a notebook if there is capacity; None otherwise."""
     now, chance = scene.clock.now, scene.chance
     gpus = chance.choice((1, 1, 2, 2, 4))
     room = [node for node in scene.nodes if _has_room(node, gpus)]
@@ -42,7 +42,7 @@ def _has_room(node: SimNode, gpus: int) -> bool:
 
 
 def tidy(scene: Scene) -> None:
-    """Delete what has finished, as users do."""
+    """Delete finished pods, as users do."""
     for pod in list(scene.cluster.pods.values()):
         everyday = "-" in pod.work.name and pod.work.name.split("-")[0] in MODELS
         if everyday and pod.gone_at is None and scene.cluster.shown(pod)["status"]["phase"] == "Succeeded":
@@ -50,7 +50,7 @@ def tidy(scene: Scene) -> None:
 
 
 def breathe(scene: Scene) -> None:
-    """Disks fill and empty a little, images come and go."""
+    """Small changes of disk usage and images."""
     for node in scene.nodes:
         for mount, most in (("/", 0.02), ("/data", 0.015)):
             one = disk(node, mount)
@@ -77,7 +77,7 @@ def _api_restart(scene: Scene, _: SimNode) -> Wait:
 
 
 def _io_burst(scene: Scene, node: SimNode) -> Wait:
-    """A checkpoint is written: the disk is busy for some minutes."""
+    """A checkpoint is written: the disk is busy for a few minutes."""
     one = disk(node, "/data")
     if one.busy < 0.9:
         one.busy, one.queue = 0.99, 30.0
@@ -86,7 +86,7 @@ def _io_burst(scene: Scene, node: SimNode) -> Wait:
 
 
 def _copy(scene: Scene, node: SimNode) -> Wait:
-    """Somebody copies a data set within half an hour, and removes it later, bit by bit."""
+    """A user copies a data set within half an hour and later removes it gradually."""
     one = disk(node, "/data")
     if not one.growth:
         one.growth = one.size * 0.06 / 1800
@@ -99,7 +99,7 @@ def _copy(scene: Scene, node: SimNode) -> Wait:
 
 
 def _drain(scene: Scene, node: SimNode) -> Wait:
-    """A planned drain: no new pods, those that are there go elsewhere, and the node comes back."""
+    """A planned drain: the node is cordoned, its pods move, and it returns."""
     scene.renew_node(node.name, cordoned=True)
     yield 30.0
     for pod in [each for each in scene.cluster.pods.values() if each.node == node.name and each.ends_at is not None]:
@@ -109,7 +109,7 @@ def _drain(scene: Scene, node: SimNode) -> Wait:
 
 
 def _pause(scene: Scene, node: SimNode) -> Wait:
-    """A job evaluates, or somebody thinks, for less than half an hour."""
+    """A job evaluates or its user pauses for less than half an hour."""
     busy = {each.id: each.busy for each in node.containers.values() if each.busy > 0.5}
     if busy:
         chosen = node.containers[min(busy)]
@@ -126,7 +126,7 @@ def _hot_minutes(scene: Scene, node: SimNode) -> Wait:
 
 
 def _blocked_for_a_moment(scene: Scene, node: SimNode) -> Wait:
-    """A process waits for a disk, and does not for long."""
+    """A process is briefly blocked in disk I/O."""
     if not node.processes:
         return
     first = node.processes[0]
@@ -136,7 +136,7 @@ def _blocked_for_a_moment(scene: Scene, node: SimNode) -> Wait:
 
 
 def _nvidia_smi(scene: Scene, node: SimNode) -> Wait:
-    """An admin looks at a card, and tries something for half a minute."""
+    """An administrator uses a GPU for half a minute."""
     free = node.free_cards()
     if free:
         tools = [Process(41_000, free[0], None, None, scene.clock.now, 0, name="nvidia-smi", uid=0)]
@@ -149,7 +149,7 @@ def _nvidia_smi(scene: Scene, node: SimNode) -> Wait:
 
 
 def _slow_end(scene: Scene, node: SimNode) -> Wait:
-    """A job is through, and its process takes a moment to leave the card."""
+    """A job has finished and its process takes a moment to leave the GPU."""
     if len(node.free_cards()) > 1 and node.answering and node.probe_failure is None:
         work = Work(f"slow-{int(scene.clock.now)}", "rl", "liu", "vc-rl", 1, image("base", "pytorch:2.3"))
         pod = scene.submit(work, node.name)
@@ -162,7 +162,7 @@ def _slow_end(scene: Scene, node: SimNode) -> Wait:
 
 
 def _pull(scene: Scene, node: SimNode) -> Wait:
-    """An image of some gigabytes comes within minutes; then its container fails once, and runs."""
+    """An image of several gigabytes is pulled within minutes; its container fails once, then runs."""
     if not node.answering or node.probe_failure is not None:
         return
     work = Work(f"pulled-{int(scene.clock.now)}", "rl", "liu", "vc-rl", 0, image("rl", f"fresh-{int(scene.clock.now)}"))
@@ -177,7 +177,7 @@ def _pull(scene: Scene, node: SimNode) -> Wait:
 
 
 def _short_wait(scene: Scene, _: SimNode) -> Wait:
-    """A job waits for some minutes, as jobs do."""
+    """A job is pending for a few minutes."""
     work = Work(f"patient-{int(scene.clock.now)}", "rl", "liu", "vc-rl", 8, image("rl", "ppo:1"))
     uid = scene.waiting_pod(work, "0/8 nodes are available: 8 Insufficient nvidia.com/gpu.")
     yield 400.0
@@ -207,14 +207,14 @@ def _shm_in_use(scene: Scene, node: SimNode) -> Wait:
 
 
 def _cleanup(scene: Scene, _: SimNode) -> Wait:
-    """The share is cleaned up by its owners: a tenth goes within an hour, and comes again."""
+    """The share's owners delete a tenth within an hour, and it grows back."""
     for sign in (-1, 1):
         for node in scene.nodes:
             disk(node, SHARE).used += sign * disk(node, SHARE).size * 0.05
         yield 5 * HOUR
 
 
-# Each with how often it happens in a week.
+# With occurrences per week.
 HARMLESS: tuple[tuple[Harmless, int], ...] = (
     (_agent_restart, 12), (_api_restart, 4), (_io_burst, 10), (_copy, 4), (_drain, 2), (_pause, 12), (_hot_minutes, 6),
     (_blocked_for_a_moment, 6), (_nvidia_smi, 4), (_slow_end, 4), (_pull, 6), (_short_wait, 4), (_blip, 4),
@@ -223,7 +223,7 @@ HARMLESS: tuple[tuple[Harmless, int], ...] = (
 
 
 def arrivals(chance: random.Random, length: float) -> Iterator[float]:
-    """Yield when somebody submits something: more by day than by night."""
+    """Submission times of users: more by day than by night."""
     moment = 60.0
     while moment < length:
         yield moment

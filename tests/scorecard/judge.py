@@ -1,4 +1,4 @@
-"""Compares what was told with what happened. Pure."""
+"""Compares alerts with outages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.scorecard.model import Episode, May, Occurrence, Tell
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of one alert that had to come. `delay` is from when it began until it was told."""
+    """Result of one expected alert. `delay` is from the start of the outage to the notification."""
 
     occurrence: Occurrence
     tell: Tell
@@ -23,7 +23,7 @@ class Verdict:
 
     @property
     def outcome(self) -> str:
-        """Return detected, late or missed."""
+        """One of detected, late, missed."""
         if self.delay is None:
             return "missed"
         return "detected" if self.delay <= self.allowed else "late"
@@ -35,19 +35,19 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Score:
-    """All verdicts, and the alerts that nothing accounts for."""
+    """All verdicts, and the alerts without an outage."""
 
     verdicts: tuple[Verdict, ...]
     false: tuple[Episode, ...]
 
     @property
     def well(self) -> bool:
-        """Return whether everything was told in time and for the right reason, and nothing else."""
+        """Whether every alert was in time with the right cause, and there were no others."""
         return not self.false and all(verdict.well for verdict in self.verdicts)
 
 
 def judge(occurrences: Sequence[Occurrence], episodes: Sequence[Episode]) -> Score:
-    """Given what happened and which alerts fired, return how well the one is told by the other."""
+    """Compare outages with fired alerts."""
     verdicts, accounted = [], set[int]()
     for occurrence in occurrences:
         for tell in occurrence.shape.tells:
@@ -88,7 +88,7 @@ def _is_symptom(episode: Episode, occurrence: Occurrence, may: May) -> bool:
 
 
 def _is_behind(episode: Episode, causes: Set[str]) -> bool:
-    """Return whether nobody was told of it, because of something that is accounted for."""
+    """Whether the notification was suppressed because of a matching cause."""
     return episode.told_at is None and (episode.explained_by or "") in causes
 
 
@@ -100,7 +100,7 @@ def _verdict(occurrence: Occurrence, tell: Tell, matching: Sequence[Episode]) ->
     first = min(told, key=lambda each: each.fired_at)
     delay = first.fired_at - occurrence.begin - tell.begins
     waited = (first.told_at or first.fired_at) - first.fired_at
-    if waited > TOLD_WITHIN:  # that a group has just been told of is a reason to wait, and no other is
+    if waited > TOLD_WITHIN:  # only a recent notification of the same group justifies waiting
         delay += waited
     causes = {cause for each in matching for cause in each.causes}
     wrong = causes - {tell.cause}

@@ -1,4 +1,4 @@
-"""What the scorecard is about: outages in their shapes, when they happen, what has to be told, and what was told."""
+"""The scorecard's model: outage shapes, their occurrences, expected alerts, and actual alerts."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from monitor.sim.node import SimNode
 from monitor.sim.outages import image
 from tests.scorecard.scene import Scene
 
-EVERYWHERE = "everywhere"  # the lock of what needs the whole cluster for itself
+EVERYWHERE = "everywhere"  # lock for shapes that need the whole cluster
 
 
 @dataclass(frozen=True)
 class Tell:
-    """An alert that has to come. Labels may name {node} and {id}.
+    """An expected alert. Labels may contain {node} and {id}.
 
-    `begins` is when in the outage the rule's own time begins to count.
+    `begins` is the offset in the outage at which the rule's timer starts.
     """
 
     rule: str
@@ -32,7 +32,7 @@ class Tell:
 
 @dataclass(frozen=True)
 class May:
-    """An alert that may come with an outage, as its documented symptom."""
+    """An alert that may accompany an outage as a documented symptom."""
 
     rule: str
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -43,10 +43,10 @@ Act = Callable[["Happening"], Iterator[float | None]]
 
 @dataclass(frozen=True)
 class Shape:
-    """One way in which an outage happens. `ids` are the rows of the requirements.
+    """One form of an outage. `ids` are rows of the requirements.
 
-    `act` brings it about, yields how long it waits (None: until the outage ends), and then puts all in order. `locks`
-    are what no other outage may touch at the same time; its own node is always one of them.
+    `act` causes it, yields how long to wait (None: until the outage ends), and then restores the state. `locks` name
+    what no other outage may use at the same time; its own node is always included.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Occurrence:
-    """A shape at a moment, on a node."""
+    """A shape at a time on a node."""
 
     shape: Shape
     id: str
@@ -74,7 +74,7 @@ class Occurrence:
 
     @property
     def urgent(self) -> bool:
-        """Return whether it goes quickly: what lasts longer had to be noticed over hours."""
+        """Whether it is expected quickly: anything slower is detected over hours."""
         return self.shape.lasts < 2 * 3600.0
 
     @cached_property
@@ -82,12 +82,12 @@ class Occurrence:
         return frozenset((*self.shape.locks, *((self.node,) if self.shape.on_node else ())))
 
     def labels(self, of: Tell | May) -> dict[str, str]:
-        """Return the labels that are meant."""
+        """Labels with placeholders filled in."""
         return {name: value.format(node=self.node, id=self.id) for name, value in of.labels.items()}
 
 
 class Happening:
-    """An occurrence under way: what its shape may reach for. Pods that it submits go when it ends."""
+    """An active occurrence: what its shape may use. Its pods are deleted when it ends."""
 
     def __init__(self, scene: Scene, occurrence: Occurrence) -> None:
         self.scene = scene
@@ -103,7 +103,7 @@ class Happening:
 
     @property
     def card(self) -> int:
-        """Return the node's last card: everyday work begins with the first."""
+        """The node's last GPU: everyday work starts with the first."""
         return self.node.free_cards()[-1]
 
     def job(
@@ -116,26 +116,26 @@ class Happening:
         return pod
 
     def work(self, gpus: int = 0, more: str = "", **given: object) -> Work:
-        """Return work that is named after the outage."""
+        """Work named after the outage."""
         fields: dict[str, Any] = {"image": image("nlp", f"{self.id}{more}:1")} | given
         return Work(f"{self.id}{more}", "nlp", "zhang", "vc-nlp", gpus, **fields)
 
     def waits(self, gpus: int, message: str, *, more: str = "", **spec: object) -> None:
-        """Have a pod that no node takes."""
+        """Create an unschedulable pod."""
         self._objects.append(("pods", self.scene.waiting_pod(self.work(gpus, more), message, **spec)))
 
     def put(self, plural: str, item: dict[str, object], uid: str) -> None:
-        """Put an object that goes when the outage ends."""
+        """Create an object that is deleted when the outage ends."""
         self.scene.objects.put(plural, item)
         self._objects.append((plural, uid))
 
     def clean_up(self, mount: str, size: float) -> None:
-        """Remove so many bytes from a disk by the product's own cleanup."""
+        """Remove this many bytes from a disk through the product's own cleanup."""
         own = CleanupDeletion(self.node.name, mount, int(size), self.now - 60.0, self.now)
         self.scene.own_deletions = [*self.scene.own_deletions[-5:], own]
 
     def clear(self) -> None:
-        """Remove what the outage has brought about."""
+        """Remove the effects of the outage."""
         for pod in self._pods:
             self.scene.withdraw(pod)
         for plural, uid in self._objects:
@@ -144,7 +144,7 @@ class Happening:
 
 @dataclass
 class Episode:
-    """An alert from when it fired until it was resolved: its causes in order, and by what it was explained."""
+    """An alert from firing to resolution: its causes in order, and the alerts that explained it."""
 
     fingerprint: str
     rule: str
@@ -157,5 +157,5 @@ class Episode:
 
     @property
     def key(self) -> str:
-        """Return what its finding is known by."""
+        """Key of its finding."""
         return self.rule + "".join(f"|{name}={self.labels[name]}" for name in sorted(self.labels))

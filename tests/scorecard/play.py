@@ -1,4 +1,4 @@
-"""Lets a week pass: what is scheduled happens, and the product looks, every few seconds where something changes."""
+"""Simulates a week: scheduled events happen, and the product evaluates every few seconds around changes."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from tests.scorecard.record import Record
 from tests.scorecard.scene import BEGIN, NODES, Scene
 from tests.scorecard.week import WEEK
 
-STEP = 300.0  # seconds between looks while nothing changes, as far apart as some rules remember what they saw ...
-CLOSE = 100.0  # ... and while something has to be watched without a gap of two minutes
-CHANGE = 15.0  # seconds after a change in which every look counts
+STEP = 300.0  # seconds between evaluations while nothing changes: the longest gap that some rules' history allows ...
+CLOSE = 100.0  # ... and while a job needs evaluations less than two minutes apart
+CHANGE = 15.0  # seconds after a change with every regular evaluation
 LONGEST_CLOSE = 120.0
 
 Action = Callable[[], object]
@@ -29,7 +29,7 @@ Done = Callable[[], bool]
 
 
 class Stage:
-    """The actions to come, and the stretches in which the product looks as often as it does in earnest."""
+    """Scheduled actions, and the intervals with evaluations at the regular rate."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -38,15 +38,15 @@ class Stage:
         self._close: list[tuple[float, float, Done]] = []
 
     def at(self, moment: float, action: Action) -> None:
-        """Have something done at a moment."""
+        """Schedule an action."""
         heapq.heappush(self._actions, (moment, next(self._numbers), action))
 
     def watch(self, start: float, end: float, done: Done = lambda: False) -> None:
-        """Have it looked closely from one moment to another, or until it is done."""
+        """Evaluate at the regular rate between two times, or until `done`."""
         self._close.append((start, end, done))
 
     def act_until(self, moment: float) -> None:
-        """Do all that is due by a moment."""
+        """Execute all actions due by a time."""
         while self._actions and self._actions[0][0] <= moment:
             at, _, action = heapq.heappop(self._actions)
             self._scene.pass_to(at)
@@ -54,7 +54,7 @@ class Stage:
         self._scene.pass_to(moment)
 
     def next_look(self, now: float, step: float) -> float:
-        """Return when it is looked next. Looks are at multiples of LOOK."""
+        """Time of the next evaluation, a multiple of LOOK."""
         self._close = [each for each in self._close if each[1] >= now and not (each[0] <= now and each[2]())]
         upcoming = BEGIN + ((now - BEGIN) // step + 1) * step
         for start, _, _ in self._close:
@@ -64,7 +64,7 @@ class Stage:
         return max(upcoming, now + LOOK)
 
     def run(self, going: Generator[float | None] | Iterator[float | None], end: float, after: Action) -> None:
-        """Let something go on: it says how long it waits, until the end for None."""
+        """Run a generator that yields waiting times; None waits until the end."""
         now = self._scene.clock.now
         try:
             waits = next(going)
@@ -84,7 +84,7 @@ def play(
     rules: Sequence[Rule] = RULES,
     limits: Mapping[str, Limits[Any]] | None = None,
 ) -> Record:
-    """Given what happens, return what the product made of it."""
+    """Simulate the occurrences and return the product's record."""
     scene = Scene(seed)
     product = Product(scene, rules, limits)
     scene.populate()
@@ -101,7 +101,7 @@ def play(
 
 
 def _needs_watching(occurrences: Iterable[Occurrence], now: float) -> bool:
-    """Return whether a job is under way that uses its cards too little: of what nobody looked at, that is not known."""
+    """Whether an underused job runs: its utilisation is unknown for periods without evaluations."""
     return any(
         each.begin <= now <= each.end and any(tell.rule == "gpu-underused" for tell in each.shape.tells)
         for each in occurrences
@@ -109,7 +109,7 @@ def _needs_watching(occurrences: Iterable[Occurrence], now: float) -> bool:
 
 
 def _schedule(scene: Scene, stage: Stage, record: Record, each: Occurrence) -> None:
-    """Schedule an outage, and close looks around the moments at which its alerts are due, and due to be over."""
+    """Schedule an outage, with regular evaluations around the expected start and end of its alerts."""
 
     def begin() -> None:
         happening = Happening(scene, each)
@@ -121,7 +121,7 @@ def _schedule(scene: Scene, stage: Stage, record: Record, each: Occurrence) -> N
         latency, begin_at = latency_of(tell.rule, tell.cause, urgent=each.urgent), each.begin + tell.begins
         due = begin_at + (limit_seconds(tell.rule, latency.limit) if isinstance(latency.limit, str) else 0.0)
         latest = begin_at + allowed(tell.rule, tell.cause, urgent=each.urgent)
-        if latest - due <= LONGEST_CLOSE:  # when within a longer span it comes is not known
+        if latest - due <= LONGEST_CLOSE:  # the time within a longer span is unknown
             stage.watch(due - LOOK, latest + LOOK, partial(_fires, record, each, tell))
             stage.watch(begin_at, begin_at + latest - due - collector_seconds(latency) - ALWAYS)
         gone = each.end + over_within(tell.rule, tell.cause, urgent=each.urgent) - KEEP - ALWAYS - LOOK
@@ -130,7 +130,7 @@ def _schedule(scene: Scene, stage: Stage, record: Record, each: Occurrence) -> N
 
 
 def _fires(record: Record, each: Occurrence, tell: Tell) -> bool:
-    """Return whether an alert that has to come is there."""
+    """Whether an expected alert fires."""
     labels = each.labels(tell).items()
     return any(one.rule == tell.rule and labels <= one.labels.items() for one in record.firing.values())
 
@@ -155,7 +155,7 @@ def _schedule_harmless(
     scene: Scene, stage: Stage, harmless: everyday.Harmless, chance: random.Random, length: float,
     occurrences: Sequence[Occurrence],
 ) -> None:  # fmt: skip
-    """Schedule something harmless on a node that has no outage at that time."""
+    """Schedule a harmless event on a node without an outage at that time."""
     while True:
         moment, name = BEGIN + chance.randint(600, int(length) - 600), f"gpu{chance.randint(1, NODES):02d}"
         if not any(name in each.locks and each.begin - 7 * 3600 < moment < each.end + 900 for each in occurrences):

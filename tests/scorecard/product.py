@@ -1,6 +1,6 @@
-"""The product, looking at the simulated cluster: all between the lines of a watch and the message is the real code.
+"""The product on a simulated cluster: everything between watch events and messages is the real code.
 
-In place of threads and sockets there is one loop: agents are asked at their moments, services are probed at theirs.
+One loop replaces threads and sockets: agents are polled and services probed at their scheduled times.
 """
 
 from __future__ import annotations
@@ -11,27 +11,26 @@ from typing import Any
 
 import msgspec
 
-from monitor.alert.dispatcher import next_state
+from monitor.alert.dispatcher import _after
 from monitor.alert.inhibition import inhibition
 from monitor.alert.lifecycle import GROUP_BY, advance
-from monitor.alert.message.compose import compose
-from monitor.alert.message.locale import Locale
-from monitor.alert.model import Alert, AlertState, Batch, Notification
-from monitor.alert.notify import decide
-from monitor.alert.routes import NotifyPolicy, Route
-from monitor.cluster.agents.poller import MAX_SKIPPED_INTERVALS, _failed
+from monitor.alert.message.compose import Voice, compose
+from monitor.alert.model import Alert, Notification, Parcel
+from monitor.alert.notify import Book, Policy, decide
+from monitor.alert.routes import Route
+from monitor.cluster.agents.poller import SLOWEST, _failed
 from monitor.cluster.identity import identify
-from monitor.cluster.owners import no_owners
-from monitor.cluster.platforms import all_rules, required_fields
+from monitor.cluster.owners import nobody_known
+from monitor.cluster.platforms import all_rules, to_keep
 from monitor.cluster.sources import agent_sources, kube_sources
-from monitor.cluster.view import ClusterContext, ViewBuilder, ViewChanges
+from monitor.cluster.view import Changes, Surroundings, ViewBuilder
 from monitor.config.agent import CollectorsConfig
 from monitor.config.alerts import AlertsConfig
 from monitor.config.daemon import AgentsConfig, DaemonConfig
 from monitor.config.services import ServiceConfig
 from monitor.daemon.evaluator import WatchSettings
 from monitor.detect.base import Limits, Rule, RuleContext
-from monitor.detect.engine import DetectionHistory, detect
+from monitor.detect.engine import History, detect
 from monitor.detect.meta.monitor import MonitorState, with_monitor_findings
 from monitor.detect.rules import RULES
 from monitor.facts.agents import AgentFact
@@ -48,19 +47,19 @@ LOOK = WatchSettings(state="").interval
 POLL = AgentsConfig().interval
 CYCLE = DaemonConfig().cycle
 PROBE = float(ServiceConfig.model_fields["interval"].default)
-# How often an agent reads each part; what it reads every five seconds is new whenever it is asked.
+# Collector intervals; collectors with five seconds are fresh in every response.
 READ: dict[str, float] = {
     name: interval
     for name in ("pod_devices", "containers", "container_usage", "shm", "logs", "disk", "disk_io", "mounts", "images",
                  "runtime_usage", "probes", "host")
     if (interval := getattr(CollectorsConfig(), name).interval)
 }  # fmt: skip
-EVENTS_KEPT = 3600.0  # by the API server
-POLICY = NotifyPolicy(routes=(Route(receivers=("ops",)),), cluster="scorecard")
+EVENTS_KEPT = 3600.0  # set by the API server
+POLICY = Policy(routes=(Route(receivers=("ops",)),), cluster="scorecard")
 GROUP_WAIT = POLICY.routes[0].group_wait
 PLATFORMS = all_rules()
 KINDS: dict[str, stream.ObjectKind[Any]] = {
-    "pods": stream.pods(required_fields(PLATFORMS)),
+    "pods": stream.pods(to_keep(PLATFORMS)),
     "nodes": stream.NODES,
     "events": stream.EVENTS,
     "resourcequotas": stream.QUOTAS,
@@ -69,7 +68,7 @@ KINDS: dict[str, stream.ObjectKind[Any]] = {
 
 
 class Kube:
-    """What the API server says, as its watches tell it: nothing while it is down, all of that once it is back."""
+    """The API server's data through its watches: frozen while it is down, caught up afterwards."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -79,13 +78,13 @@ class Kube:
         for plural in KINDS:
             scene.objects.watch(plural, lambda line, plural=plural: self._lines.append((plural, line)))  # type: ignore[misc]  # of defaults mypy infers nothing
 
-    def follow(self) -> ViewChanges:
-        """Take in what was told since, and return what of it concerns the view."""
+    def follow(self) -> Changes:
+        """Process new watch events and return the changes relevant to the view."""
         pods: dict[str, Any] = {}
         nodes: dict[str, Any] = {}
         if not self._scene.api_up:
             self._down_since = self._down_since or self._scene.clock.now
-            return ViewChanges()
+            return Changes()
         self._down_since = None
         while self._lines:
             plural, line = self._lines.popleft()
@@ -102,10 +101,10 @@ class Kube:
                 nodes[event.fact.name] = fact
         oldest = self._scene.clock.now - EVENTS_KEPT
         self.facts["events"] = {uid: each for uid, each in self.facts["events"].items() if each.last_at >= oldest}
-        return ViewChanges(pods=pods, nodes=nodes)
+        return Changes(pods=pods, nodes=nodes)
 
     def sources(self) -> tuple[SourceFact, ...]:
-        """Return how each kind is followed."""
+        """State of each watched kind."""
         state = "synced" if self._down_since is None else "stale"
         said = None if self._down_since is None else "connection refused"
         return tuple(
@@ -114,14 +113,14 @@ class Kube:
 
 
 class Reading:
-    """What one agent has read, each part at its own interval: an answer holds what its collectors read last."""
+    """Last values of an agent's collectors, each read at its own interval."""
 
     def __init__(self, number: int) -> None:
-        self._phase = number * 3.7  # nodes were not started in the same second
+        self._phase = number * 3.7  # nodes did not start in the same second
         self._parts: dict[str, tuple[float, Any]] = {}
 
     def answer(self, fresh: NodeSnapshot) -> NodeSnapshot:
-        """Given how the node is now, return what its agent would say."""
+        """The agent's response for the current state of its node."""
         for name, interval in READ.items():
             turn = (fresh.at - self._phase) // interval
             if self._parts.get(name, (-1.0, None))[0] != turn:
@@ -130,7 +129,7 @@ class Reading:
 
 
 class Agents:
-    """The agents, each asked at its own moment of every interval; a silent one lets moments pass."""
+    """The agents, each polled at its own offset in every interval; a silent one does not respond."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -139,7 +138,7 @@ class Agents:
         self._due: dict[str, float] = {}
 
     def ask(self) -> tuple[AgentFact, ...]:
-        """Ask those whose moment has come, and return what is new of them."""
+        """Poll the agents that are due and return new responses."""
         now, news = self._scene.clock.now, []
         for number, node in enumerate(self._scene.nodes):
             if now < self._due.get(node.name, 0.0):
@@ -152,7 +151,7 @@ class Agents:
                 fact = _failed(before, now, "connection refused")
             self._facts[node.name] = fact
             phase = number * POLL / len(self._scene.nodes)
-            moments = min(max(1, fact.failures - 1), MAX_SKIPPED_INTERVALS)
+            moments = min(max(1, fact.failures - 1), SLOWEST)
             self._due[node.name] = now - (now - phase) % POLL + moments * POLL
             news.append(fact)
         return tuple(news)
@@ -169,7 +168,7 @@ class Probes:
         self._facts: dict[str, ServiceFact] = {}
 
     def facts(self) -> tuple[ServiceFact, ...]:
-        """Probe what is due, and return how each service fares."""
+        """Probe the services that are due and return all facts."""
         now = self._scene.clock.now
         for service in self._scene.services.values():
             before = self._facts.get(service.name)
@@ -189,7 +188,7 @@ class Probes:
 
 
 class Product:
-    """Looks at a scene. Make it before the scene is populated, so that it hears of everything."""
+    """Evaluates a scene. Create it before populating the scene, so that it sees every event."""
 
     def __init__(
         self, scene: Scene, rules: Sequence[Rule] = RULES, limits: Mapping[str, Limits[Any]] | None = None
@@ -197,26 +196,26 @@ class Product:
         self._scene = scene
         self._rules, self._limits = rules, limits or {}
         self._kube, self._agents, self._probes = Kube(scene), Agents(scene), Probes(scene)
-        self._builder = ViewBuilder(lambda pod: identify(pod, no_owners, PLATFORMS, {}))
-        self._history = DetectionHistory()
+        self._builder = ViewBuilder(lambda pod: identify(pod, nobody_known, PLATFORMS, {}))
+        self._history = History()
         self._timings = AlertsConfig().rules.timings()
-        self._book = AlertState()
+        self._book = Book()
         self._started_at = scene.clock.now
         self._joined_at = 0.0
         self.record = Record()
 
     def look(self) -> None:
-        """Look once, and tell what is to be told."""
+        """Evaluate once and send notifications."""
         now = self._scene.clock.now
         situation = self._situation(now)
         found = detect(self._rules, self._limits, situation, self._history)
         self._history = found.history
-        view = situation.facts.view
+        view = situation.world.view
         sight = MonitorState(
             started_at=self._started_at,
             looked_at=now,
             sources=view.sources if view else (),
-            agents=situation.facts.agents,
+            agents=situation.world.agents,
         )
         alerts = advance(
             self._book.alerts, with_monitor_findings(found.findings, sight, now), self._timings, GROUP_BY, now
@@ -224,7 +223,7 @@ class Product:
         self.record.looks += 1
         self.record.note(alerts, now)
         self._note_causes(alerts, now)
-        self._book = AlertState(alerts, self._book.notification_log)
+        self._book = Book(alerts, self._book.told)
         for moment in (now, now + GROUP_WAIT):
             self._tell(moment)
 
@@ -232,7 +231,7 @@ class Product:
         kube, news = self._kube.follow(), self._agents.ask()
         agents, sources = self._agents.facts(), self._kube.sources()
         facts = self._kube.facts
-        around = ClusterContext(
+        around = Surroundings(
             queues=tuple(facts["queues.scheduling.volcano.sh"].values()),
             sources=(*kube_sources(sources), *agent_sources(agents)),
             pods_known=self._scene.api_up,
@@ -240,7 +239,7 @@ class Product:
         due = now - self._joined_at >= CYCLE
         self._joined_at = now if due else self._joined_at
         again = frozenset(self._builder.node_names) if due else frozenset()
-        changes = ViewChanges(pods=kube.pods, nodes=kube.nodes, agents=news, again=again, around=around)
+        changes = Changes(pods=kube.pods, nodes=kube.nodes, agents=news, again=again, around=around)
         view = self._builder.update(changes, now)
         world = make_cluster_facts(
             pods=facts["pods"].values(),
@@ -253,10 +252,10 @@ class Product:
             view=view,
         )
         own = tuple(self._scene.own_deletions)
-        return RuleContext(facts=world, now=now, services=self._probes.facts(), own_deletions=own)
+        return RuleContext(world=world, now=now, services=self._probes.facts(), own_deletions=own)
 
     def _note_causes(self, alerts: Mapping[str, Alert], now: float) -> None:
-        """Note which of the alerts that fire are not told because something explains them."""
+        """Record which firing alerts are inhibited because another explains them."""
         for own, root in inhibition(alerts, POLICY.linger, now).causes.items():
             if own in self.record.firing:
                 self.record.firing[own].explained_by = alerts[root].finding.key
@@ -267,14 +266,14 @@ class Product:
             self.record.tell(notification, now)
             for title in _read(notification):
                 assert title
-        self._book = next_state(self._book.alerts, self._book, decision)
+        self._book = _after(self._book.alerts, self._book, decision)
 
 
 def _read(notification: Notification) -> Iterator[str]:
-    """Yield the title of a message in both languages: what cannot be said fails here."""
-    parcel = Batch(
+    """Title of a message in both languages; untranslatable messages fail here."""
+    parcel = Parcel(
         id=notification.id, receiver=notification.receiver, notifications=(notification,), at=notification.at
     )  # fmt: skip
-    msgspec.json.encode(parcel)  # as the outbox keeps it
+    msgspec.json.encode(parcel)  # in the outbox format
     for lang in ("en", "zh"):
-        yield compose(parcel, Locale(lang)).title
+        yield compose(parcel, Voice(lang)).title

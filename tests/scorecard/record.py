@@ -1,4 +1,4 @@
-"""What the product did, as it is compared with what happened."""
+"""Record of the product's behaviour, for comparison with the outages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.scorecard.model import Episode
 
 @dataclass
 class Record:
-    """What the product did: alerts that fired, and messages that went out."""
+    """Alerts that fired and messages that were sent."""
 
     episodes: list[Episode] = field(default_factory=list)
     messages: int = 0
@@ -19,7 +19,7 @@ class Record:
     firing: dict[str, Episode] = field(default_factory=dict)
 
     def note(self, alerts: Mapping[str, Alert], now: float) -> None:
-        """Note which alerts fire, and for which causes."""
+        """Record firing alerts and their causes."""
         for own, alert in alerts.items():
             open_one = self.firing.get(own)
             if alert.phase is Phase.FIRING:
@@ -38,7 +38,7 @@ class Record:
             open_one.causes.append(finding.cause)
 
     def tell(self, notification: Notification, now: float) -> None:
-        """Note who is named in a message."""
+        """Record the alerts of a message."""
         self.messages += 1
         for subject in notification.subjects:
             episode = self.firing.get(subject.fingerprint)

@@ -1,4 +1,4 @@
-"""The scorecard as a text: a table by rule, a table by row of the requirements, and what went wrong."""
+"""The scorecard as text: a table by rule, a table by requirement, and failures."""
 
 from __future__ import annotations
 
@@ -14,28 +14,31 @@ IDS = (
     *(f"D{number}" for number in range(1, 6)), *(f"G{number}" for number in range(1, 7)),
     *(f"P{number}" for number in range(1, 10)), *(f"N{number}" for number in range(1, 5)),
 )  # fmt: skip
-# What is prevented, or done by hand, is not detected: these are shown to work elsewhere.
+# Prevention and manual actions are not detected: tested elsewhere.
 ELSEWHERE = {
     "D4": "`tests/cleanup/plan/test_images.py`, `tests/cleanup/plan/test_properties.py`, `tests/agent/act`",
     "D5": "`tests/cleanup/plan/test_datasets.py`, `tests/cleanup/execute/test_harbor.py`, `tests/agent/act`",
     "G6": "`tests/web/test_actions_api.py`, `tests/access/test_audit.py`, `tests/web/browser/test_actions.py`",
 }
-# What is accepted by the schedule, and is not as good as it could be.
+# Accepted by the schedule, with room for improvement.
 KNOWN = """\
-- A cache directory that is filled within one minute is first said to be full of `other`: the disk is read every 15 s,
-  images every minute. In the schedule its images come over two minutes.
+- A cache directory that is filled within one minute is first reported as full of `other`: the disk is read every 15 s,
+  images every minute. In the schedule its images arrive over two minutes.
 """
 HEAD = "detected | late | missed | wrong cause | ended early | overstayed"
 
 
 def report(scores: Sequence[tuple[int, Score]], looks: int, messages: int) -> str:
-    """Given the score of each seed, return the scorecard."""
+    """The scorecard of the scores by seed."""
     verdicts = [verdict for _, score in scores for verdict in score.verdicts]
     false = [episode for _, score in scores for episode in score.false]
     weeks = f"{len(scores)} week{'s' if len(scores) > 1 else ''} (seeds {', '.join(str(seed) for seed, _ in scores)})"
     figures = zip(HEAD.split(" | "), _counts(verdicts).split(" | "), strict=True)
     total = ", ".join(f"{name} {figure}" for name, figure in figures)
-    said = [f"{weeks} of simulated time, {looks} looks, {messages} messages, {len(verdicts)} alerts expected.", ""]
+    said = [
+        f"{weeks} of simulated time, {looks} evaluations, {messages} messages, {len(verdicts)} alerts expected.",
+        "",
+    ]
     said += [f"**{total}, false alarms {len(false)}**", ""]
     return (
         "\n".join(
@@ -45,7 +48,7 @@ def report(scores: Sequence[tuple[int, Score]], looks: int, messages: int) -> st
                 "",
                 *_by_id(verdicts),
                 "",
-                "Known, and not counted:",
+                "Known and not counted:",
                 "",
                 KNOWN,
                 *problems(scores),
@@ -69,12 +72,12 @@ def _by_rule(verdicts: Sequence[Verdict], false: Sequence[Episode]) -> Iterable[
 
 
 def _by_id(verdicts: Sequence[Verdict]) -> Iterable[str]:
-    yield f"| outage | answered by | shapes | {HEAD} |"
+    yield f"| outage | detected by | shapes | {HEAD} |"
     yield "|---|---|" + "---:|" * 7
     for name in IDS:
         own = [verdict for verdict in verdicts if name in verdict.occurrence.shape.ids]
         if name in ELSEWHERE:
-            yield f"| {name} | not a matter of detection: {ELSEWHERE[name]} | - |{' - |' * 6}"
+            yield f"| {name} | not subject to detection: {ELSEWHERE[name]} | - |{' - |' * 6}"
             continue
         rules = ", ".join(sorted({verdict.tell.rule for verdict in own})) or "nothing"
         shapes = len({verdict.occurrence.shape.name for verdict in own})
@@ -97,7 +100,7 @@ def _delays(verdicts: Sequence[Verdict]) -> str:
 
 
 def problems(scores: Iterable[tuple[int, Score]]) -> Iterable[str]:
-    """Yield what went wrong, one line each."""
+    """Failures, one line each."""
     for seed, score in scores:
         for verdict in score.verdicts:
             if not verdict.well:
@@ -122,7 +125,7 @@ def _problem(verdict: Verdict) -> str:
 
 
 def _moment(at: float | None) -> str:
-    """Return a moment as people say it: the day of the week, and the time."""
+    """A time as weekday and time of day."""
     if at is None:
         return "never"
     day, seconds = divmod(int(at - BEGIN), 86400)

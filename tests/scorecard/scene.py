@@ -1,4 +1,4 @@
-"""The simulated cluster of the scorecard: a clock that is set by hand, and the hands that outages need."""
+"""The simulated cluster of the scorecard, with a fake clock and operations that outages need."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from monitor.sim.outages import image
 BEGIN = 1_780_272_000.0  # a Monday, midnight
 NODES, GPUS = 8, 8
 SHARE = "/mnt/share"
-EVERYDAY_CARDS = 4  # of a node; the others are left for what goes wrong
+EVERYDAY_CARDS = 4  # per node; the others are reserved for outages
 
 
 @dataclass
 class Service:
-    """A service of the platform; `failure` is how a probe of it fails."""
+    """A platform service; `failure` is the error of its probe."""
 
     name: str
     kind: str
@@ -34,7 +34,7 @@ class Service:
 
 @dataclass
 class Clock:
-    """A clock that stands still until it is set."""
+    """A clock that only advances when set."""
 
     now: float = BEGIN
 
@@ -44,7 +44,7 @@ class Clock:
 
 @dataclass
 class Scene:
-    """All that there is, and what can be done to it. `full_until` keeps everyday work from coming and going."""
+    """The cluster and its operations. `full_until` suspends everyday work."""
 
     seed: int
     clock: Clock = field(default_factory=Clock)
@@ -69,7 +69,7 @@ class Scene:
         self._stepped = self.clock.now
 
     def populate(self) -> None:
-        """Add the nodes, with the images and disks of an ordinary Monday."""
+        """Add the nodes with the images and disks of an ordinary Monday."""
         for number in range(1, NODES + 1):
             node = self.cluster.add_node(f"gpu{number:02d}", GPUS)
             node.chance = random.Random(self.seed * 100 + number)
@@ -83,42 +83,42 @@ class Scene:
         return list(self.cluster.nodes.values())
 
     def pass_to(self, moment: float) -> None:
-        """Let time pass until a moment."""
+        """Advance the time."""
         self.clock.now = moment
         self.cluster.step(moment - self._stepped)
         self._stepped = moment
 
     def submit(self, work: Work, node: str | None = None, lasts: float | None = None, *, held: bool = False) -> SimPod:
-        """Submit work. On a node that is named it needs to have room."""
+        """Submit work; a named node must have capacity."""
         if node is not None and not held:
             assert len(self.cluster.nodes[node].free_cards()) >= work.gpus, f"no room for {work.name} on {node}"
         return self.cluster.submit(work, node=node, lasts=lasts, held=held)
 
     def container(self, pod: SimPod) -> Container:
-        """Return a pod's container."""
+        """A pod's container."""
         node = self.cluster.nodes[pod.node or ""]
         return next(each for each in node.containers.values() if each.pod_uid == pod.uid)
 
     def withdraw(self, pod: SimPod) -> None:
-        """Remove a pod and all that it has left behind, at once."""
+        """Remove a pod with all its leftovers immediately."""
         if pod.node is not None:
             self.cluster.nodes[pod.node].end(pod.uid)
         self.objects.remove("pods", pod.uid)
         self.cluster.pods.pop(pod.uid, None)
 
     def keep_work(self, until: float, node: str | None = None) -> None:
-        """Let no work end before a moment, on one node or anywhere."""
+        """Let no work end before a time, on one node or anywhere."""
         for pod in self.cluster.pods.values():
             if pod.ends_at is not None and pod.ends_at <= until and (node is None or pod.node == node):
                 pod.ends_at = until + self.chance.randrange(600, 6000)
 
     def change_pod(self, pod: SimPod, change: dict[str, Any]) -> None:
-        """Change parts of a pod's object, by the names of its parts: {"metadata": {"finalizers": [...]}}."""
+        """Update a pod's object by nested fields: {"metadata": {"finalizers": [...]}}."""
         item = self.cluster.shown(pod)
         self.cluster.show(item | {part: item[part] | more for part, more in change.items()})
 
     def renew_node(self, name: str, conditions: tuple[Object, ...] = (), **given: Any) -> None:
-        """Say how a node is: `down_since`, `ready_since`, `ready_message`, `capacity`, `allocatable`, `cordoned`."""
+        """Set a node's state: `down_since`, `ready_since`, `ready_message`, `capacity`, `allocatable`, `cordoned`."""
         node = self.cluster.nodes[name]
         node.cordoned = bool(given.get("cordoned"))
         item = manifests.node(
@@ -136,7 +136,7 @@ class Scene:
         self.objects.put("nodes", item)
 
     def pull(self, pod: SimPod, seconds: int | None = None, size: int = 0) -> None:
-        """Say that a pod's image is being pulled, or has been for so many seconds."""
+        """Emit the event that a pod's image is being pulled, or was pulled in this many seconds."""
         named = f'image "{pod.work.image}"'
         if seconds is None:
             self.cluster.happen(pod, "Pulling", f"Pulling {named}")
@@ -145,7 +145,7 @@ class Scene:
             self.cluster.happen(pod, "Pulled", f"Successfully pulled {named} {took}")
 
     def refuse(self, namespace: str, job: str, message: str) -> None:
-        """Say that a job's pods could not be created."""
+        """Emit the event that a job's pods could not be created."""
         number = next(self._numbers)
         now = manifests.when(self.clock.now)
         meta = {"name": f"{job}.{number}", "namespace": namespace, "uid": f"refusal-{number}"}
@@ -157,7 +157,7 @@ class Scene:
         )  # fmt: skip
 
     def waiting_pod(self, work: Work, message: str, **spec: Any) -> str:
-        """Show a pod that no node takes, and return its uid. Nobody will ever place it."""
+        """Create an unschedulable pod and return its uid; it is never placed."""
         uid = f"waiting-{next(self._numbers)}"
         pod = manifests.unschedulable(manifests.work_pod(work, uid, self.clock.now), message, self.clock.now)
         self.objects.put("pods", pod | {"spec": pod["spec"] | spec})
@@ -165,15 +165,15 @@ class Scene:
 
 
 def disk(node: SimNode, mount: str) -> Disk:
-    """Return a node's disk by where it is mounted."""
+    """A node's disk by mount point."""
     return next(each for each in node.disks if each.mount == mount)
 
 
 def set_mount(node: SimNode, state: str, now: float, error: str | None = None) -> None:
-    """Say how the share is on a node."""
+    """Set the state of the share on a node."""
     node.mounts = [MountFact(path=SHARE, state=state, since=now, error=error)]
 
 
 def change_processes(node: SimNode, pod: SimPod, **change: Any) -> None:
-    """Change the processes that a pod has on its cards."""
+    """Change a pod's processes on its GPUs."""
     node.processes = [replace(each, **change) if each.pod_uid == pod.uid else each for each in node.processes]

@@ -13,11 +13,11 @@ from tests.scorecard.scene import SHARE, disk, set_mount
 Wait = Iterator[float | None]
 MINUTE, HOUR = 60.0, 3600.0
 NAS = {"mount": SHARE, "service": "nas:/share"}
-CREDIT = 5 * MINUTE  # an outage lasts longer than it takes to be told by this
+CREDIT = 5 * MINUTE  # an outage lasts longer than its expected delay by this
 
 
 def _full(mount: str, share: float) -> Act:
-    """A disk is as full as that within a moment."""
+    """A disk fills to this ratio at once."""
 
     def act(it: Happening) -> Wait:
         one = disk(it.node, mount)
@@ -30,7 +30,7 @@ def _full(mount: str, share: float) -> Act:
 
 
 def _full_of_images(it: Happening) -> Wait:
-    """Images that nobody uses fill the cache directory: two saved ones of 28 GB a day, for weeks."""
+    """Unused images fill the cache directory: two saved images of 28 GB a day, for weeks."""
     cache, size, names = it.node.runtime_disk, 28 * GIB, list[str]()
 
     def add_until(share: float, last_used: float) -> None:
@@ -39,7 +39,7 @@ def _full_of_images(it: Happening) -> Wait:
             it.node.add_image(names[-1], size, it.now, last_used, shared=0.1)
 
     add_until(0.77, it.now - 9 * 24 * HOUR)
-    yield 2 * MINUTE  # images are listed every minute: those that come within the last one are not known by name
+    yield 2 * MINUTE  # images are listed every minute: those of the last minute are not known by name
     add_until(0.89, it.now)
     yield None
     for name in names:
@@ -57,14 +57,14 @@ def _inodes(mount: str) -> Act:
 
 
 def _read_only(it: Happening) -> Wait:
-    """The kernel has met an error and makes the disk read-only."""
+    """The kernel remounts the disk read-only after an error."""
     disk(it.node, "/data").read_only = True
     yield None
     disk(it.node, "/data").read_only = False
 
 
 def _filling(mount: str, hours: float) -> Act:
-    """A disk that would be full after so many hours; when it is over, what filled it is removed."""
+    """A disk that would be full after this many hours; the data is removed at the end."""
 
     def act(it: Happening) -> Wait:
         every = it.scene.nodes if mount == SHARE else [it.node]
@@ -81,7 +81,7 @@ def _filling(mount: str, hours: float) -> Act:
 
 
 def _committing(it: Happening) -> Wait:
-    """Somebody saves one image after the other."""
+    """A user saves one image after another."""
     names = []
     for number in range(18):
         names.append(image("saved", f"{it.id}:{number}"))
@@ -131,7 +131,7 @@ def _saturated(mount: str) -> Act:
 
 
 def _deleted(it: Happening) -> Wait:
-    """More than half of the data on a node is gone at once; it comes back from a copy."""
+    """More than half of a node's data is gone at once; it is restored from a copy."""
     one = disk(it.node, "/data")
     gone = one.used * 0.6
     one.used -= gone
@@ -140,7 +140,7 @@ def _deleted(it: Happening) -> Wait:
 
 
 def _deleted_bit_by_bit(it: Happening) -> Wait:
-    """Somebody deletes for some minutes: after four a fifth is gone."""
+    """A user deletes for several minutes: after four, a fifth is gone."""
     one = disk(it.node, "/data")
     used, one.growth = one.used, -one.used * 0.05 / MINUTE
     yield 8 * MINUTE
@@ -177,7 +177,7 @@ def _mount(state: str, error: str | None = None) -> Act:
 
 
 def _mount_everywhere(it: Happening) -> Wait:
-    """The NAS does not answer anybody."""
+    """The NAS does not respond to any node."""
     for node in it.scene.nodes:
         set_mount(node, "hung", it.now, "no answer within 5 s")
     yield None

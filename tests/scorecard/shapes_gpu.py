@@ -1,4 +1,4 @@
-"""Outages of cards: held by the dead, by nobody, by the idle; broken, hot, miscounted."""
+"""Outages of GPUs: held by finished pods, by unknown processes or by idle jobs; faulty, hot, miscounted."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ HALF_HOUR = 30 * MINUTE
 
 
 def _finished(it: Happening) -> Wait:
-    """A job is through, and its process stays on the card."""
+    """A job has finished and its process stays on the GPU."""
     it.scene.cluster.finish(it.job(1), keep_processes=True)
     yield None
 
 
 def _deleted(it: Happening) -> Wait:
-    """A pod was deleted by force, and its process stays on the card."""
+    """A pod was force-deleted and its process stays on the GPU."""
     pod = it.job(1)
     yield 2 * MINUTE
     it.node.end(pod.uid, keep_processes=True)
@@ -50,7 +50,7 @@ def _idle(kind: str = "train", gpus: int = 1) -> Act:
 
 
 def _stops(it: Happening) -> Wait:
-    """A notebook that was used for a while is left alone."""
+    """A notebook is used for a while and then left idle."""
     pod = it.job(1, kind="notebook", busy=0.7)
     yield 20 * MINUTE
     it.scene.container(pod).busy = 0.0
@@ -73,7 +73,7 @@ def _waits_for_data(it: Happening) -> Wait:
 
 
 def _partly(it: Happening) -> Wait:
-    """Of two workers of one job one does nothing."""
+    """One of two workers of a job is idle."""
     for more, busy in (("-a", 0.8), ("-b", 0.0)):
         pod = it.job(2, more=more, busy=busy)
         labels = it.scene.cluster.shown(pod)["metadata"]["labels"]
@@ -82,7 +82,7 @@ def _partly(it: Happening) -> Wait:
 
 
 def _stranger(container_id: str | None = None, name: str | None = "xmrig", uid: int | None = 0) -> Act:
-    """A process on a card that belongs to no pod."""
+    """A process outside all pods on a GPU."""
 
     def act(it: Happening) -> Wait:
         process = Process(31_000 + it.card, it.card, container_id, None, it.now, 4 * GIB, name=name, uid=uid)
@@ -118,7 +118,7 @@ def _wedged(state: str) -> Act:
 
 
 def _keep_books(it: Happening, pod: SimPod) -> None:
-    """The kubelet never takes a pod's card back."""
+    """The kubelet never releases a pod's GPU."""
     it.node.booked.append(it.scene.container(pod))
 
 
@@ -132,7 +132,7 @@ def _stale_allocation(it: Happening) -> Wait:
 
 
 def _terminal(it: Happening) -> Wait:
-    """A finished pod's card is not given back, and the next pod is refused for want of one."""
+    """A finished pod's GPU is not released, and the next pod is rejected."""
     pod = it.job(1)
     _keep_books(it, pod)
     it.scene.cluster.finish(pod)
@@ -144,7 +144,7 @@ def _terminal(it: Happening) -> Wait:
 
 
 def _card(**ill: object) -> Act:
-    """Something is wrong with a free card."""
+    """A problem of a free GPU."""
 
     def act(it: Happening) -> Wait:
         card = it.node.cards[it.card]
@@ -183,7 +183,7 @@ def _counted(**given: Any) -> Act:
 
 
 def _low(**given: object) -> Act:
-    """A job that uses its card for a tenth; `given` says how its container looks."""
+    """A job that uses a tenth of its GPU; `given` describes its container."""
 
     def act(it: Happening) -> Wait:
         pod = it.job(1, busy=0.1)

@@ -1,4 +1,4 @@
-"""Outages of nodes, of agents, and of what the platform stands on."""
+"""Outages of nodes, agents and platform services."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NODE = {"node": "{node}"}
 
 
 def _down(*, agent_too: bool = True, deleting: bool = False) -> Act:
-    """A node's kubelet is silent, and mostly the whole node; somebody may try to delete a pod of it."""
+    """A node's kubelet is silent, usually with the whole node; a user may try to delete one of its pods."""
 
     def act(it: Happening) -> Wait:
         it.scene.keep_work(it.end, it.node.name)
@@ -46,7 +46,7 @@ def _not_ready(message: str) -> Act:
 
 
 def _flapping(it: Happening) -> Wait:
-    """A node goes and comes, twice, and stays."""
+    """A node goes down and returns twice, then stays."""
     it.scene.keep_work(it.end, it.node.name)
     for _ in range(2):
         it.scene.renew_node(it.node.name, down_since=it.now)
@@ -67,7 +67,7 @@ def _condition(kind: str, reason: str) -> Act:
 
 
 def _pressed(it: Happening) -> Wait:
-    """The system disk is full, and the kubelet says so as well."""
+    """The system disk is full, and the kubelet reports it too."""
     one = disk(it.node, "/")
     used, one.used = one.used, one.size * 0.96
     yield 20.0
@@ -82,7 +82,7 @@ def _silent(it: Happening) -> Wait:
 
 
 def _all_silent(it: Happening) -> Wait:
-    """Nobody hears any agent: a network that is cut, or a wrong token."""
+    """No agent is reachable: a network partition, or a wrong token."""
     for node in it.scene.nodes:
         node.answering = False
     yield None
@@ -104,7 +104,7 @@ def _collector(name: str, *, hung: bool) -> Act:
 
 
 def _refused(reason: str) -> Act:
-    """Somebody asks an agent to act who may not."""
+    """An unauthorised client requests an action from an agent."""
 
     def act(it: Happening) -> Wait:
         for _ in range(3):

@@ -1,4 +1,4 @@
-"""Outages of pods: they do not start, do not stay, do not end, do not speak."""
+"""Outages of pods: failing to start, to keep running, to terminate, or to log."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UNTRUSTED = ("tls", "tls-untrusted", "tls: failed to verify certificate: x509: c
 
 
 def _cannot_pull(said: str) -> Act:
-    """A pod whose image cannot be pulled, and not for want of a registry: the kubelet tries again and again."""
+    """A pod whose image cannot be pulled although the registry is up: the kubelet retries."""
 
     def act(it: Happening) -> Wait:
         pod = it.job(held=True)
@@ -39,7 +39,7 @@ def _cannot_pull(said: str) -> Act:
 
 
 def _registry_lost(failure: tuple[str, str, str]) -> Act:
-    """One node does not reach the registry any more; two of its pods need images."""
+    """One node cannot reach the registry; two of its pods need images."""
 
     def act(it: Happening) -> Wait:
         it.node.probe_failure = failure
@@ -53,7 +53,7 @@ def _registry_lost(failure: tuple[str, str, str]) -> Act:
 
 
 def _registry_down(it: Happening) -> Wait:
-    """The registry is down for all, the daemon included."""
+    """The registry is down for all nodes and the daemon."""
     it.scene.services["harbor"].failure = {"cause": "refused", "detail": "connection refused"}
     for node in it.scene.nodes:
         node.probe_failure = REFUSED
@@ -67,7 +67,7 @@ def _registry_down(it: Happening) -> Wait:
 
 
 def _slow_pull(size: int | None = None, *, busy_disk: bool = False) -> Act:
-    """A pull that does not come to an end. How large its image is is known if another node has it."""
+    """A pull that never completes. The image size is known if another node has it."""
 
     def act(it: Happening) -> Wait:
         name = image("big", f"{it.id}:1")
@@ -86,14 +86,14 @@ def _slow_pull(size: int | None = None, *, busy_disk: bool = False) -> Act:
 
 
 def _slow_pull_done(it: Happening) -> Wait:
-    """A pull of 14 minutes is done when it is noticed: the event says how long it took."""
+    """A pull of 14 minutes is noticed on completion: the event contains its duration."""
     pod = it.job()
     it.scene.pull(pod, 840, 4 * GIB)
     yield None
 
 
 def _never_created(reason: str, said: str, volumes: list[dict[str, Any]] | None = None) -> Act:
-    """A pod that has its node and does not get its containers; the kubelet says why every two minutes."""
+    """A scheduled pod without containers; the kubelet reports the reason every two minutes."""
 
     def act(it: Happening) -> Wait:
         pod = it.job(held=True)
@@ -107,7 +107,7 @@ def _never_created(reason: str, said: str, volumes: list[dict[str, Any]] | None 
 
 
 def _mount_hung(it: Happening) -> Wait:
-    """A pod waits for a volume of a share that hangs on its node."""
+    """A pod waits for a volume on a share that hangs on its node."""
     set_mount(it.node, "hung", it.now, "no answer within 5 s")
     said = "Unable to attach or mount volumes: unmounted volumes=[share]: timed out waiting for the condition"
     volume = {"name": "share", "hostPath": {"path": "/mnt/share/zhang"}}
@@ -116,7 +116,7 @@ def _mount_hung(it: Happening) -> Wait:
 
 
 def _stays_down(ended: dict[str, Any], reason: str | None = None, message: str = "") -> Act:
-    """A container that ends again and again, or never starts: it waits, for what it ended of."""
+    """A container that exits repeatedly or never starts: it waits with the reason."""
 
     def act(it: Happening) -> Wait:
         pod = it.job(held=True)
@@ -133,7 +133,7 @@ def _stays_down(ended: dict[str, Any], reason: str | None = None, message: str =
 
 
 def _fails_once(ended: dict[str, Any]) -> Act:
-    """A job ends with an error, for good."""
+    """A job fails permanently."""
 
     def act(it: Happening) -> Wait:
         pod = it.job()
@@ -148,7 +148,7 @@ def _fails_once(ended: dict[str, Any]) -> Act:
 
 
 def _delete(it: Happening, pod: SimPod) -> None:
-    """Delete a pod, to no effect."""
+    """Delete a pod without effect."""
     pod.stuck = True
     it.scene.cluster.delete_pod(pod.work.namespace, pod.work.name, None)
 

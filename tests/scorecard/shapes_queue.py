@@ -1,4 +1,4 @@
-"""Jobs that wait: for GPUs, for one node, for a quota. Each needs the whole cluster as it arranges it."""
+"""Pending jobs: waiting for GPUs, for a single node, or for quota. Each needs the whole cluster."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _stand_still(it: Happening) -> None:
 
 
 def _fill(it: Happening, node: SimNode, leave: int = 0) -> None:
-    """Give a node's free cards to somebody, but for a few."""
+    """Allocate all but a few of a node's free GPUs."""
     if gpus := len(node.free_cards()) - leave:
         it.job(gpus, more=f"-fill-{node.name}", node=node.name)
 
@@ -35,7 +35,7 @@ def _no_gpus(it: Happening) -> Wait:
 
 
 def _scattered(it: Happening) -> Wait:
-    """There are more than enough free cards, on several nodes."""
+    """More than enough free GPUs, but on several nodes."""
     _stand_still(it)
     for node in it.scene.nodes:
         if len(node.free_cards()) == len(node.cards):
@@ -51,7 +51,7 @@ def _too_large(it: Happening) -> Wait:
 
 
 def _overtaken(it: Happening) -> Wait:
-    """A job waits for four cards; three come free, and a later job gets them."""
+    """A job waits for four GPUs; three become free, and a later job gets them."""
     _stand_still(it)
     first = it.job(3, more="-first")
     _fill(it, it.node, leave=1)
@@ -72,7 +72,7 @@ def _wrong_selector(it: Happening) -> Wait:
 
 
 def _quota(it: Happening) -> Wait:
-    """A namespace has all that it may have, and more is asked for."""
+    """A namespace has exhausted its quota and requests more."""
     name, key = f"quota-{it.id}", f"requests.{GPU}"
     amounts = {key: "8"}
     meta = {"name": name, "namespace": f"team-{it.id}", "uid": name}
@@ -84,7 +84,7 @@ def _quota(it: Happening) -> Wait:
 
 
 def _queue(*, closed: bool = False) -> Act:
-    """A Volcano queue that is full, or closed."""
+    """A full or closed Volcano queue."""
 
     def act(it: Happening) -> Wait:
         name = f"queue-{it.id}"

@@ -1,4 +1,4 @@
-"""A week with every outage at known moments: all are told, in time, for the right cause, and nothing else is."""
+"""A week with every outage at known times: each is reported in time with the right cause, and nothing else is."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BY_NAME = {shape.name: shape for shape in SHAPES}
 
 
 @pytest.mark.e2e
-@pytest.mark.timeout(900)  # about half a minute of one core; others may have it
+@pytest.mark.timeout(900)  # about half a minute of CPU time on a shared machine
 def test_a_week() -> None:
     occurrences = plan(1)
     record = play(occurrences, 1)

@@ -1,4 +1,4 @@
-"""The week: every shape of every outage at moments that a seed decides, so that none disturbs another."""
+"""The week: every shape of every outage at times derived from a seed, without mutual interference."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tests.scorecard.scene import BEGIN, NODES
 
 DAY = 86400.0
 WEEK = 7 * DAY
-FIRST = 2 * 3600.0  # until then the cluster has an ordinary night
-GAP = 45 * 60.0  # between two outages that could be taken for one
+FIRST = 2 * 3600.0  # an ordinary night comes first
+GAP = 45 * 60.0  # between two outages that could be mistaken for one
 
 
 def _shapes_of_tests() -> Iterator[Shape]:
@@ -63,7 +63,7 @@ def _place(shape: Shape, name: str, placed: Iterable[Occurrence], chance: random
 
 
 def settles(shape: Shape) -> float:
-    """Return how long after a shape its last alert may be over."""
+    """Time after a shape by which its last alert is resolved."""
     return max((over_within(tell.rule, tell.cause) for tell in shape.tells), default=0.0)
 
 

@@ -1,1 +1,1 @@
-"""What attackers try, line by line of docs/threat-model.md."""
+"""Attacks, line by line of docs/threat-model.md."""

@@ -1,4 +1,4 @@
-"""What an agent that lies may send."""
+"""Malicious agent responses."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ MARK = "@@here@@"
 
 
 def truth() -> dict[str, Any]:
-    """Return the snapshot of a busy node, as it is on the wire."""
+    """Snapshot of a busy node in wire format."""
     plain: dict[str, Any] = json.loads(msgspec.json.encode(full_snapshot()))
     return plain
 
 
 def numbers(value: Any, path: Path = ()) -> Iterator[Path]:
-    """Yield the places of a snapshot that hold a number."""
+    """Paths of all numbers in a snapshot."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from numbers(inner, (*path, key))
@@ -38,7 +38,7 @@ def numbers(value: Any, path: Path = ()) -> Iterator[Path]:
 
 
 def with_number(written: str, *paths: Path) -> bytes:
-    """Return the snapshot with something else in these places."""
+    """The snapshot with another value at these paths."""
     lie = copy.deepcopy(truth())
     for path in paths:
         inner: Any = lie
@@ -49,7 +49,7 @@ def with_number(written: str, *paths: Path) -> bytes:
 
 
 def many(part: str, item: str, count: int) -> bytes:
-    """Return a snapshot with so many of something."""
+    """A snapshot with this many items of a kind."""
     items = f"[{','.join([item] * count)}]"
     inner = f'{{"gpus":{items}}}' if part == "gpu" else items
     return f'{{"node":"n1","at":1.0,"agent_version":"0","{part}":{inner}}}'.encode()

@@ -1,4 +1,4 @@
-"""A name that somebody chose to attack whoever reads it, through every way out of here."""
+"""Hostile names chosen by users, through every output."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ TAGS = ("<@all>", "<!channel>", "<at id=all>", '<font color="warning">', "[x](ht
 EVIL = "a\r\nBcc: x@evil\r\n\x1b[31m\u202e\x00`**#" + "".join(TAGS)
 TOOK = says(200, {"errcode": 0, "errmsg": "ok", "code": 0, "msg": "ok", "ok": True})
 LINK = "[x](http://evil)"
-# Where a chat reads markup, and what in it would be more than text. Titles are plain text in all of them.
+# Fields that a chat renders as markup, and what would be more than text there. Titles are always plain text.
 CHATS: dict[str, tuple[str, tuple[str, ...]]] = {
     "wecom": ("markdown.content", ("<@all>", LINK, "<script>")),
     "dingtalk": ("markdown.text", ("<@all>", LINK, "<script>", '<font color="warning">a')),
     "feishu": ("card.elements.0.content", ("<at id=all>", LINK, "<script>")),
     "slack": ("attachments.0.blocks.0.text.text", ("<@all>", "<!channel>", "<script>")),
 }
-DATA = ("webhook", "alertmanager")  # for programs: labels are what they are, as JSON
+DATA = ("webhook", "alertmanager")  # machine-readable: labels are JSON and unchanged
 OTHERS = ("mail", "console", "apprise")
 
 
@@ -50,14 +50,14 @@ def hostile() -> Any:
 
 
 def delivered(kind: str) -> list[Any]:
-    """Return the bodies that a receiver of this kind got."""
+    """Request bodies that a receiver of this kind got."""
     with LocalServer(TOOK) as server:
         receiver(kind, f"{server.base}/hook?key=k").deliver(hostile())
         return [json.loads(asked.body) for asked in server.asked]
 
 
 def texts(value: Any) -> list[str]:
-    """Return every text in a message."""
+    """All strings of a message."""
     if isinstance(value, dict):
         return [text for inner in value.values() for text in texts(inner)]
     if isinstance(value, list):
@@ -107,7 +107,7 @@ def test_in_a_mail_it_is_no_header_and_no_tag(capsys: pytest.CaptureFixture[str]
 
 
 def evil_snapshot() -> NodeSnapshot:
-    """Return a snapshot in which every text that a user chooses is hostile."""
+    """A snapshot in which every user-chosen string is hostile."""
     told = lies.truth()
     told["gpu_processes"][0]["name"] = EVIL
     told["containers"][0] |= dict.fromkeys(("name", "image", "pod_name", "namespace", "container"), EVIL)
@@ -140,6 +140,6 @@ def test_in_the_terminal_and_the_log_it_is_text() -> None:
 
 @pytest.mark.parametrize("value", ["[" * 100_000, '{"a":' * 100_000, "\ud800", '{"user": {"a": 1}}', "x" * 250_000])
 def test_an_annotation_of_a_tenant_costs_nobody_the_view(value: str) -> None:
-    """KubeDL names users in JSON within an annotation, which tenants can write themselves."""
+    """KubeDL stores user names as JSON in an annotation that tenants can write."""
     noted = msgspec.structs.replace(pod("p"), annotations={"kubedl.io/tenancy": value})
     assert identify(noted, no_owners, all_rules(), {}).user == "team"

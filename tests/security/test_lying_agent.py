@@ -1,4 +1,4 @@
-"""An agent that lies harms what is said of its own node, and nothing else."""
+"""A malicious agent affects only the data of its own node."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ from tests.support.fake_agents import FakeAgent, answers, reports, sends, sends_
 from tests.support.living_api import LivingApi, agent_pod, kube_node
 
 MIB = 1024**2
-ENOUGH = 600 * MIB  # that a daemon may grow by while a liar is heard
+ENOUGH = 600 * MIB  # allowed growth of a daemon while it polls a malicious agent
 
 
-# What it says of numbers, sizes and depth
+# Numbers, sizes and nesting
 
 
 @pytest.mark.parametrize("number", lies.ABSURD, ids=lambda number: repr(number)[:8])
 def test_no_number_breaks_the_view_of_others(number: float) -> None:
-    """It is refused, or it is shown, judged and told like any other; what is known of another node stays as it was."""
+    """The snapshot is rejected or handled like any other; facts of another node are unchanged."""
     taken = [path for path in lies.numbers(lies.truth()) if _is_taken(lies.with_number(repr(number), path))]
     check_snapshot(decode_snapshot(lies.with_number(repr(number), *taken)))
     for path in taken[:: 1 + len(taken) // 40]:
@@ -103,11 +103,11 @@ def _failures(poller: AgentPoller, name: str) -> int:
     return next((fact.failures for fact in poller.facts() if fact.node == name), 0)
 
 
-# Whom it says it is
+# Identity
 
 
 def test_it_cannot_be_another_node_where_kubernetes_says_who_it_is(tmp_path: Path) -> None:
-    """n1's agent reports as n2, with two cards more: they are n1's, and n2 is as silent as it is."""
+    """n1's agent reports as n2 with two more GPUs: they are attributed to n1, and n2 stays silent."""
     api = LivingApi()
     for name in ("n1", "n2"):
         api.put("nodes", kube_node(name, 2))
@@ -142,7 +142,7 @@ def _fact(poller: AgentPoller, one: FakeAgent) -> AgentFact:
 
 
 def test_a_pod_of_a_tenant_with_the_label_of_agents_gets_no_token(tmp_path: Path) -> None:
-    """Anybody may put any label on their pods: only those in the namespace of the agents are asked."""
+    """Any tenant can label pods: only pods in the agents' namespace are polled."""
     api = LivingApi()
     api.put("nodes", kube_node("n1", 2))
     api.put("pods", agent_pod("tenant", "n1", "127.0.0.1"))
@@ -157,11 +157,11 @@ def test_a_pod_of_a_tenant_with_the_label_of_agents_gets_no_token(tmp_path: Path
     assert (pod_namespace(str(own)), pod_namespace(str(tmp_path / "none"))) == ("gpuwarden", None)
 
 
-# What it would have deleted
+# Deletions
 
 
 def test_no_pod_of_another_node_is_evicted_by_its_word() -> None:
-    """n1 says that pods of n2, of no node, and its own hold idle cards: only its own may go."""
+    """n1 claims that pods of n2, of no node and of its own hold idle GPUs: only its own are eligible."""
     mine, others, waiting = alone("mine"), alone("others", node="n2"), alone("waiting", node=None)
     whose = {each.uid: Identity(user="alice", job=each.name) for each in (mine, others, waiting)}
     cards = [card(n, power_watts=60.0, power_limit_watts=400.0) for n in range(3)]
@@ -174,7 +174,7 @@ def test_no_pod_of_another_node_is_evicted_by_its_word() -> None:
 
 
 def test_nor_one_that_ended_there() -> None:
-    """n1 says that a container of a pod that ended on n2 still runs on its card: the pod stays."""
+    """n1 claims that a container of a pod that ended on n2 still runs on its GPU: the pod stays."""
     ended = pod("ended", node="n2", phase="Succeeded")
     left = process(100, container_id="id-c1", pod_uid=ended.uid, started_at=NOW - 9000)
     witness = agent(card(), processes=(left,), containers=(container("c1", pod_uid=ended.uid),))
@@ -184,7 +184,7 @@ def test_nor_one_that_ended_there() -> None:
 
 
 def test_no_image_of_another_node_is_removed_by_its_word() -> None:
-    """n1's agent answers as n2 and says that its disk is full of old images: whatever is planned is done on n1."""
+    """n1's agent reports as n2 with a disk full of old images: all planned actions target n1."""
     images = ImageCacheFact(
         runtime="docker", root="/var/lib/docker",
         images=(ImageFact(id="sha256:1", names=("a:1",), size_bytes=10**9, unique_bytes=10**9, created_at=1.0,
@@ -207,11 +207,11 @@ def test_no_image_of_another_node_is_removed_by_its_word() -> None:
     assert found.node == "n1"
 
 
-# How loud it may be
+# Volume
 
 
 def test_what_it_shouts_is_of_its_own_node() -> None:
-    """Everything at once is wrong on a node with the most cards that there may be: no finding names another's."""
+    """Everything is wrong on a node with the maximum number of GPUs: no finding names another node."""
     cards = [card(n, temperature_celsius=200.0, lost=True) for n in range(256)]
     shouting = agent(*cards, processes=tuple(process(n, n % 256, state="D") for n in range(1000)))
     quiet = agent(card(0, "n2"), node="n2")

@@ -1,4 +1,4 @@
-"""What is installed is what was locked, and a missing database of vulnerabilities is no clean bill of health."""
+"""Installed packages match the lock file, and an unavailable vulnerability database fails the audit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_whatever_installs_them_checks_the_hashes(path: str) -> None:
 
 
 def test_an_audit_that_reaches_nobody_fails_and_says_so(tmp_path: Path) -> None:
-    """The programs that it calls are stand-ins: one that makes an environment, one that audits and cannot."""
+    """Stand-ins replace the called programs: one creates an environment, one fails to audit."""
     tool = tmp_path / "tool"
     tool.write_text(
         '#!/bin/sh\nif [ "$2" = venv ]; then mkdir -p "$3/bin"; cp "$0" "$3/bin/pip"; cp "$0" "$3/bin/pip-audit"; fi\n'
@@ -48,4 +48,4 @@ def test_an_audit_that_reaches_nobody_fails_and_says_so(tmp_path: Path) -> None:
 
 def _audit(tool: Path) -> subprocess.CompletedProcess[str]:
     command = [str(ROOT / "deploy/setup/audit"), str(tool), "requirements/runtime.txt"]
-    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=os.environ, timeout=30, check=False)
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=os.environ, timeout=60, check=False)

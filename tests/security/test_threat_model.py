@@ -1,4 +1,4 @@
-"""Every line of the threat model names tests that exist, and both languages name the same."""
+"""Every line of the threat model names existing tests, the same in both languages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REFERENCE = re.compile(r"`tests/(?P<path>[\w/]+\.py)::(?P<name>test_\w+)`")
 
 
 def rows(page: Path) -> list[list[str]]:
-    """Return the lines of those tables that are about attacks: their last column is the tests."""
+    """Rows of the attack tables; their last column lists the tests."""
     found: list[list[str]] = []
     attacks = False
     for line in page.read_text(encoding="utf-8").splitlines():
@@ -31,7 +31,7 @@ def rows(page: Path) -> list[list[str]]:
 
 @functools.cache
 def names_in(path: str) -> frozenset[str]:
-    """Return the names of the tests in a file under tests/."""
+    """Names of the tests in a file under tests/."""
     tree = ast.parse((ROOT / "tests" / path).read_text(encoding="utf-8"))
     return frozenset(
         each.name for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and each.name.startswith("test_")
@@ -54,7 +54,7 @@ def test_both_languages_say_the_same_of_the_same() -> None:
 
 
 def test_every_test_of_this_folder_is_named() -> None:
-    """What was written for the threat model belongs to a line of it."""
+    """Every test written for the threat model is listed in it."""
     named = {pair for cells in rows(PAGES[0]) for pair in REFERENCE.findall(cells[-1])}
     folder = Path(__file__).parent
     written = {

@@ -1,4 +1,4 @@
-"""The simulated cluster: it speaks as a real one does, each outage begins and ends, and the demo's settings load."""
+"""The simulated cluster: protocols, start and end of each outage, and the demo's settings."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def stage() -> Stage:
 
 
 def looks(stage: Stage) -> dict[str, object]:
-    """Return what outages change, apart from what changes by itself."""
+    """State that outages change, without what changes on its own."""
     nodes = stage.cluster.nodes.values()
     return {
         "pods": len(stage.cluster.pods),
@@ -102,10 +102,10 @@ def test_each_outage_begins_and_ends(stage: Stage, outage: Outage) -> None:
     during = looks(stage)
     assert during != before
     outage.end(stage)
-    stage.cluster.clock = lambda: time.time() + 60  # when deletions have taken effect
+    stage.cluster.clock = lambda: time.time() + 60  # once deletions have taken effect
     stage.cluster.step(0.5)
     after = looks(stage)
-    after["images"] = before["images"]  # what a job has pulled stays
+    after["images"] = before["images"]  # pulled images stay
     assert after == before
 
 

@@ -1,4 +1,4 @@
-"""Run the soak: `python -m tests.soak --minutes 30 --nodes 1000`. The exit code is 1 if a bound was missed."""
+"""Run the soak test: `python -m tests.soak --minutes 30 --nodes 1000`. The exit code is 1 if a bound is exceeded."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tests.soak.verdict import judge
 
 
 def main(arguments: list[str]) -> int:
-    """Run, write down what was found, and return the exit code."""
+    """Run, write the report, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description="Soak the daemon.")
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--nodes", type=int, default=1000)
     given = parser.parse_args(arguments)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # whoever stops us stops what we have started too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # stopping us also stops our child processes
     with TemporaryDirectory() as name:
         folder = Path(name)
         course = run(Plan(given.minutes, given.nodes), folder, partial(print, flush=True))

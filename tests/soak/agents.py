@@ -1,4 +1,4 @@
-"""The agents of the soak: every node says of its cards something else each time; some nodes are ill, some silent."""
+"""Agents of the soak test: GPU figures change on every poll; some nodes are unhealthy, some silent."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from monitor.facts.storage import DiskFact
 from monitor.sim.http import Request, Server, answer
 from tests.support.snapshots import AT
 
-NOW = re.compile(rb"1763260000\.0(?=[,}])")  # of the data: the moment at which the snapshot was taken
-SHIFTED = re.compile(rb"176[23]\d{6}\.\d+(?=[,}])")  # moments before that
-LOAD = re.compile(rb'(?<="utilization_ratio":)0\.\d+(?=,)')  # of a card that is used
-HANGING = 30.0  # seconds for which a silent agent holds a connection
+NOW = re.compile(rb"1763260000\.0(?=[,}])")  # placeholder: time of the snapshot
+SHIFTED = re.compile(rb"176[23]\d{6}\.\d+(?=[,}])")  # ages relative to that
+LOAD = re.compile(rb'(?<="utilization_ratio":)0\.\d+(?=,)')  # utilisation of a used GPU
+HANGING = 30.0  # seconds for which a silent agent keeps a connection open
 
 
 class Body:
-    """A snapshot, with the places open that are filled in whenever it is asked for."""
+    """A snapshot with placeholders that are filled on every request."""
 
     def __init__(self, snapshot: NodeSnapshot, began: float) -> None:
         whole = msgspec.json.encode(snapshot)
@@ -33,7 +33,7 @@ class Body:
         self._pieces = re.split(rb"@(at|load)@", LOAD.sub(b"@load@", whole))
 
     def fill(self, now: float, chance: random.Random) -> bytes:
-        """Return it as of now."""
+        """The snapshot as of now."""
         at = b"%.3f" % now
         named = {b"at": lambda: at, b"load": lambda: b"%.2f" % chance.uniform(0.05, 0.99)}
         pairs = zip(self._pieces[::2], (named[name]() for name in self._pieces[1::2]), strict=False)
@@ -41,7 +41,7 @@ class Body:
 
 
 class Agents:
-    """All agents, each on a loopback address of its own. `ill`, `mute` and `away` hold their addresses."""
+    """All agents, each on its own loopback address. `ill`, `mute` and `away` are sets of addresses."""
 
     def __init__(self, directory: Path, chance: random.Random) -> None:
         lines = (directory / "snapshots").read_bytes().splitlines()
@@ -52,11 +52,11 @@ class Agents:
         self._server = Server(self._answer)
         self.addresses: Sequence[str] = tuple(self._bodies)
         self.ill: set[str] = set()
-        self.mute: set[str] = set()  # takes connections and says nothing
-        self.away: set[str] = set()  # hangs up
+        self.mute: set[str] = set()  # accepts connections and never responds
+        self.away: set[str] = set()  # closes connections
 
     async def start(self) -> int:
-        """Listen, and return the port."""
+        """Listen and return the port."""
         return await self._server.start(list(self.addresses))
 
     async def _answer(self, request: Request, writer: asyncio.StreamWriter) -> None:
@@ -72,9 +72,9 @@ class Agents:
 
 
 def _both(snapshot: NodeSnapshot, began: float) -> tuple[Body, Body]:
-    """Return what an agent says while its node is well, and while it is not.
+    """Snapshots of a node while healthy and while unhealthy.
 
-    The data has one of every trouble: a well node has none of them, an ill one keeps a full disk and a lost mount.
+    The data contains every problem once: a healthy node has none, an unhealthy one keeps a full disk and a lost mount.
     """
     change = msgspec.structs.replace
     calm = change(

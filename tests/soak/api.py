@@ -1,4 +1,4 @@
-"""The API server of the soak: lists in pages, watches that go on where they broke off, and ways to be a bad one."""
+"""API server of the soak test: paged lists, resumable watches, and faults."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from bench.cluster_data import KINDS
 from monitor.sim.http import Request, Server, answer, begin_chunks, chunk
 from monitor.sim.objects import Object, Objects
 
-LISTS = 4  # lists that are being read page by page
+LISTS = 4  # lists being read page by page
 BEAT = 0.25
 
 
 class Forgetful(Objects):
-    """Objects whose server can forget what has changed: whoever then comes back to watch has to list again."""
+    """Objects whose history can be dropped: resuming watchers must list again."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,16 +36,16 @@ class Api:
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
-        self._lists: OrderedDict[str, list[Object]] = OrderedDict()  # each as it was when its first page was read
+        self._lists: OrderedDict[str, list[Object]] = OrderedDict()  # snapshots at the time of the first page
         self._watches: list[asyncio.StreamWriter] = []
         self._server = Server(self._answer)
 
     async def start(self) -> int:
-        """Listen, and return the port."""
+        """Listen and return the port."""
         return await self._server.start(["127.0.0.1"])
 
     def drop_a_watch(self, chance: random.Random) -> None:
-        """Break off one watch, as a crashed proxy would: in the middle, without a word."""
+        """Break off one watch mid-stream, like a crashed proxy."""
         if self._watches:
             chance.choice(self._watches).transport.abort()
 
@@ -59,7 +59,7 @@ class Api:
             self._page(resource, request, writer)
 
     def _page(self, resource: str, request: Request, writer: asyncio.StreamWriter) -> None:
-        """Answer with a page of a list; those of one list are of one moment, which `continue` names."""
+        """One page of a list; all pages of a list share the snapshot that `continue` names."""
         version, _, start = request.query.get("continue", "").partition("/")
         if not version:
             version = str(self._objects.version)
@@ -99,7 +99,7 @@ class Api:
             self._watches.remove(writer)
 
     def _bookmark(self, resource: str) -> bytes:
-        """Return the line that says how far a watch has come, for kinds of which nothing was heard for long."""
+        """Bookmark line of a watch, for kinds without recent events."""
         item = {
             "kind": KINDS[resource],
             "apiVersion": "v1",

@@ -1,7 +1,7 @@
-"""The cluster of the soak in a process of its own: `python -m tests.soak.cluster DIRECTORY CHANGES_A_SECOND`.
+"""The cluster of the soak test as a process: `python -m tests.soak.cluster DIRECTORY CHANGES_A_SECOND`.
 
-It serves what `bench.cluster_data` wrote and prints the two ports that it listens on. With the first line that it is
-given, things begin to happen; from then on it prints a line for each canary that fails, and each that is gone.
+It serves the data of `bench.cluster_data` and prints its two ports. The first input line starts the changes; from then
+on it prints a line for each canary that fails and each that is gone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.soak.life import Life
 
 
 def read(directory: Path) -> Forgetful:
-    """Return the objects as they were written."""
+    """Objects as written to disk."""
     objects = Forgetful()
     for kind in KINDS:
         for line in (directory / kind).read_bytes().splitlines():
@@ -35,7 +35,7 @@ def say(line: str) -> None:
 
 
 async def serve(directory: Path, rate: float) -> None:
-    """Serve for ever."""
+    """Serve until killed."""
     chance = random.Random(11)
     objects = read(directory)
     agents, api = Agents(directory, chance), Api(objects)

@@ -1,8 +1,8 @@
-"""What happens in the cluster of the soak: pods come, fail, recover and go; nodes fall ill; the server misbehaves.
+"""Changes in the cluster of the soak test: pods come, fail, recover and go; nodes become unhealthy; the server fails.
 
-A pod changes at every beat: by what is due of the lives that have begun, or else by a new life or a small change of an
-old pod. So the pace is steady, and the number of pods too, once as many have gone as have come. Events are forgotten
-after a minute and not after an hour as real ones are: otherwise their number would grow throughout the soak.
+Every beat changes one pod: a due step of a lifecycle, otherwise a new pod or a small change of an existing one. So the
+rate is constant, and so is the number of pods once creations and deletions balance. Events expire after a minute
+instead of an hour, as otherwise their number would grow throughout the test.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from tests.soak import pods
 from tests.soak.agents import Agents
 from tests.soak.api import Api, Forgetful
 
-CALM = 10  # nodes on which nothing happens but canaries
-BIRTHS = 0.2  # of the beats at which nothing else is due
+CALM = 10  # nodes with nothing but canaries
+BIRTHS = 0.2  # of beats without a due step
 LIVES = (20.0, 60.0)  # seconds
-PULLS, CRASHES = 0.05, 0.02  # of the births
+PULLS, CRASHES = 0.05, 0.02  # of created pods
 EVENTS_KEPT = 60.0
 CANARY_EVERY, CANARY_LIVES = 10.0, 60.0
-# What else happens, by its name: every so many seconds, for so long.
+# Other changes by name: interval and duration in seconds.
 ILL, RESTART, SILENT, ZOMBIE = (3.0, (20.0, 60.0)), (5.0, (3.0, 8.0)), (20.0, (130.0, 200.0)), (10.0, (70.0, 120.0))
 DROP_EVERY, EXPIRE_EVERY = 15.0, 120.0
 
@@ -34,7 +34,7 @@ Act = Callable[[], None]
 
 
 class Life:
-    """Changes the objects and the agents. `tell` is given a line whenever a canary fails."""
+    """Changes objects and agents. `tell` receives a line whenever a canary fails."""
 
     def __init__(
         self, objects: Forgetful, agents: Agents, api: Api, chance: random.Random, tell: Callable[[str], None]
@@ -45,7 +45,7 @@ class Life:
         self._chance = chance
         self._tell = tell
         self._numbers = itertools.count(1)
-        self._changes: list[tuple[float, int, Act]] = []  # of pods: they are done at beats
+        self._changes: list[tuple[float, int, Act]] = []  # steps of pods, executed at beats
         self._others: list[tuple[float, int, Act]] = []
         everybody = objects.items("pods")
         plain = [pod for pod in everybody if pod["status"]["phase"] == "Running"]
@@ -56,7 +56,7 @@ class Life:
         self._restless = list(agents.addresses[CALM:])
 
     def begin(self) -> None:
-        """Begin what happens besides the changes of pods."""
+        """Start the changes other than those of pods."""
         agents = self._agents
         self._repeat(CANARY_EVERY, self._canary)
         self._repeat(ILL[0], lambda: self._for_a_while(agents.ill, ILL[1]))
@@ -66,8 +66,8 @@ class Life:
         self._repeat(DROP_EVERY, lambda: self._api.drop_a_watch(self._chance))
         self._repeat(EXPIRE_EVERY, self._objects.forget)
 
-    def tick(self) -> None:
-        """Change one pod, and do what else is due."""
+    def beat(self) -> None:
+        """Change one pod and execute other due steps."""
         for act in _due(self._others, many=True):
             act()
         change = next(_due(self._changes, many=False), None)
@@ -115,7 +115,7 @@ class Life:
         self._put(pods.waiting(pod, "ErrImagePull", f"rpc error: code = Unknown desc = {why}"))
 
     def _canary(self) -> None:
-        """Make a pod whose pull fails a little later, and tell when."""
+        """Create a pod whose pull soon fails, and report when."""
         number = next(self._numbers)
         own = {"namespace": pods.CANARIES, "name": f"{pods.CANARIES}-{number}"}
         made = pods.another(self._chance.choice(self._canaries), number, time.time(), **own)
@@ -134,11 +134,11 @@ class Life:
         self._remove(pod)
 
     def _zombie(self) -> None:
-        """Let a pod end whose processes stay on their cards; after a while it runs again."""
+        """A pod ends while its processes stay on their GPUs; later it runs again."""
         uid = self._chance.choice(self._computing)
         pod = self._objects.get("pods", uid)
         if pod["status"]["phase"] != "Running":
-            return  # it has ended already
+            return  # already ended
         self._still.remove(uid)
         self._put(pods.finished(pod, time.time()))
 
@@ -170,7 +170,7 @@ class Life:
     # Time
 
     def _later(self, seconds: float, act: Act) -> None:
-        """Have a pod changed at a beat in so many seconds."""
+        """Schedule a pod change after this many seconds."""
         heapq.heappush(self._changes, (time.monotonic() + seconds, next(self._numbers), act))
 
     def _after(self, seconds: float, act: Act) -> None:
@@ -185,7 +185,7 @@ class Life:
 
 
 def _due(heap: list[tuple[float, int, Act]], many: bool) -> Iterator[Act]:
-    """Yield what is due: one, or all of it."""
+    """Due steps: one, or all."""
     while heap and heap[0][0] <= time.monotonic():
         yield heapq.heappop(heap)[2]
         if not many:

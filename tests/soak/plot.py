@@ -1,4 +1,4 @@
-"""A plot over time as SVG: one panel below the other, each with its own scale from zero."""
+"""Time series as SVG: stacked panels, each with its own scale from zero."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Points = Sequence[tuple[float, float]]
 
 @dataclass(frozen=True)
 class Panel:
-    """Lines over the same time; `dots` draws the points and does not join them."""
+    """Lines over a common time axis; `dots` draws unconnected points."""
 
     title: str
     lines: Sequence[tuple[str, Points]]
@@ -24,7 +24,7 @@ class Panel:
 
 
 def svg(panels: Sequence[Panel], minutes: float, warm_up: float) -> str:
-    """Given panels whose times are minutes, return the plot; the warm-up is shaded."""
+    """The plot of panels over minutes, with the warm-up shaded."""
     height = TOP + len(panels) * (HEIGHT + GAP)
     space = 'xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="12"'
     parts = [
@@ -74,7 +74,7 @@ def _x(at: float, minutes: float) -> float:
 
 
 def _round_up(value: float) -> float:
-    """Return a round number that is not less: 1, 2, 4, 5 or 8, times a power of ten."""
+    """The next round number: 1, 2, 4, 5 or 8 times a power of ten."""
     step = 1e-3
     while True:
         for factor in (1, 2, 4, 5, 8):

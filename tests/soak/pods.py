@@ -1,4 +1,4 @@
-"""What a pod and its events look like from birth to end. Pure: a pod in, another out."""
+"""Pods and their events throughout a lifecycle."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 
 from monitor.sim.objects import Object
 
-CANARIES = "canary"  # their namespace, and their registry's name
+CANARIES = "canary"  # their namespace and registry
 MISSING = "manifest for {image} not found: manifest unknown: manifest unknown"
 
 
 def stamp(now: float) -> str:
-    """Return a moment as Kubernetes writes it."""
+    """A time in Kubernetes format."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now))
 
 
 def another(pod: Object, number: int, now: float, **meta: str) -> Object:
-    """Given a pod and a number that no other has, return a new one like it whose containers are being created."""
+    """A new pod like this one, with a unique number and its containers being created."""
     own = {
         "name": f"{pod['metadata']['name']}-{number}",
         "uid": f"{number:08d}-0000-4000-8000-000000000000",
@@ -29,7 +29,7 @@ def another(pod: Object, number: int, now: float, **meta: str) -> Object:
 
 
 def with_image(pod: Object, image: str) -> Object:
-    """Return the pod with another image."""
+    """The pod with another image."""
     first, *rest = pod["spec"]["containers"]
     return pod | {"spec": pod["spec"] | {"containers": [first | {"image": image}, *rest]}}
 
@@ -39,31 +39,31 @@ def image_of(pod: Object) -> str:
 
 
 def waiting(pod: Object, reason: str, message: str = "", restarts: int = 0) -> Object:
-    """Return the pod with its main container waiting."""
+    """The pod with its main container waiting."""
     state = {"waiting": {"reason": reason} | ({"message": message} if message else {})}
     return _with_status(pod, state, {"ready": False, "started": False, "restartCount": restarts}, "Pending")
 
 
 def running(pod: Object, now: float) -> Object:
-    """Return the pod with its main container running."""
+    """The pod with its main container running."""
     state = {"running": {"startedAt": stamp(now)}}
     return _with_status(pod, state, {"ready": True, "started": True}, "Running")
 
 
 def finished(pod: Object, now: float) -> Object:
-    """Return the pod with its main container ended well."""
+    """The pod with its main container completed."""
     ended = {"exitCode": 0, "reason": "Completed", "startedAt": stamp(now - 10), "finishedAt": stamp(now)}
     return _with_status(pod, {"terminated": ended}, {"ready": False, "started": False}, "Succeeded")
 
 
 def terminating(pod: Object, now: float) -> Object:
-    """Return the pod as it is while it is being deleted."""
+    """The pod while it is being deleted."""
     grace = {"deletionTimestamp": stamp(now + 30), "deletionGracePeriodSeconds": 30}
     return pod | {"metadata": pod["metadata"] | grace}
 
 
 def touched(pod: Object, ready: bool, now: float) -> Object:
-    """Return the pod with the condition that it is ready changed."""
+    """The pod with its Ready condition changed."""
     conditions = [
         each | {"status": str(ready), "lastTransitionTime": stamp(now)} if each["type"] == "Ready" else each
         for each in pod["status"].get("conditions", ())
@@ -72,7 +72,7 @@ def touched(pod: Object, ready: bool, now: float) -> Object:
 
 
 def event(pod: Object, number: int, reason: str, message: str, now: float) -> Object:
-    """Return an event of the kubelet about a pod."""
+    """A kubelet event about a pod."""
     meta, at = pod["metadata"], stamp(now)
     return {
         "metadata": {

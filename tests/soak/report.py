@@ -1,4 +1,4 @@
-"""Writes down what a soak has found: bench/SOAK.md, bench/soak.json and bench/plots/soak.svg."""
+"""Writes the results of a soak test: bench/SOAK.md, bench/soak.json and bench/plots/soak.svg."""
 
 from __future__ import annotations
 
@@ -13,22 +13,32 @@ from tests.soak.plot import Panel
 from tests.soak.run import RATE, Course
 
 HOW = """\
-`gpuwarden daemon` {version} with its default settings (and a state directory, a page, a robot of a WeCom group that
-takes 20 messages a minute, a webhook for canaries, and each pod as a group of its own) follows a cluster over HTTP on
-loopback: {nodes:,} nodes of 8 cards, whose agents answer every 10 s with other figures, and {pods:,} pods. For
-{minutes:g} minutes {rate:g} pods changed each second: of them about six are new and as many end, one birth in twenty
-cannot be pulled for a while, one in fifty crashes. A node falls ill every 3 s (a full disk, a lost mount) and is well
-again within a minute; every 10 s a pod ends and leaves its processes behind; an agent restarts every 5 s, and one is
-silent every 20 s for two to three minutes; a watch is broken off every 15 s; every two minutes the server forgets its
-changes, so that watches that return have to list again. A page is open that asks for changes every 1.5 s, and
-/metrics is scraped every 15 s. Both processes run at a raised priority where that is allowed.
+`gpuwarden daemon` {version} with its default settings (plus a state directory, a page, a WeCom group bot limited to 20
+messages a minute, a webhook for canaries, and each pod as a group of its own) follows a cluster over HTTP on loopback:
+{nodes:,} nodes of 8 GPUs, whose agents respond every 10 s with changed figures, and {pods:,} pods. For {minutes:g}
+minutes {rate:g} pods change each second: about six of them are new and as many end; one new pod in twenty has a failing
+pull for a while, one in fifty crashes. Every 3 s a node becomes unhealthy (a full disk, a lost mount) and recovers
+within a minute; every 10 s a pod ends and leaves its processes behind; every 5 s an agent restarts, and every 20 s one
+is silent for two to three minutes; every 15 s a watch is broken off; every two minutes the server drops its history, so
+that resuming watches must list again. An open page requests updates every 1.5 s, and /metrics is scraped every 15 s.
+Both processes run at a raised priority where permitted.
 
-A *canary* is a pod whose pull fails, one every 10 s; it is on its way from when the server writes the failure until
-the webhook has the message. {judging}
+A *canary* is a pod with a failing pull, one every 10 s; its latency is from the server's write of the failure until the
+webhook has the message. {judging}
 
-The state files are too young to be full: their clock is wound forward after the end (`tests/soak/retention.py`).
+The state files are too young to be full: they are fast-forwarded after the end (`tests/soak/retention.py`).
 """
-TABLE = ("", "memory MiB", "descriptors", "threads", "CPU cores", "crowding", "look s", "canary p50 s", "page p95 s")
+TABLE = (
+    "",
+    "memory MiB",
+    "descriptors",
+    "threads",
+    "CPU cores",
+    "crowding",
+    "evaluation s",
+    "canary p50 s",
+    "page p95 s",
+)
 PLOT = "plots/soak.svg"
 
 
@@ -43,7 +53,7 @@ def write(course: Course, goals: Sequence[Goal], directory: Path = HERE) -> None
 
 
 def report(course: Course, goals: Sequence[Goal]) -> Report:
-    """Return the report of a soak."""
+    """Markdown report of a soak test."""
     judging = " ".join((verdict.__doc__ or "").partition("\n\n")[2].split())
     plan = course.plan
     how = HOW.format(
@@ -53,7 +63,7 @@ def report(course: Course, goals: Sequence[Goal]) -> Report:
 
 
 def rows(course: Course) -> list[tuple[str, ...]]:
-    """Return the table: each third after the warm-up."""
+    """Table with one column per third after the warm-up."""
     seconds = course.plan.seconds
     parts = zip(
         ("first third", "second third", "last third"),
@@ -81,7 +91,7 @@ def rows(course: Course) -> list[tuple[str, ...]]:
 
 
 def draw(course: Course) -> str:
-    """Return the plot."""
+    """SVG plot."""
     samples = [(each.at / 60, each) for each in course.samples]
     panels = (
         Panel("Memory, MiB", [("RSS", [(at, each.rss) for at, each in samples])]),

@@ -1,8 +1,7 @@
-"""Winds the clock of the daemon's SQLite files forward: a soak is too short to reach what they keep.
+"""Fast-forwards the daemon's SQLite files, because a soak test is too short to reach their retention.
 
-alerts.db is filled with what the soak wrote, again and again, beyond what it keeps, as months would; then its own
-pruning has to bring it down, and filling it once more must not make the file larger. record.db is asked to prune as it
-would after its days and its year are over.
+alerts.db is filled with repeated soak data beyond its retention, as after months; its own pruning must shrink it, and
+filling it again must not grow the file. record.db prunes as after its days and its year.
 """
 
 from __future__ import annotations
@@ -27,19 +26,19 @@ TABLES = ("history", "outbox")
 
 @dataclass(frozen=True)
 class Kept:
-    """What is left when the clock was wound forward. `rows` are the most of a table of alerts.db; sizes are bytes."""
+    """Remaining data after fast-forward. `rows` is the largest table of alerts.db; sizes are in bytes."""
 
     rows: int
     rows_limit: int
     full: int
     refilled: int
-    pruned_in: float  # seconds, for which nobody else can write
+    pruned_in: float  # seconds during which other writers are blocked
     record_left: int
     record_year: float
 
 
 def wind_forward(state: Path, folder: Path) -> Kept:
-    """Given the directory of a daemon that has ended, return what its files would keep; they stay as they are."""
+    """Retained data of a stopped daemon's directory; its files are not changed."""
     copy = folder / "wound"
     shutil.copytree(state, copy)
     alerts, record = copy / ALERTS, copy / RECORD
@@ -52,7 +51,7 @@ def wind_forward(state: Path, folder: Path) -> Kept:
 
 
 def _fill_and_prune(alerts: Path) -> float:
-    """Fill the file beyond what it keeps, let it prune itself, and return how many seconds that took."""
+    """Fill the file beyond its retention, prune it, and return the seconds that took."""
     with closing(sqlite3.connect(alerts)) as file, file:
         _repeat_history(file)
         number = 0
@@ -72,14 +71,14 @@ def _fill_and_prune(alerts: Path) -> float:
 
 
 def _repeat_history(file: sqlite3.Connection) -> None:
-    """Repeat what happened until there is more than enough; SQLite numbers it."""
+    """Repeat the history until it exceeds the retention."""
     columns = ", ".join(name for name in _columns(file, "history") if name != "place")
     while 0 < _rows(file, "history") < FULL:
         file.execute(f"INSERT INTO history ({columns}) SELECT {columns} FROM history")
 
 
 def _repeat_sent(file: sqlite3.Connection, suffix: str) -> None:
-    """Repeat every message that was sent, as a message of its own."""
+    """Repeat every sent message as a separate message."""
     sent = "SELECT id FROM parcels WHERE state != 'open'"
     rest = ", ".join(name for name in _columns(file, "outbox") if name not in ("place", "parcel"))
     file.execute(
@@ -94,7 +93,7 @@ def _repeat_sent(file: sqlite3.Connection, suffix: str) -> None:
 
 
 def _record_over_years(record: Path) -> tuple[int, float]:
-    """Return how many rows are left when all are too old, and how many bytes a year of hours like these would take."""
+    """Rows left when all are expired, and bytes of a year of hours like these."""
     rows, size = _count(record, "buckets"), record.stat().st_size
     hours = max(1, _count(record, "watched"))
     store, now = UsageStore(str(record)), time.time()

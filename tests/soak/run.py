@@ -1,4 +1,4 @@
-"""Runs the soak: starts the cluster, the receivers and the daemon, watches them, and stops all of it."""
+"""Runs the soak test: starts cluster, receivers and daemon, observes them, and stops everything."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from tests.support import free_port
 from tests.support.receivers.bots import WeComBot
 from tests.support.receivers.http_server import Asked, LocalServer
 
-RATE = 50.0  # pods that change each second
+RATE = 50.0  # changing pods per second
 SAMPLE_EVERY, SCRAPE_EVERY, VISIT_EVERY = 5.0, 15.0, 1.5
-READY = 180.0  # seconds until the daemon has looked for the first time
-LAST_WORDS = 30.0  # seconds in which the last canaries may still be told
+READY = 180.0  # seconds until the daemon's first evaluation
+LAST_WORDS = 30.0  # seconds in which the last canaries may still be reported
 ENDS_WITHIN = 30.0
 RAISED = -5
 ALERT = "ImagePull"
@@ -52,7 +52,7 @@ daemon:
 
 @dataclass(frozen=True)
 class Plan:
-    """How long, and how large."""
+    """Duration and size."""
 
     minutes: float
     nodes: int
@@ -64,22 +64,22 @@ class Plan:
 
 @dataclass
 class Course:
-    """All that was seen of a run. Times are seconds since things began to happen in the cluster."""
+    """Observations of a run. Times are seconds since the changes started."""
 
     plan: Plan
     samples: list[Sample] = field(default_factory=list)
     scrapes: list[Scrape] = field(default_factory=list)
     visits: list[Visit] = field(default_factory=list)
     canaries: list[Canary] = field(default_factory=list)
-    troubles: list[str] = field(default_factory=list)  # requests that failed, errors in the log
+    troubles: list[str] = field(default_factory=list)  # failed requests and errors in the log
     warnings: int = 0
-    messages: int = 0  # that the group's robot took
+    messages: int = 0  # accepted by the group bot
     exit_code: int | None = None
     ended_in: float = 0.0
 
 
 class Hook(LocalServer):
-    """Takes the messages about canaries, and notes when each was told of and when that it is over."""
+    """Accepts messages about canaries and records when each was reported and resolved."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -96,7 +96,7 @@ class Hook(LocalServer):
 
 
 def run(plan: Plan, folder: Path, say: Callable[[str], None] = lambda _: None) -> Course:
-    """Run the daemon for so long against a cluster of that size, and return what was seen."""
+    """Run the daemon for this long against a cluster of this size and return the observations."""
     state, course = folder / "state", Course(plan)
     cluster_data.write(folder / "data", plan.nodes)
     with ExitStack() as stack:
@@ -124,7 +124,7 @@ def run(plan: Plan, folder: Path, say: Callable[[str], None] = lambda _: None) -
 def _watch(
     course: Course, daemon: subprocess.Popen[bytes], state: Path, began: float, say: Callable[[str], None]
 ) -> None:
-    """Look at the daemon every few seconds until it is time, or it has ended."""
+    """Sample the daemon every few seconds until the end, or until it exits."""
     number = 0
     while (due := began + number * SAMPLE_EVERY) <= began + course.plan.seconds and daemon.poll() is None:
         time.sleep(max(0.0, due - time.monotonic()))
@@ -136,7 +136,7 @@ def _watch(
 
 
 def _configure(folder: Path, port: int, ports: dict[str, int], hook: str, bot: str) -> Path:
-    """Write the kubeconfig and the configuration, and return where."""
+    """Write kubeconfig and configuration, and return the path."""
     server = {"name": "c", "cluster": {"server": f"http://127.0.0.1:{ports['api']}"}}
     context = {"name": "c", "context": {"cluster": "c", "user": "u"}}
     whole = {
@@ -156,7 +156,7 @@ def _configure(folder: Path, port: int, ports: dict[str, int], hook: str, bot: s
 
 @contextmanager
 def _cluster(data: Path) -> Iterator[tuple[dict[str, int], subprocess.Popen[bytes]]]:
-    """Run the cluster for the length of a block. Yield its ports, and its process."""
+    """Run the cluster; yields its ports and process."""
     command = [sys.executable, "-m", "tests.soak.cluster", str(data), str(RATE)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
     _raise(process.pid)
@@ -170,7 +170,7 @@ def _cluster(data: Path) -> Iterator[tuple[dict[str, int], subprocess.Popen[byte
 
 @contextmanager
 def _daemon(config: Path, log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Run the daemon for the length of a block."""
+    """Run the daemon until the context exits."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("GPUWARDEN_")}
     command = [str(Path(sys.executable).with_name("gpuwarden")), "daemon", "--config", str(config)]
     with log.open("wb") as output:
@@ -180,21 +180,21 @@ def _daemon(config: Path, log: Path) -> Iterator[subprocess.Popen[bytes]]:
         yield process
     finally:
         process.kill()
-        process.wait(10)
+        process.wait(60)
 
 
 def _raise(pid: int) -> None:
-    """Let a process go before others, where we may: other programs on the machine are no part of the soak."""
+    """Raise a process's priority if permitted: other programs are not part of the test."""
     with suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, pid, RAISED)
-        Path(f"/proc/{pid}/autogroup").write_text(str(RAISED))  # between sessions it may be this that counts
+        Path(f"/proc/{pid}/autogroup").write_text(str(RAISED))  # counts across sessions
 
 
 def _wait_for_a_look(daemon: subprocess.Popen[bytes], port: int) -> None:
     deadline = time.monotonic() + READY
     while time.monotonic() < deadline and daemon.poll() is None:
         with suppress(requests.RequestException):
-            text = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=30).text
+            text = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=60).text
             if read_metrics(text, 0.0, 0.0).look is not None:
                 return
         time.sleep(0.5)
@@ -202,7 +202,7 @@ def _wait_for_a_look(daemon: subprocess.Popen[bytes], port: int) -> None:
 
 
 def _begin(cluster: subprocess.Popen[bytes]) -> dict[str, list[float]]:
-    """Let things happen. Return what is filled while they do: when each canary failed, and was gone."""
+    """Start the changes. The returned data is filled meanwhile: times of failure and removal of each canary."""
     assert cluster.stdin is not None
     assert cluster.stdout is not None
     lines, fates = cluster.stdout, dict[str, list[float]]()
@@ -219,7 +219,7 @@ def _begin(cluster: subprocess.Popen[bytes]) -> dict[str, list[float]]:
 
 
 def _wait_told(fates: dict[str, list[float]], hook: Hook, began: float, seconds: float) -> list[Canary]:
-    """Return the canaries that failed in time, when they have been told or should have been."""
+    """Canaries that failed in time, once all are reported or overdue."""
     failed = {name: times[0] for name, times in list(fates.items()) if times[0] - began <= seconds}
     deadline = time.monotonic() + LAST_WORDS
     while failed.keys() - hook.told.keys() and time.monotonic() < deadline:
@@ -249,8 +249,8 @@ def _keep_scraping(course: Course, port: int, began: float, stopping: threading.
 
 
 def _keep_visiting(course: Course, port: int, began: float, stopping: threading.Event) -> None:
-    """Keep a page open: load it once, and ask for what has changed as its script does."""
-    connection = HTTPConnection("127.0.0.1", port, timeout=30)
+    """Keep a page open: load it once, then request updates as its script does."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=60)
     shown: dict[bytes, bytes] = {}
     while not stopping.wait(VISIT_EVERY):
         asked = time.monotonic()
@@ -267,7 +267,7 @@ def _keep_visiting(course: Course, port: int, began: float, stopping: threading.
 
 
 def _stop(course: Course, daemon: subprocess.Popen[bytes]) -> None:
-    """Ask the daemon to end, and note how it did."""
+    """Terminate the daemon and record how it ended."""
     began = time.monotonic()
     daemon.terminate()
     with suppress(subprocess.TimeoutExpired):

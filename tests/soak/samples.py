@@ -1,4 +1,4 @@
-"""What is measured of the daemon, and how: its process from outside, what it says of itself, its files."""
+"""Measurements of the daemon: its process from outside, its own metrics, its files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LINE = re.compile(r"^(gpuwarden_\w+)(\{[^}]*\})? (\S+)", re.MULTILINE)
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
-    """The daemon at one moment, `at` seconds after the beginning. Memory in MiB; `cpu` in seconds so far."""
+    """The daemon at `at` seconds after the start. Memory in MiB, `cpu` in cumulative seconds."""
 
     at: float
     rss: float
@@ -30,12 +30,12 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     fds: int
     threads: int
     cpu: float
-    waited: float  # seconds for which its threads could have run and had no core
-    files: dict[str, int]  # bytes of its files, by name
+    waited: float  # seconds that runnable threads waited for a core
+    files: dict[str, int]  # bytes of its files by name
 
 
 class Scrape(msgspec.Struct, frozen=True, kw_only=True):
-    """What the daemon says of itself. `took` is how many seconds the scrape did, `series` how many lines it had."""
+    """Metrics of the daemon; `took` is the duration of the scrape in seconds, `series` its number of lines."""
 
     at: float
     took: float
@@ -47,7 +47,7 @@ class Scrape(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Canary(msgspec.Struct, frozen=True, kw_only=True):
-    """A pod whose pull failed: when, after how many seconds it was told, and after how many that it is over."""
+    """A pod with a failed pull: time of failure, seconds until reported, and until resolved."""
 
     at: float
     name: str
@@ -56,14 +56,14 @@ class Canary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Visit(msgspec.Struct, frozen=True, kw_only=True):
-    """An update of the page: when, and how long it took."""
+    """Time and duration of a page update."""
 
     at: float
     took: float
 
 
 def sample(pid: int, state: Path, began: float) -> Sample:
-    """Look at a process and its directory."""
+    """Sample a process and its directory."""
     process = Path(f"/proc/{pid}")
     memory = _kib_of((process / "smaps_rollup").read_text())
     status = _kib_of((process / "status").read_text())
@@ -80,7 +80,7 @@ def sample(pid: int, state: Path, began: float) -> Sample:
 
 
 def read_metrics(text: str, at: float, took: float) -> Scrape:
-    """Given the text of a scrape, return what of it is followed."""
+    """The tracked metrics of a scrape."""
     sums: dict[str, float] = {}
     for name, labels, value in LINE.findall(text):
         if name in FIGURES and 'state="parked"' not in labels:
@@ -90,7 +90,7 @@ def read_metrics(text: str, at: float, took: float) -> Scrape:
 
 
 def _kib_of(text: str) -> dict[str, int]:
-    """Given the lines of a file in /proc, return the numbers by their names."""
+    """Numbers by name in the lines of a /proc file."""
     return {name: int(number) for name, number in re.findall(r"^(\w+):\s+(\d+)", text, re.MULTILINE)}
 
 
@@ -99,4 +99,4 @@ def _waits(process: Path) -> Iterator[float]:
         try:
             yield int((task / "schedstat").read_text().split()[1]) / 1e9
         except (FileNotFoundError, ProcessLookupError):
-            continue  # a thread that has just ended
+            continue  # a thread that just ended

@@ -1,4 +1,4 @@
-"""Five minutes of the soak at full size: nothing grows, nothing is late. `make soak` is the half hour."""
+"""Five minutes of the soak test at full size; `make soak` takes half an hour."""
 
 from __future__ import annotations
 

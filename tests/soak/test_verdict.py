@@ -1,4 +1,4 @@
-"""A soak that leaks, slows down, loses a message or is late is not passed, and one that does not is."""
+"""The verdict fails for a soak that leaks, slows down, loses a message or is late, and passes otherwise."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Change = Callable[[Course], Course]
 
 
 def calm() -> Course:
-    """A soak of half an hour in which all went well, with the noise that there always is."""
+    """A successful soak of half an hour with typical noise."""
     chance = random.Random(1)
     course = Course(Plan(SECONDS / 60, 1000), exit_code=0, messages=400)
     course.samples = [

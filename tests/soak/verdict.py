@@ -1,10 +1,9 @@
-"""Judges a soak. Pure: what was seen in, figures with their bounds out.
+"""Evaluates a soak test: observations in, figures with bounds out.
 
-The first quarter, and at least 150 s, is warm-up: caches fill, every kind of thing happens once (the rarest, that all
-pods are listed again, after two minutes), every pod is explained once, as many pods have gone as have come. What
-follows is cut into thirds. Growth of memory is the larger of two: the medians of the last and the first third, and the
-slope through all samples (the median of the slopes between each two, which a few odd samples do not bend) over the
-whole of that time.
+The first quarter, and at least 150 s, is warm-up: caches fill, every change happens once (the rarest, relisting all
+pods, after two minutes), every pod is explained once, and creations and deletions balance. The rest is split into
+thirds. Memory growth is the larger of two estimates: last against first third by median, and the slope over all samples
+by the Theil-Sen estimator, which is robust against outliers.
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ from tests.soak.samples import Sample
 
 WARM_UP_SHARE, WARM_UP_LEAST = 0.25, 150.0
 MEMORY, LOOKS = 0.05, 1.3
-SHORT, LOOKS_IF_SHORT = 1200.0, 2.0  # seconds: in less, a third has so few looks that chance alone is more than 1.3
-DESCRIPTORS, THREADS = 10, 3  # of connections and requests that happen to be open
+SHORT, LOOKS_IF_SHORT = 1200.0, 2.0  # seconds: in less, a third has too few evaluations, and chance alone exceeds 1.3
+DESCRIPTORS, THREADS = 10, 3  # open connections and requests
 ALERT_P99 = 2.0  # seconds from a failed pull to its message in a small cluster: the bound of bench/alert.py
-LATEST = 30.0  # seconds: no look may be so slow that a message comes later than that
-OVER_WITHIN = 90.0  # seconds in which the end of an alert is told: it waits for 30 s, and for looks before and after
-DRAINED = 20  # messages that may wait at the quietest moment: what the robot of a group takes in a minute
-SLOPES = 100  # points between which slopes are taken: their number grows with the square of that
+LATEST = 30.0  # seconds: no evaluation may delay a message further
+OVER_WITHIN = 90.0  # seconds until a resolution is reported: 30 s keep time plus the evaluations before and after
+DRAINED = 20  # messages that may wait at the quietest time: what the group bot accepts in a minute
+SLOPES = 100  # points for slopes: their number grows with the square of this
 PRUNED = 5.0  # seconds
-FILES = 1.5  # the last third's state files to the first third's
+FILES = 1.5  # state file size, last third to first third
 
 
 class _Timed(Protocol):
@@ -47,12 +46,12 @@ Thirds = tuple[list[T], list[T], list[T]]
 
 
 def warm_up(seconds: float) -> float:
-    """Given how long a soak is, return how much of it is not judged."""
+    """Length of the warm-up of a soak of this length."""
     return max(WARM_UP_LEAST, WARM_UP_SHARE * seconds)
 
 
 def thirds(seen: Sequence[T], seconds: float) -> Thirds[T]:
-    """Return what was seen after the warm-up, in three parts of the same length."""
+    """Observations after the warm-up, in three parts of equal length."""
     start = warm_up(seconds)
     step = (seconds - start) / 3
     parts: Thirds[T] = ([], [], [])
@@ -63,7 +62,7 @@ def thirds(seen: Sequence[T], seconds: float) -> Thirds[T]:
 
 
 def growth(points: Sequence[tuple[float, float]]) -> float:
-    """Given values over time, return by which share they have grown from the first to the last."""
+    """Relative growth of values over time."""
     some = points[:: max(1, len(points) // SLOPES)]
     slope = median((y - x) / (later - at) for (at, x), (later, y) in combinations(some, 2) if later > at)
     size = len(points) // 3
@@ -72,20 +71,20 @@ def growth(points: Sequence[tuple[float, float]]) -> float:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Return the value that this share of the values does not exceed; nothing was seen: not a number."""
+    """The value that this share of the values does not exceed; NaN without values."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, math.ceil(len(ordered) * share) - 1)] if ordered else math.nan
 
 
 def crowding(samples: Sequence[Sample]) -> float:
-    """Return how many times longer the daemon took because other programs had the cores; 1 if nobody disturbed it."""
+    """Slowdown of the daemon by other programs that used the cores; 1 without contention."""
     cpu, waited = samples[-1].cpu - samples[0].cpu, samples[-1].waited - samples[0].waited
     return (cpu + waited) / cpu if cpu else 1.0
 
 
 @dataclass(frozen=True)
 class Looks:
-    """How long looks took. `ratio` is the last third's median to the first third's, less what the machine explains."""
+    """Evaluation durations. `ratio` is last to first third by median, corrected for contention."""
 
     first: float
     last: float
@@ -94,7 +93,7 @@ class Looks:
 
 
 def looks(course: Course) -> Looks:
-    """Judge how long looks took."""
+    """Durations of evaluations."""
     seconds = course.plan.seconds
     parts = thirds([each for each in course.scrapes if each.look is not None], seconds)
     first, last = (median(each.look or 0.0 for each in part) for part in (parts[0], parts[2]))
@@ -104,16 +103,16 @@ def looks(course: Course) -> Looks:
 
 
 def canary_bound(longest_look: float) -> float:
-    """Return in how many seconds a canary has to be told.
+    """Seconds in which a canary must be reported.
 
-    What fails right after a look has begun waits for its end, for the pause before a glance and for the glance, each of
-    which is shorter than a look; then it takes as long as a message takes anyway. Whatever looks take, there is an end.
+    A failure right after the start of an evaluation waits for its end, for the pause before a prompt evaluation and for
+    that evaluation, each shorter than a full evaluation; then for the usual time of a message. The total is capped.
     """
     return min(LATEST, ALERT_P99 + 3 * max(GLANCE, longest_look))
 
 
 def judge(course: Course, kept: Kept) -> tuple[Goal, ...]:
-    """Return every figure of a soak, with its bound where it has one."""
+    """All figures of a soak test, with bounds where defined."""
     return (*_memory(course), *_flat(course), *_late(course), *_files(course, kept), *_costs(course))
 
 
@@ -127,9 +126,9 @@ def _memory(course: Course) -> tuple[Goal, ...]:
     return (
         Goal("soak_memory_growth", grown, MEMORY, "growth of memory (RSS) after the warm-up, as a share"),
         Goal("soak_anonymous_growth", growth([(each.at, each.anonymous) for each in after]), MEMORY,
-             "the same, without files that are mapped"),
+             "the same without mapped files"),
         Goal("soak_rss_mib", median(each.rss for each in after), None, "memory, MiB, median"),
-        Goal("soak_rss_longest_mib", max(each.rss for each in course.samples), None, "memory, MiB, the most"),
+        Goal("soak_rss_longest_mib", max(each.rss for each in course.samples), None, "memory, MiB, maximum"),
     )  # fmt: skip
 
 
@@ -141,8 +140,8 @@ def _flat(course: Course) -> tuple[Goal, ...]:
         Goal("soak_fds_growth", fds, DESCRIPTORS, "descriptors: the last third's 90th percentile less the first's"),
         Goal("soak_threads_growth", threads, THREADS, "threads: the same"),
         Goal("soak_look_growth", found.ratio, LOOKS if seconds >= SHORT else LOOKS_IF_SHORT,
-             "time of a look: the last third's median to the first's, less what other programs explain"),
-        Goal("soak_look_s", found.last, None, "time of a look, seconds, last third"),
+             "evaluation time: last to first third by median, corrected for other programs"),
+        Goal("soak_look_s", found.last, None, "evaluation time, seconds, last third"),
     )  # fmt: skip
 
 
@@ -160,14 +159,14 @@ def _late(course: Course) -> tuple[Goal, ...]:
     ages = [each.view_age for part in thirds(course.scrapes, course.plan.seconds) for each in part if each.view_age]
     bound = canary_bound(looks(course).longest)
     return (
-        Goal("soak_canaries", len(course.canaries), None, "pods that could not be pulled, one every 10 s", 1),
-        Goal("soak_canaries_untold", sum(each.told is None for each in course.canaries), 0, "of them never told"),
-        Goal("soak_canaries_not_over", sum(each.over is None for each in due), 0, "of them whose end was never told"),
+        Goal("soak_canaries", len(course.canaries), None, "pods with a failed pull, one every 10 s", 1),
+        Goal("soak_canaries_untold", sum(each.told is None for each in course.canaries), 0, "of them never reported"),
+        Goal("soak_canaries_not_over", sum(each.over is None for each in due), 0, "of them never reported as resolved"),
         Goal("soak_canary_p50_s", percentile(told, 0.5), None, "seconds from the failure to the message, median"),
         Goal("soak_canary_p99_s", percentile(told, 0.99), bound,
-             "99th percentile; at most 2 s and three looks (one under way, the pause before a glance, the glance)"),
+             "99th percentile; at most 2 s and three evaluations (one running, a pause, a prompt one)"),
         Goal("soak_view_age_p99_s", percentile(ages, 0.99), DaemonConfig().cycle, "age of the view, 99th percentile"),
-        Goal("soak_troubles", len(course.troubles), 0, "errors in the log, and scrapes and pages that failed"),
+        Goal("soak_troubles", len(course.troubles), 0, "errors in the log, failed scrapes and failed pages"),
         Goal("soak_exit_code", -1 if course.exit_code is None else course.exit_code, 0, "of the daemon", 0),
     )  # fmt: skip
 
@@ -177,13 +176,13 @@ def _files(course: Course, kept: Kept) -> tuple[Goal, ...]:
     first, last = (median(sum(_plain(each)) for each in part) for part in (parts[0], parts[2]))
     waiting = [each.outbox for each in thirds(course.scrapes, course.plan.seconds)[2] if each.outbox is not None]
     return (
-        Goal("soak_outbox_least", min(waiting, default=math.nan), DRAINED, "messages that wait at the quietest moment"),
+        Goal("soak_outbox_least", min(waiting, default=math.nan), DRAINED, "pending messages, minimum"),
         Goal("soak_state_files_growth", last / first, FILES, "files besides SQLite's: the last third's to the first's"),
         Goal("soak_alerts_rows_kept", kept.rows, kept.rows_limit, "rows of history, and of messages, after a month"),
         Goal("soak_alerts_refill", kept.refilled / kept.full, 1.1, "alerts.db after another month to after the first"),
         Goal("soak_alerts_full_mib", kept.full / 2**20, None, "alerts.db, MiB, filled with twice what it keeps"),
-        Goal("soak_alerts_prune_s", kept.pruned_in, PRUNED, "seconds in which it is pruned, while nobody can write"),
-        Goal("soak_record_rows_left", kept.record_left, 0, "rows of record.db that are older than it keeps them"),
+        Goal("soak_alerts_prune_s", kept.pruned_in, PRUNED, "seconds of pruning, which blocks writers"),
+        Goal("soak_record_rows_left", kept.record_left, 0, "rows of record.db beyond their retention"),
         Goal("soak_record_mib_a_year", kept.record_year / 2**20, None, "record.db, MiB, after a year like this hour"),
     )
 
@@ -200,9 +199,9 @@ def _costs(course: Course) -> tuple[Goal, ...]:
     scrapes = [each.took for each in course.scrapes if each.at >= start]
     return (
         Goal("soak_cpu_cores", share, None, "CPU, as a share of one core"),
-        Goal("soak_crowding", crowding(after), None, "how many times longer it took because others had the cores"),
+        Goal("soak_crowding", crowding(after), None, "slowdown by other programs on the cores"),
         Goal("soak_page_p95_s", percentile(pages, 0.95), None, "an update of the page, seconds, 95th percentile"),
         Goal("soak_scrape_p95_s", percentile(scrapes, 0.95), None, "a scrape of /metrics, the same"),
-        Goal("soak_messages", course.messages, None, "messages to the group's robot, of at most 20 a minute", 1),
+        Goal("soak_messages", course.messages, None, "messages to the group bot, at most 20 a minute", 1),
         Goal("soak_warnings", course.warnings, None, "warnings in the log"),
     )

@@ -1,4 +1,4 @@
-"""Shared by tests: real components or a clear reason why not, and waiting for conditions instead of sleeping."""
+"""Shared test helpers: require real components, wait for conditions instead of sleeping."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 
 def need(condition: bool, what: str) -> None:
-    """Skip the test when a component is missing, saying which. Under CI a missing component is a failure."""
+    """Skip the test if `condition` is false, naming the missing component; fail it under CI."""
     if condition:
         return
     if os.environ.get("CI") == "true":
@@ -19,11 +19,11 @@ def need(condition: bool, what: str) -> None:
     pytest.skip(f"needs {what}")
 
 
-MIN_WAIT_SECONDS = 60.0  # a busy machine may take this long for anything
+MIN_WAIT_SECONDS = 60.0  # headroom for a machine with fully busy cores
 
 
 def wait_until(predicate: Callable[[], object], timeout: float, what: str) -> None:
-    """Return as soon as `predicate` is true. Fail the test after `timeout` seconds, and at least MIN_WAIT_SECONDS."""
+    """Return as soon as `predicate` is true; fail the test after `timeout` seconds (at least MIN_WAIT_SECONDS)."""
     timeout = max(timeout, MIN_WAIT_SECONDS)
     deadline = time.monotonic() + timeout
     while not predicate():
@@ -33,7 +33,7 @@ def wait_until(predicate: Callable[[], object], timeout: float, what: str) -> No
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """Return a port of a loopback address that nobody listens on."""
+    """An unused port on a loopback address."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.bind((host, 0))
         port: int = probe.getsockname()[1]

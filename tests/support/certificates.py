@@ -1,4 +1,4 @@
-"""Certificates for tests: an authority and what it signs, by openssl."""
+"""Test certificates: a certificate authority and the certificates it signs, made by openssl."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support import need
 
 @dataclass(frozen=True)
 class Authority:
-    """A certificate authority in a directory of its own."""
+    """A certificate authority with its own directory."""
 
     directory: Path
 
@@ -21,7 +21,7 @@ class Authority:
         return str(self.directory / "ca.pem")
 
     def sign(self, name: str, alternative: str) -> tuple[str, str]:
-        """Return the files of a certificate and its key, good for a name such as DNS:agent or IP:127.0.0.1."""
+        """Certificate file and key file for a subject alternative name such as DNS:agent or IP:127.0.0.1."""
         key, request, certificate = (str(self.directory / f"{name}.{end}") for end in ("key", "csr", "pem"))
         extension = self.directory / f"{name}.ext"
         extension.write_text(f"subjectAltName={alternative}\n")
@@ -52,7 +52,7 @@ class Authority:
 
 
 def authority(directory: Path) -> Authority:
-    """Make an authority."""
+    """Create a certificate authority."""
     need(shutil.which("openssl") is not None, "openssl")
     directory.mkdir()
     made = Authority(directory)
@@ -64,4 +64,4 @@ def authority(directory: Path) -> Authority:
 
 
 def _openssl(*arguments: str) -> None:
-    subprocess.run(["openssl", *arguments], check=True, capture_output=True, timeout=30)
+    subprocess.run(["openssl", *arguments], check=True, capture_output=True, timeout=60)

@@ -1,10 +1,10 @@
-"""A clock that stands still until a test moves it."""
+"""A clock that only advances when a test moves it."""
 
 from __future__ import annotations
 
 
 class FakeClock:
-    """Satisfies monitor.base.clock.Clock. Both of its times advance together."""
+    """Implements monitor.base.clock.Clock; wall clock and monotonic clock advance together."""
 
     def __init__(self, wall: float = 1_700_000_000.0) -> None:
         self._wall = wall
@@ -14,7 +14,7 @@ class FakeClock:
         self._passed += seconds
 
     def set(self, seconds: float) -> None:
-        """Set the time of day so much ahead, or back; only that."""
+        """Step the wall clock forwards or backwards without advancing the monotonic clock."""
         self._wall += seconds
 
     def time(self) -> float:

@@ -1,4 +1,4 @@
-"""The command `gpuwarden` as a real process, which is always stopped."""
+"""The `gpuwarden` command as a real process that is always stopped."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
-STOP_LIMIT = 4.0  # seconds within which every process of ours has to end, also where others take the cores
+STOP_LIMIT = 30.0  # seconds; the default termination grace period of a pod
 
 
 def quiet_environment(state: Path, **settings: str) -> dict[str, str]:
-    """Return an environment in which nothing of this machine's runtimes is read and any free ports are taken.
+    """Environment that ignores this machine's container runtimes and listens on free ports.
 
-    `settings` are given as `AGENT__TOKEN="..."`.
+    Settings are passed as `AGENT__TOKEN="..."`.
     """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GPUWARDEN_")}
     ours = {
@@ -34,20 +34,20 @@ def quiet_environment(state: Path, **settings: str) -> dict[str, str]:
 
 
 def command(*arguments: str) -> list[str]:
-    """Return the command line that runs `gpuwarden` with these arguments."""
+    """Command line that runs `gpuwarden` with these arguments."""
     return [str(Path(sys.executable).with_name("gpuwarden")), *arguments]
 
 
 def run(*arguments: str, environ: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Run the command to its end, for at most 30 seconds."""
-    return subprocess.run(command(*arguments), env=environ, capture_output=True, text=True, timeout=30, check=False)
+    """Run the command to completion, for at most one minute."""
+    return subprocess.run(command(*arguments), env=environ, capture_output=True, text=True, timeout=60, check=False)
 
 
 @contextlib.contextmanager
 def running(
     line: list[str], environ: Mapping[str, str], cwd: Path | None = None, stdout: int = subprocess.PIPE
 ) -> Iterator[subprocess.Popen[str]]:
-    """Run a command line beside the test, and kill it at the end if it is still there."""
+    """Run a command line alongside the test and kill it at the end if it still runs."""
     process = subprocess.Popen(line, env=environ, cwd=cwd, stdout=stdout, stderr=subprocess.PIPE, text=True)
     try:
         yield process
@@ -58,9 +58,9 @@ def running(
 
 
 def get(url: str, headers: Mapping[str, str] | None = None) -> tuple[int, dict[str, str], str]:
-    """Return status, headers (lower case) and body of a page."""
+    """Status, lower-case headers and body of a page."""
     parts = urlsplit(url)
-    connection = http.client.HTTPConnection(parts.netloc, timeout=5)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=60)
     try:
         connection.request(
             "GET", f"{parts.path}?{parts.query}" if parts.query else parts.path, headers=dict(headers or {})

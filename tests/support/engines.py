@@ -1,7 +1,7 @@
-"""Real container engines for tests: a dockerd and a containerd of their own, each in a temporary directory.
+"""Real container engines for tests: a private dockerd and containerd, each in a temporary directory.
 
-They share nothing with engines of the machine, need no network, and are gone at the end of the session, with their
-containers, shims and mounts. Needs root and Debian's docker.io, containerd, runc and busybox-static.
+They share nothing with the machine's own engines, need no network, and are removed with their containers, shims and
+mounts at the end of the session. Requires root and Debian's docker.io, containerd, runc and busybox-static.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from tests.support.image_archive import BUSYBOX, Image, archive, busybox_layer, 
 from tests.support.protos import messages
 
 MIB = 1 << 20
-# What both engines have: two images that share a base, one that nothing runs, and the one for pod sandboxes.
+# Images of both engines: two that share a base, one that no container uses, and the pod sandbox image.
 BASE, ONE, TWO, PAUSE = "local/base:1", "local/one:1", "local/two:1", "local/pause:1"
 DRIVER = Path(__file__).with_name("cri_driver.proto")
 BLOB_ONE, BLOB_TWO = 1 * MIB, 2 * MIB
 
 
 def images() -> bytes:
-    """Return the archive of the images above."""
+    """Archive of the images above."""
     base = busybox_layer()
     one, two = layer({"one": bytes(BLOB_ONE)}), layer({"two": bytes(BLOB_TWO)})
     return archive((Image(BASE, (base,)), Image(ONE, (base, one)), Image(TWO, (base, two)), Image(PAUSE, (base,))))
@@ -42,7 +42,7 @@ def images() -> bytes:
 
 @contextlib.contextmanager
 def frozen(pid: int) -> Iterator[None]:
-    """Keep a process from answering: its socket still accepts, as that of a wedged engine does."""
+    """Suspend a process: its socket still accepts connections, like that of a wedged engine."""
     os.kill(pid, signal.SIGSTOP)
     try:
         wait_until(lambda: _states(pid) <= {"T", "t"}, 5, "every thread of it has stopped")
@@ -52,7 +52,7 @@ def frozen(pid: int) -> Iterator[None]:
 
 
 def _states(pid: int) -> set[str]:
-    """Return the states that the threads of a process are in."""
+    """States of all threads of a process."""
     stats = [task.read_text() for task in Path(f"/proc/{pid}/task").glob("*/stat")]
     return {stat.rpartition(")")[2].split()[0] for stat in stats}
 
@@ -93,7 +93,7 @@ class Engine:
             time.sleep(0.05)
 
     def accepts(self) -> bool:
-        """Say whether somebody listens at the socket, whatever it speaks."""
+        """Whether a process listens on the socket, regardless of protocol."""
         with socket.socket(socket.AF_UNIX) as probe:
             return probe.connect_ex(self.socket) == 0
 
@@ -101,17 +101,17 @@ class Engine:
         raise NotImplementedError
 
     def stop(self) -> None:
-        """End the engine alone: what it runs lives on."""
+        """Stop the engine only; its containers keep running."""
         self.process.send_signal(signal.SIGCONT)
         self.process.terminate()
         try:
-            self.process.wait(20)
+            self.process.wait(60)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
 
     def clean_up(self) -> None:
-        """End whatever the engine has left behind: known by its directory in their command lines and mount points."""
+        """Kill leftover processes and unmount leftover mounts, identified by the engine's directory."""
         for entry in Path("/proc").iterdir():
             with contextlib.suppress(OSError):
                 if entry.name.isdecimal() and str(self.base).encode() in (entry / "cmdline").read_bytes():
@@ -124,15 +124,15 @@ class Engine:
 
 @dataclass
 class DockerEngine(Engine):
-    """A dockerd, and a client that drives it."""
+    """A dockerd and its client."""
 
     client: Any = field(init=False)
 
     def __post_init__(self) -> None:
-        self.client = docker.DockerClient(base_url=f"unix://{self.socket}", version="1.41", timeout=30)
+        self.client = docker.DockerClient(base_url=f"unix://{self.socket}", version="1.41", timeout=60)
 
     def answers(self) -> bool:
-        # The client leaves a socket open when it is refused, so it is not asked before somebody listens.
+        # The client leaks a socket when the connection is refused, so check first that the engine listens.
         return self.accepts() and bool(self.client.ping())
 
     def stop(self) -> None:
@@ -140,13 +140,16 @@ class DockerEngine(Engine):
         super().stop()
 
     def run(self, image: str, *command: str, **options: Any) -> Any:
-        """Start a container and return the client's handle of it."""
+        """Start a container and return its handle."""
         return self.client.containers.run(
             image, entrypoint=list(command) or None, detach=True, network_mode="none", **options
         )
 
     def build(self, dockerfile: str, files: dict[str, bytes]) -> None:
-        """Build an image with BuildKit, which leaves a build cache. The context is sent along: no session is needed."""
+        """Build an image with BuildKit, which leaves a build cache.
+
+        The context is part of the request, so no session is needed.
+        """
         context = layer({"Dockerfile": dockerfile.encode(), **files})
         api = self.client.api
         api.post(
@@ -163,7 +166,7 @@ class DockerEngine(Engine):
 
 @dataclass(frozen=True)
 class Pod:
-    """A pod that was started: its sandbox and its one container."""
+    """Sandbox and single container of a started pod."""
 
     sandbox: str
     container: str
@@ -171,7 +174,7 @@ class Pod:
 
 @dataclass
 class ContainerdEngine(Engine):
-    """A containerd, and the calls that drive it."""
+    """A containerd and its CRI calls."""
 
     messages: Any = field(init=False, default_factory=lambda: messages(DRIVER))
     pods: list[Pod] = field(init=False, default_factory=list)
@@ -190,7 +193,7 @@ class ContainerdEngine(Engine):
                 request_serializer=type(request).SerializeToString,
                 response_deserializer=reply.FromString,
             )
-            return call(request, timeout=20)
+            return call(request, timeout=60)
 
     def load(self, tar: bytes) -> None:
         self.ctr("images", "import", "-", given=tar)
@@ -200,13 +203,13 @@ class ContainerdEngine(Engine):
         subprocess.run(program, input=given, check=True, capture_output=True, timeout=60)
 
     def pull(self, image: str) -> None:
-        """Pull an image as the kubelet does."""
+        """Pull an image the way the kubelet does."""
         new = self.messages
         request = new.PullImageRequest(image=new.ImageSpec(image=image))
         self._call("PullImage", request, new.Id, "ImageService")
 
     def run_pod(self, name: str, image: str, *command: str) -> Pod:
-        """Start a pod of one container, in the network of the node."""
+        """Start a pod with one container in the host network."""
         new = self.messages
         node = new.NamespaceOption(network=new.NODE)
         pod = new.PodSandboxConfig(
@@ -239,7 +242,7 @@ class ContainerdEngine(Engine):
 
 
 def make_docker(base: Path) -> DockerEngine:
-    """Return a dockerd that is not started yet."""
+    """A dockerd that is not started yet."""
     need(os.geteuid() == 0 and shutil.which("dockerd") is not None, "root and dockerd (Debian: docker.io)")
     need(BUSYBOX.exists(), f"{BUSYBOX} (Debian: busybox-static)")
     network = ["--iptables=false", "--bridge=none", "--ip-forward=false"]
@@ -248,7 +251,7 @@ def make_docker(base: Path) -> DockerEngine:
 
 
 def make_containerd(base: Path, *, cri: bool = True) -> ContainerdEngine:
-    """Return a containerd that is not started yet, with or without its CRI plug-in."""
+    """A containerd that is not started yet, with or without its CRI plug-in."""
     need(os.geteuid() == 0 and shutil.which("containerd") is not None, "root and containerd (Debian: containerd)")
     need(BUSYBOX.exists(), f"{BUSYBOX} (Debian: busybox-static)")
     (base / "config.toml").write_text(
@@ -271,7 +274,7 @@ stats_collect_period = 1
 
 @pytest.fixture(scope="session")
 def docker_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DockerEngine]:
-    """A running dockerd with the images above and no container."""
+    """A running dockerd with the images above and no containers."""
     engine = make_docker(tmp_path_factory.mktemp("dockerd"))
     try:
         engine.start()
@@ -285,7 +288,7 @@ def docker_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DockerEn
 
 @pytest.fixture(scope="session")
 def containerd_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ContainerdEngine]:
-    """A running containerd with the images above and no pod."""
+    """A running containerd with the images above and no pods."""
     engine = make_containerd(tmp_path_factory.mktemp("containerd"))
     try:
         engine.start()

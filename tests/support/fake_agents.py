@@ -1,4 +1,4 @@
-"""Agents on loopback ports that answer as they are told to: well, badly, slowly, or not at all."""
+"""Fake agents on loopback ports with scripted behaviour: correct, malformed, slow or silent."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from monitor.facts import NodeSnapshot
 from tests.support.serving import Serving
 
 Behaviour = Callable[["_Handler"], None]
-DRIP = 0.05  # seconds between two bytes of somebody who trickles
+DRIP = 0.05  # seconds between two bytes of a trickling agent
 
 
 class FakeAgent(Serving):
-    """One agent. `behave` may be changed at any time; `asked` is when it was asked, by the monotonic clock."""
+    """One agent. `behave` may be replaced at any time; `asked` holds the monotonic times of the requests."""
 
     def __init__(self, behave: Behaviour, host: str = "127.0.0.1", port: int = 0) -> None:
         self.behave = behave
@@ -45,7 +45,7 @@ class _Server(ThreadingHTTPServer):
         super().__init__(address, handler)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hangs up is part of the play."""
+        """Ignore clients that disconnect: tests do that on purpose."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -61,7 +61,7 @@ class _Handler(BaseHTTPRequestHandler):
         agent.behave(self)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the name is inherited
-        """The test says what went wrong."""
+        """Silence the request log."""
 
     def begin(self, code: int = 200, reason: str | None = None, **headers: object) -> None:
         self.send_response(code, reason)
@@ -70,7 +70,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def drip(self, data: bytes) -> None:
-        """Send byte by byte until all is sent or the agent is closed."""
+        """Send byte by byte until everything is sent or the agent is closed."""
         for byte in data:
             self.wfile.write(bytes([byte]))
             if self.server.agent.closing.wait(DRIP):
@@ -81,7 +81,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def answers(body: bytes, code: int = 200, reason: str | None = None, **headers: object) -> Behaviour:
-    """Answer with this body."""
+    """Respond with this body."""
 
     def behave(handler: _Handler) -> None:
         handler.begin(code, reason, **({"Content_Length": len(body)} | headers))
@@ -91,7 +91,7 @@ def answers(body: bytes, code: int = 200, reason: str | None = None, **headers: 
 
 
 def reports(snapshot: NodeSnapshot | str, after: float = 0.0) -> Behaviour:
-    """Answer with a snapshot, or an empty one of the node of this name, after so many seconds."""
+    """Respond with a snapshot, or with an empty one of the named node, after a delay in seconds."""
     if isinstance(snapshot, str):
         snapshot = NodeSnapshot(node=snapshot, at=time.time(), agent_version="0")
     body = msgspec.json.encode(snapshot)
@@ -104,7 +104,7 @@ def reports(snapshot: NodeSnapshot | str, after: float = 0.0) -> Behaviour:
 
 
 def says_nothing(handler: _Handler) -> None:
-    """Take the request and never answer."""
+    """Accept the request and never respond."""
     handler.server.agent.closing.wait()
 
 
@@ -123,7 +123,7 @@ def trickles_chunks(handler: _Handler) -> None:
 
 
 def sends(mebibytes: int, **headers: object) -> Behaviour:
-    """Send so much, whether or not that was announced."""
+    """Send this many bytes, whether or not Content-Length announces them."""
 
     def behave(handler: _Handler) -> None:
         handler.begin(200, None, **headers)
@@ -134,7 +134,7 @@ def sends(mebibytes: int, **headers: object) -> Behaviour:
 
 
 def sends_chunks(mebibytes: int) -> Behaviour:
-    """Send so much in chunks."""
+    """Send this many bytes in chunks."""
 
     def behave(handler: _Handler) -> None:
         handler.begin(Transfer_Encoding="chunked")
@@ -145,7 +145,7 @@ def sends_chunks(mebibytes: int) -> Behaviour:
 
 
 def says(raw: bytes) -> Behaviour:
-    """Answer with these very bytes, then hang up."""
+    """Send exactly these bytes, then close the connection."""
     return lambda handler: _write(handler, raw)
 
 
@@ -154,14 +154,14 @@ def _write(handler: _Handler, raw: bytes) -> None:
 
 
 def resets(handler: _Handler) -> None:
-    """Cut the connection off, as a crashed machine does."""
+    """Reset the connection, like a crashed machine."""
     handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     handler.connection.close()
 
 
 @contextlib.contextmanager
 def full_house() -> Iterator[str]:
-    """Yield the address of a machine that takes no more connections: whoever connects waits."""
+    """Address of a listener with a full backlog: connecting blocks."""
     with contextlib.ExitStack() as stack:
         server = stack.enter_context(socket.socket())
         server.bind(("127.0.0.1", 0))

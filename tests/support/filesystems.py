@@ -1,6 +1,8 @@
-"""Real filesystems for tests: small ext4 disks, a FUSE mount that stops answering, and processes with their own mounts.
+"""Real filesystems for tests:
 
-Everything is undone when its `with` ends, however that comes about.
+small ext4 disks, a FUSE mount that can hang, and processes with a private mount namespace.
+
+Every context manager undoes its changes on exit, whatever the cause.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from tests.support import need, wait_until
 def node_paths(
     proc: str = "/proc", sys: str = "/sys", rootfs: str = "/", kubelet: str = "/nonexistent/kubelet"
 ) -> Paths:
-    """Return where a node is found: this machine, unless told otherwise."""
+    """Paths of a node: this machine, unless overridden."""
     return Paths(
         proc=proc, sys=sys, rootfs=rootfs, kubelet=kubelet, kmsg="/dev/null", state="/nonexistent/state",
         docker_socket="/nonexistent/docker.sock", cri_sockets=(),
@@ -34,13 +36,13 @@ def need_mounting() -> None:
 
 
 def run(*command: str | bytes | Path) -> None:
-    """Run a command. Raise CalledProcessError with what it said when it fails."""
-    subprocess.run(command, check=True, capture_output=True, timeout=30)
+    """Run a command; CalledProcessError carries its output."""
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
 
 
 @contextlib.contextmanager
 def mounted(point: bytes | Path, *mount_options: str | Path) -> Iterator[None]:
-    """Mount something at `point`, which is made if need be, for as long as the `with` lasts."""
+    """Mount something at `point`, creating the directory if needed, until the context exits."""
     need_mounting()
     os.makedirs(point, exist_ok=True)
     run("mount", *mount_options, point)
@@ -52,7 +54,7 @@ def mounted(point: bytes | Path, *mount_options: str | Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def ext4_disk(directory: Path, name: str = "disk", megabytes: int = 32, inodes: int = 1024) -> Iterator[Path]:
-    """Give a real, small disk: an ext4 image, mounted by a loop device."""
+    """A small real disk: an ext4 image on a loop device."""
     need(os.path.exists("/dev/loop-control"), "loop devices")
     need(shutil.which("mkfs.ext4") is not None, "mkfs.ext4 (Debian: e2fsprogs)")
     image, point = directory / f"{name}.img", directory / name
@@ -64,14 +66,14 @@ def ext4_disk(directory: Path, name: str = "disk", megabytes: int = 32, inodes: 
 
 
 def fill(disk: Path) -> None:
-    """Write to a disk until nothing more fits: in large pieces, then whatever room ext4 gives back at each close."""
+    """Fill a disk completely: large blocks first, then the space that ext4 releases at each close."""
     for size in (1 << 20, 512):
         while _append(disk / "full", b"x" * size) > 0:
             pass
 
 
 def _append(path: Path, piece: bytes) -> int:
-    """Append to a file until the disk is full, and return how many bytes went in. Raise OSError on anything else."""
+    """Append to a file until the disk is full and return the bytes written; any other OSError propagates."""
     file, written = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_SYNC), 0
     try:
         while True:
@@ -85,7 +87,7 @@ def _append(path: Path, piece: bytes) -> int:
 
 
 class StallingMount:
-    """A mounted FUSE filesystem that can be made to hang and to answer again."""
+    """A FUSE filesystem that can be made to hang and to recover."""
 
     def __init__(self, point: Path, control: Path, process: subprocess.Popen[bytes]) -> None:
         self.point = point
@@ -96,21 +98,21 @@ class StallingMount:
         self._control.touch()
 
     def fail(self, error: int) -> None:
-        """Answer everything with this error number."""
+        """Answer every call with this errno."""
         self._control.write_text(str(error))
 
     def release(self) -> None:
         self._control.unlink(missing_ok=True)
 
     def die(self) -> None:
-        """End the process behind the mount: whoever waits for it gets an error."""
+        """Kill the process behind the mount: pending calls fail."""
         self._process.kill()
-        self._process.wait(10)
+        self._process.wait(60)
 
 
 @contextlib.contextmanager
 def stalling_mount(directory: Path, name: str = "nas") -> Iterator[StallingMount]:
-    """Give a FUSE mount that answers until it is told to hang."""
+    """A FUSE mount that works until hang() is called."""
     need(os.geteuid() == 0 and os.path.exists("/dev/fuse"), "root and /dev/fuse")
     need(bool(ctypes.util.find_library("fuse3") or ctypes.util.find_library("fuse")), "libfuse (Debian: libfuse3-3)")
     point, control = directory / name, directory / f"{name}.hang"
@@ -125,12 +127,12 @@ def stalling_mount(directory: Path, name: str = "nas") -> Iterator[StallingMount
     finally:
         mount.release()
         mount.die()
-        subprocess.run(["umount", "--lazy", point], check=False, capture_output=True, timeout=30)
+        subprocess.run(["umount", "--lazy", point], check=False, capture_output=True, timeout=60)
 
 
 @contextlib.contextmanager
 def process_with_mounts(script: str) -> Iterator[int]:
-    """Give the pid of a process in a mount namespace of its own, like a container's, set up by a shell `script`."""
+    """Pid of a process in its own mount namespace, like a container's, prepared by a shell `script`."""
     need_mounting()
     need(shutil.which("unshare") is not None, "unshare (Debian: util-linux)")
     command = ["unshare", "--mount", "sh", "-ec", f"{script}\necho ready\nexec sleep 60"]

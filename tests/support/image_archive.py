@@ -1,4 +1,4 @@
-"""Container images made from nothing but a static busybox, in the archive format that every engine imports."""
+"""Container images built from a static busybox, in the archive format that every engine imports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ APPLETS = ("sh", "sleep", "cat", "dd", "echo")
 
 @dataclass(frozen=True)
 class Image:
-    """An image to make: its name, its layers, and what it runs."""
+    """Name, layers and command of an image to build."""
 
     name: str
     layers: tuple[bytes, ...]
@@ -23,7 +23,7 @@ class Image:
 
 
 def layer(files: dict[str, bytes], links: dict[str, str] | None = None) -> bytes:
-    """Given files by path and links by path, return a layer."""
+    """A layer with these files and links, by path."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
         for path, content in files.items():
@@ -38,12 +38,12 @@ def layer(files: dict[str, bytes], links: dict[str, str] | None = None) -> bytes
 
 
 def busybox_layer() -> bytes:
-    """Return a layer with busybox and its applets."""
+    """A layer with busybox and its applets."""
     return layer({"bin/busybox": BUSYBOX.read_bytes()}, {f"bin/{applet}": "busybox" for applet in APPLETS})
 
 
 def archive(images: tuple[Image, ...]) -> bytes:
-    """Given images, return an archive with all of them, a shared layer once."""
+    """An archive of several images, with shared layers stored once."""
     contents: dict[str, bytes] = {}
     manifest = []
     for image in images:

@@ -1,4 +1,4 @@
-"""A real API server and its etcd on loopback, without scheduler or kubelet: for what lists, watches and writes."""
+"""A real API server and etcd on loopback, without scheduler or kubelet, for list, watch and write tests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOKEN = "admintoken"
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports that nobody listens on."""
+    """Unused ports."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = [each.getsockname()[1] for each in sockets]
     for each in sockets:
@@ -34,7 +34,7 @@ def _find(variable: str, name: str) -> str | None:
 
 
 class KubeApiServer:
-    """etcd and kube-apiserver. The second can be killed and started again, on the same port and data."""
+    """etcd and kube-apiserver. The API server can be killed and restarted on the same port and data."""
 
     def __init__(self, root: Path) -> None:
         etcd, api = shutil.which("etcd"), _find("KUBE_APISERVER", "kube-apiserver")
@@ -65,17 +65,17 @@ class KubeApiServer:
         self.stop()
 
     def stop(self) -> None:
-        """Stop both, by pid."""
+        """Stop both processes by pid."""
         self._session.close()
         for name in ("api", "etcd"):
             self._end(name, signal.SIGKILL)
 
     def kill_api(self) -> None:
-        """kill -9 the API server, as a crash would."""
+        """Send SIGKILL to the API server to simulate a crash."""
         self._end("api", signal.SIGKILL)
 
     def start_api(self) -> None:
-        """Start the API server and return when it is ready."""
+        """Start the API server and wait until it is ready."""
         key = str(self._root / "sa.key")
         self._spawn(
             "api",
@@ -96,23 +96,23 @@ class KubeApiServer:
         wait_until(self.ready, 60, f"the API server is ready (see {self._root / 'api.log'})")
 
     def ready(self) -> bool:
-        """Return whether the API server answers that it is ready, and has made the default namespace."""
+        """Whether the API server reports ready and has created the default namespace."""
         try:
             return all(self.request("GET", p).status_code == 200 for p in ("/readyz", "/api/v1/namespaces/default"))
         except (requests.RequestException, OSError):
             return False
 
     def request(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Any:
-        """Send one request as administrator and return the response."""
-        headers = {"Content-Type": content_type, "Connection": "close"}  # the server is killed now and then
-        return self._session.request(method, self.url + path, json=body, timeout=10, headers=headers)
+        """Send one request as administrator."""
+        headers = {"Content-Type": content_type, "Connection": "close"}  # tests kill the server
+        return self._session.request(method, self.url + path, json=body, timeout=60, headers=headers)
 
     def compact(self, resource_version: int) -> None:
-        """Make etcd forget all versions before this one, as it does every five minutes in production."""
+        """Compact etcd up to this version, as the API server does every five minutes in production."""
         answer = requests.post(
             f"http://127.0.0.1:{self._client_port}/v3/kv/compaction",
             json={"revision": str(resource_version), "physical": True},
-            timeout=10,
+            timeout=60,
         )
         answer.raise_for_status()
 
@@ -126,7 +126,7 @@ class KubeApiServer:
         Path(self.kubeconfig).write_text(self.config_for(TOKEN))
 
     def config_for(self, token: str) -> str:
-        """Return a kubeconfig for this server with that token."""
+        """A kubeconfig for this server and token."""
         return f"""
 apiVersion: v1
 kind: Config
@@ -157,4 +157,4 @@ current-context: lab
     def _end(self, name: str, signum: int) -> None:
         if (process := self._running.pop(name, None)) is not None:
             process.send_signal(signum)
-            process.wait(10)
+            process.wait(60)

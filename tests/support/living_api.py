@@ -1,4 +1,4 @@
-"""An API server whose objects a test changes: what is put into it is listed, and told to whoever watches."""
+"""An API server whose objects a test changes: changes appear in lists and are sent to watchers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 
 from tests.support.scripted_api import ScriptedApi, _Handler, event, page
 
-MANY = 1000  # watches, until a test ends
+MANY = 1000  # idle watch connections of a test
 Object = dict[str, Any]
 
 
 class LivingApi:
-    """The objects, by the plural of their kind and their uid. They outlive the server that serves them."""
+    """Objects by plural kind and uid. They outlive the server that serves them."""
 
     def __init__(self) -> None:
         self._objects: dict[str, dict[str, Object]] = {}
@@ -26,13 +26,13 @@ class LivingApi:
 
     @contextlib.contextmanager
     def served(self) -> Iterator[ScriptedApi]:
-        """Serve them; the next time, on the same port."""
+        """Serve the objects; later calls reuse the port."""
         with ScriptedApi([self._list], [self._watch] * MANY, port=self._port) as server:
             self._port = server.port
             yield server
 
     def kubeconfig(self, folder: Path) -> str:
-        """Write a kubeconfig for the server, which has to be there, and return its path."""
+        """Path of a kubeconfig for the server, which must be running."""
         path = folder / "kubeconfig"
         path.write_text(
             "{apiVersion: v1, kind: Config, users: [{name: u, user: {}}], current-context: c,"
@@ -42,7 +42,7 @@ class LivingApi:
         return str(path)
 
     def put(self, plural: str, item: Object) -> None:
-        """Create an object, or change it."""
+        """Create or update an object."""
         kept = self._objects.setdefault(plural, {})
         meta = item["metadata"] | {"resourceVersion": str(next(self._versions))}
         kind = "MODIFIED" if meta["uid"] in kept else "ADDED"
@@ -65,7 +65,7 @@ class LivingApi:
         page(*items, rv=str(next(self._versions)))(handler)
 
     def _watch(self, handler: _Handler) -> None:
-        """A change between a list and its watch is told too: the watch begins with all there is."""
+        """Start the watch with all current objects, so that no change between list and watch is lost."""
         plural = _plural(handler)
         told: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._watchers.setdefault(plural, []).append(told)
@@ -85,7 +85,7 @@ def _plural(handler: _Handler) -> str:
 
 
 def kube_pod(name: str, node: str | None = None, gpus: int = 0, **meta: object) -> Object:
-    """Return a pod: running where it has a node, else waiting."""
+    """A pod: running if it has a node, otherwise pending."""
     limits = {"resources": {"requests": {"nvidia.com/gpu": str(gpus)}}} if gpus else {}
     return {
         "metadata": {"name": name, "namespace": "lab", "uid": f"uid-{name}", **meta},
@@ -95,13 +95,13 @@ def kube_pod(name: str, node: str | None = None, gpus: int = 0, **meta: object) 
 
 
 def agent_pod(name: str, node: str, ip: str | None, phase: str = "Running") -> Object:
-    """Return the pod of an agent."""
+    """Pod of an agent."""
     item = kube_pod(name, node, labels={"app": "gpuwarden-agent"})
     return item | {"status": {"phase": phase, "podIP": ip}}
 
 
 def kube_node(name: str, gpus: int = 0, uid: str | None = None) -> Object:
-    """Return a node that is ready."""
+    """A ready node."""
     amounts = {"nvidia.com/gpu": str(gpus)}
     return {
         "metadata": {"name": name, "uid": uid or f"uid-{name}"},

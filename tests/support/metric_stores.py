@@ -1,4 +1,4 @@
-"""Real metrics stores on loopback, each with its data in a directory of the test: Prometheus and VictoriaMetrics."""
+"""Real metrics stores on loopback with data in a test directory: Prometheus and VictoriaMetrics."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ scrape_configs:
 
 @dataclass(frozen=True)
 class Store:
-    """A store that runs. `kind` is prometheus or victoria-metrics."""
+    """A running store; `kind` is prometheus or victoria-metrics."""
 
     kind: str
     url: str
     process: subprocess.Popen[bytes]
 
     def kill(self) -> None:
-        """End it at once, as a machine that fails does."""
+        """Send SIGKILL, like a machine failure."""
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(60)
 
 
 def prometheus_command(port: int, config: Path, folder: Path) -> list[str]:
-    """Return how Prometheus is started."""
+    """Command line of Prometheus."""
     return [
         "prometheus",
         f"--config.file={config}",
@@ -46,7 +46,7 @@ def prometheus_command(port: int, config: Path, folder: Path) -> list[str]:
 
 
 def victoria_command(port: int, config: Path, folder: Path) -> list[str]:
-    """Return how VictoriaMetrics is started."""
+    """Command line of VictoriaMetrics."""
     return [
         "victoria-metrics",
         f"-promscrape.config={config}",
@@ -67,7 +67,7 @@ KINDS: dict[str, Callable[[int, Path, Path], list[str]]] = {
 def metric_store(
     kind: str, folder: Path, targets: Sequence[str], interval: str = "1s", **labels: str
 ) -> Iterator[Store]:
-    """Run a store that scrapes these addresses, until the block ends. The targets have these labels."""
+    """Run a store that scrapes these addresses, with these target labels."""
     need(shutil.which(kind) is not None, f"{kind} (Debian package {kind})")
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "scrape.yml"
@@ -84,7 +84,7 @@ def metric_store(
     finally:
         process.terminate()
         try:
-            process.wait(10)
+            process.wait(60)
         except subprocess.TimeoutExpired:
             store.kill()
 

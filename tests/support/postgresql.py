@@ -1,4 +1,4 @@
-"""A real PostgreSQL server for tests, run by the user `postgres` in a directory of its own."""
+"""A real PostgreSQL server for tests, run by the user `postgres` in its own directory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def has_client() -> bool:
 
 
 class Database:
-    """A real server in a directory of its own, run by the user `postgres`: it refuses to be run by root."""
+    """A server in its own directory, run by the user `postgres` because it refuses to run as root."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -50,8 +50,8 @@ class Database:
     def stop(self) -> None:
         if self._process is not None:
             self._process.send_signal(signal.SIGCONT)
-            self._process.send_signal(signal.SIGINT)  # its fast shutdown
-            self._process.wait(20)
+            self._process.send_signal(signal.SIGINT)  # fast shutdown
+            self._process.wait(60)
             self._process = None
 
     def freeze(self, number: signal.Signals) -> None:
@@ -63,7 +63,7 @@ class Database:
         return ServiceTarget(name="db", kind="postgresql", url=url, **({"limit": 5.0} | more))
 
     def cause(self, user: str = "admin", **more: Any) -> str | None:
-        """Return what is wrong with it, or None."""
+        """The cause the probe reports, or None."""
         try:
             probe(self.target(user, **more))
         except ProbeError as error:
@@ -93,4 +93,4 @@ def database() -> Iterator[Database]:
         yield made
     finally:
         made.stop()
-        subprocess.run(["rm", "-rf", str(directory)], check=True, timeout=30)
+        subprocess.run(["rm", "-rf", str(directory)], check=True, timeout=60)

@@ -1,4 +1,4 @@
-"""Protocol buffers compiled when a test needs them."""
+"""Protocol buffers compiled on demand."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 
-import grpc_tools.protoc  # type: ignore[import-untyped]  # it has no types
+import grpc_tools.protoc  # type: ignore[import-untyped]  # no type stubs
 from google.protobuf import descriptor_pool, message_factory
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 
 
 def compiled(proto: Path) -> FileDescriptorProto:
-    """Given a .proto file, return what the compiler makes of it now."""
+    """Compiler output for a .proto file."""
     with tempfile.NamedTemporaryFile() as out:
         arguments = ["protoc", f"-I{proto.parent}", f"--descriptor_set_out={out.name}", str(proto)]
         assert grpc_tools.protoc.main(arguments) == 0, f"{proto} does not compile"
@@ -20,7 +20,7 @@ def compiled(proto: Path) -> FileDescriptorProto:
 
 
 def messages(proto: Path) -> SimpleNamespace:
-    """Given a .proto file, return its messages and the values of its enumerations by name."""
+    """Messages and enum values of a .proto file, by name."""
     file = compiled(proto)
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)

@@ -1,7 +1,7 @@
-"""An API server that plays a script: for faults that a real one shows too rarely to wait for.
+"""An API server that plays a script, for faults too rare to provoke on a real one.
 
-Lists and watches of one resource each take the next reply of their script. When the lists run out, the last is
-repeated; when the watches run out, the server is silent until it is closed.
+Each list and watch of a resource consumes the next reply of its script. The last list reply repeats; after the last
+watch reply the server stays silent until it is closed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Reply = Callable[["_Handler"], None]
 
 
 class Request:
-    """What was asked."""
+    """A recorded request."""
 
     def __init__(self, handler: _Handler) -> None:
         parts = urlsplit(handler.path)
@@ -36,7 +36,7 @@ class Request:
 
 
 class ScriptedApi(Serving):
-    """The server. `lists`, `watches` and `groups` are scripts; `requests` is what was asked, in order."""
+    """The server. `lists`, `watches` and `groups` are scripts; `requests` are the received requests in order."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class ScriptedApi(Serving):
         self.port = self._server.server_port
 
     def kubeconfig(self, folder: Path, user: str = "{}") -> str:
-        """Write a kubeconfig for this server and return its path."""
+        """Path of a kubeconfig for this server."""
         path = folder / "kubeconfig"
         path.write_text(f"""
 apiVersion: v1
@@ -69,7 +69,7 @@ current-context: it
         return str(path)
 
     def asked(self, kind: str) -> list[Request]:
-        """Return the requests of one kind: list, watch or group."""
+        """Requests of one kind: list, watch or group."""
         return [request for request in self.requests if _kind(request) == kind]
 
     def next_reply(self, request: Request) -> Reply:
@@ -109,7 +109,7 @@ class _Server(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hangs up is part of the play."""
+        """Ignore clients that disconnect: tests do that on purpose."""
 
     def server_close(self) -> None:
         self.drop_all()
@@ -128,7 +128,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.api.next_reply(Request(self))(self)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the name is inherited
-        """The test says what went wrong."""
+        """Silence the request log."""
 
     def answer(self, code: int, body: bytes, headers: dict[str, str]) -> None:
         self.send_response(code)
@@ -148,11 +148,11 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def reset(connection: socket.socket) -> None:
-    """Cut a connection off, as a crash or a load balancer does."""
+    """Reset the connection, like a crash or a load balancer."""
     try:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         connection.shutdown(socket.SHUT_RDWR)
-    except OSError:  # the other side was faster
+    except OSError:  # the client closed it first
         return
 
 
@@ -160,7 +160,7 @@ def reset(connection: socket.socket) -> None:
 
 
 def answer(body: object, code: int = 200, **headers: str) -> Reply:
-    """Reply with JSON, or with the very bytes given."""
+    """Reply with JSON or with these exact bytes."""
     data = body if isinstance(body, bytes) else json.dumps(body, ensure_ascii=False).encode()
     return lambda handler: handler.answer(
         code, data, {name.replace("_", "-"): value for name, value in headers.items()}
@@ -173,23 +173,23 @@ def page(*items: object, rv: str | None, more: str | None = None) -> Reply:
 
 
 def status(code: int, reason: str, message: str = "no", **headers: str) -> Reply:
-    """Refuse."""
+    """Reply with an error status."""
     return answer({"kind": "Status", "code": code, "reason": reason, "message": message}, code, **headers)
 
 
 def silence(handler: _Handler) -> None:
-    """Begin a watch and say nothing."""
+    """Start a watch without events."""
     handler.begin()
     handler.server.api.closing.wait()
 
 
 def no_answer(handler: _Handler) -> None:
-    """Take the request and never answer."""
+    """Accept the request and never respond."""
     handler.server.api.closing.wait()
 
 
 def stream(*pieces: bytes, then: str = "silence") -> Reply:
-    """Send a watch piece by piece. `then`: silence, end (as a time-out of the server's does), or drop."""
+    """Stream a watch. `then` is silence, end (a server-side timeout) or drop."""
 
     def play(handler: _Handler) -> None:
         handler.begin()
@@ -210,7 +210,7 @@ def stream(*pieces: bytes, then: str = "silence") -> Reply:
 
 
 def event(kind: str, item: object) -> bytes:
-    """Return a line of a watch."""
+    """One line of a watch."""
     return json.dumps({"type": kind, "object": item}, ensure_ascii=False).encode() + b"\n"
 
 
@@ -223,16 +223,16 @@ def gone() -> bytes:
 
 
 def pod(name: str, rv: int | str, uid: str | None = None, **fields: object) -> dict[str, Any]:
-    """Return a small pod."""
+    """A small pod."""
     meta = {"name": name, "namespace": "lab", "uid": uid or f"uid-{name}", "resourceVersion": str(rv)}
     return {"metadata": meta, "spec": {"containers": [{"name": "main"}]}, "status": {"phase": "Running"}, **fields}
 
 
 def cut(line: bytes, share: float = 0.5) -> bytes:
-    """Return the beginning of a line."""
+    """First part of a line."""
     return line[: int(len(line) * share)]
 
 
 def names(items: Iterable[Any]) -> dict[str, str]:
-    """Return what a store holds as name -> version."""
+    """Contents of a store as name -> version."""
     return {item.name: item.resource_version for item in items}

@@ -1,4 +1,4 @@
-"""A server of the tests, on a thread of its own for the length of a `with`."""
+"""A test server on its own thread for the duration of a `with` block."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Self
 
 
 class Serving:
-    """Serves between `__enter__` and `__exit__`. Handlers that wait for something else wait for `closing` too."""
+    """Serves between `__enter__` and `__exit__`; blocking handlers also wait for `closing`."""
 
     def __init__(self, server: socketserver.BaseServer, beat: float = 0.02) -> None:
         self.closing = threading.Event()
@@ -24,4 +24,4 @@ class Serving:
         self.closing.set()
         self._serving.shutdown()
         self._serving.server_close()
-        self._thread.join(5)
+        self._thread.join(60)

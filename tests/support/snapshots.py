@@ -1,4 +1,4 @@
-"""A snapshot in which every field has a value: what a busy node with every kind of trouble would report."""
+"""A snapshot with a value in every field, as from a busy node with every kind of problem."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def busy_card() -> GpuFact:
 
 
 def full_snapshot() -> NodeSnapshot:
-    """Return the snapshot of a node where everything is known."""
+    """Snapshot of a node with every fact known."""
     return NodeSnapshot(
         node="gpu-01",
         at=AT,

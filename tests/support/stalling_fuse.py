@@ -18,7 +18,7 @@ import mfusepy
 
 
 class Stalling(mfusepy.Operations):  # type: ignore[misc]  # mfusepy has no types
-    """Answers at once, or as the control file says."""
+    """Responds immediately, or as the control file says."""
 
     def __init__(self, control: str) -> None:
         self._control = control

@@ -1,4 +1,4 @@
-"""What the tests of the daemon's metrics look at: the lines of a scrape, and what Prometheus' own tool says of it."""
+"""Helpers for the daemon's metrics tests: samples of a scrape and promtool's verdict."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from tests.support import need
 
 
 def lines(families: Iterable[Metric]) -> list[str]:
-    """Return the samples of families, as they are written."""
+    """Samples of metric families in text format."""
     return sampled(text_of(families).decode())
 
 
 def sampled(text: str) -> list[str]:
-    """Return the samples of a scrape, as they are written."""
+    """Samples of a scrape in text format."""
     return [line for line in text.splitlines() if not line.startswith("#")]
 
 
 def assert_promtool_is_content(text: str) -> None:
-    """Have a scrape checked by Prometheus itself."""
+    """Check a scrape with promtool."""
     need(shutil.which("promtool") is not None, "promtool (Debian package prometheus)")
     check = subprocess.run(
-        ["promtool", "check", "metrics"], input=text.encode(), capture_output=True, timeout=30, check=False
+        ["promtool", "check", "metrics"], input=text.encode(), capture_output=True, timeout=60, check=False
     )
     assert (check.returncode, check.stdout.decode(), check.stderr.decode()) == (0, "", "")

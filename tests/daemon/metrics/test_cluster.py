@@ -75,7 +75,7 @@ def test_a_small_cluster() -> None:
 
 
 def test_what_nobody_knows_of_a_node_has_no_sample() -> None:
-    """A node that only its agent knows is neither ready nor not; one without an agent is not silent."""
+    """A node known only from its agent is neither ready nor not ready; a node without an agent is not silent."""
     alone, bare = NodeView(name="alone", has_agent=True, silent_since=3.0), NodeView(name="bare", in_kubernetes=True)
     assert lines(families(ClusterView(at=1.0, nodes=(alone, bare)))) == [
         'gpuwarden_node_schedulable{node="bare"} 1.0',

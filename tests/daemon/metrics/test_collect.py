@@ -1,4 +1,4 @@
-"""Explanations for a scrape are made in the background, and a scrape never waits for long ones."""
+"""Pod explanations for a scrape are computed in the background; a scrape never waits for a long round."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def test_a_scrape_does_not_wait_for_a_long_round() -> None:
     go_on = threading.Event()
 
     def slow() -> ClusterFacts:
-        go_on.wait(10)
+        go_on.wait(120)
         return WAITING
 
     explaining = Explaining(slow, lambda: NOW)
     began = time.monotonic()
     assert explaining.latest() is None
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
     go_on.set()
     wait_until(lambda: explaining.latest() is not None, 5, "the round is over")
 
@@ -52,7 +52,7 @@ def test_what_nobody_asks_for_is_not_made() -> None:
     assert [each.pod.name for each in found.pods] == ["bert-0"]
     wait_until(lambda: "explain pods" not in [each.name for each in threading.enumerate()], 10, "it ends")
     before = len(made)
-    assert explaining.latest() is not None  # and begins again
+    assert explaining.latest() is not None  # the thread starts again
     assert len(made) > before
 
 

@@ -1,4 +1,4 @@
-"""The scrape as a whole: one area that fails costs no other, and every name is in the catalogue."""
+"""The whole scrape: a failing area does not affect the others, and every metric is in the catalogue."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def test_a_symptom_says_so_and_a_beginning_that_nobody_knows_is_none() -> None:
 
 
 def test_nothing_is_said_before_the_first_look() -> None:
-    """That nobody has looked is not that nothing is wrong."""
+    """Without an evaluation it is unknown whether there are problems."""
     assert lines(families(Found(None, ("node-down",)))) == []
 
 

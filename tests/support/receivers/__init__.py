@@ -1,1 +1,1 @@
-"""Servers on loopback that take alerts as the real ones do, and misbehave as the real ones do."""
+"""Alert receivers on loopback that accept messages and fail like the real services."""

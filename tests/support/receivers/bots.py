@@ -1,6 +1,6 @@
-"""Group bots as WeCom, DingTalk, Feishu and Slack run them: what they check, in which order, and what they answer.
+"""Group bots of WeCom, DingTalk, Feishu and Slack: their checks, the order of these, and their responses.
 
-Written after their documentation and what people report of them. `force` makes one answer a code whatever is sent.
+Written from the vendors' documentation and user reports. `force` makes a bot return a fixed error code.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ KEY = "693a91f6-7aoc-4bc4-97a0-0ec2sifa5aaa"
 
 
 class RateLimit:
-    """So many in so many seconds, sliding. `block` is for how long nothing is taken after that."""
+    """Sliding-window rate limit; after exceeding it, requests are rejected for `block` seconds."""
 
     def __init__(self, count: int, window: float = 60.0, block: float = 0.0) -> None:
         self._count, self._window, self._block = count, window, block
@@ -80,7 +80,7 @@ class WeComBot(Bot):
 
 
 class DingTalkBot(Bot):
-    """oapi.dingtalk.com/robot/send, with or without a secret and a keyword."""
+    """oapi.dingtalk.com/robot/send, optionally with secret and keyword."""
 
     def __init__(self, secret: str | None = None, keyword: str | None = None, **more: Any) -> None:
         super().__init__(**more)
@@ -120,7 +120,7 @@ class DingTalkBot(Bot):
 
 
 class FeishuBot(Bot):
-    """open.feishu.cn/open-apis/bot/v2/hook/<token>, with or without a secret and a keyword."""
+    """open.feishu.cn/open-apis/bot/v2/hook/<token>, optionally with secret and keyword."""
 
     def __init__(self, secret: str | None = None, keyword: str | None = None, **more: Any) -> None:
         super().__init__(**more)
@@ -162,7 +162,7 @@ class FeishuBot(Bot):
 
 
 class SlackHook(Bot):
-    """hooks.slack.com/services/…: plain words, and statuses that mean something."""
+    """hooks.slack.com/services/…: plain-text bodies and meaningful HTTP status codes."""
 
     PATH = f"/services/T0000/B0000/{KEY}"
 

@@ -1,4 +1,4 @@
-"""An HTTP or HTTPS server that answers as it is told to, notes what it was asked, and can behave badly."""
+"""An HTTP(S) server with scripted responses that records requests and can misbehave."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support import need
 from tests.support.serving import Serving
 
 Behaviour = Callable[["Handler"], None]
-DRIP = 0.05  # seconds between two bytes of a server that trickles
+DRIP = 0.05  # seconds between two bytes of a trickling server
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Asked:
 
 
 class LocalServer(Serving):
-    """Between enter and exit it serves. `behave` takes the place of what it does otherwise: `answer`."""
+    """Serves until the context exits. `behave` overrides `answer`."""
 
     def __init__(self, behave: Behaviour | None = None, certificate: tuple[Path, Path] | None = None) -> None:
         self.behave = behave
@@ -58,7 +58,7 @@ class LocalServer(Serving):
         self.base = f"{'https' if certificate else 'http'}://127.0.0.1:{self.port}"
 
     def answer(self, asked: Asked) -> tuple[int, Any]:
-        """Return status and body; the body as JSON unless it is bytes. What the real one would do."""
+        """Status and body as the real service would return them; the body is sent as JSON unless it is bytes."""
         return 200, b"ok"
 
 
@@ -68,7 +68,7 @@ class _Server(ThreadingHTTPServer):
     local: LocalServer
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hangs up, or that does not trust us, is part of the play."""
+        """Ignore clients that disconnect or reject the certificate: tests do that on purpose."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -103,18 +103,18 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(raw)
 
     def drip(self, text: bytes) -> None:
-        """Send one byte after the other, until nobody listens any more."""
+        """Send byte by byte until the client disconnects."""
         while not self.server.local.closing.wait(DRIP):
             self.connection.sendall(text[:1])
             text = text[1:] or text
 
     def reset(self) -> None:
-        """Hang up as a machine does that has crashed and come back: with RST."""
+        """Close the connection with RST, like a machine that crashed and rebooted."""
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.connection.close()
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the name is inherited
-        """The test says what went wrong."""
+        """Silence the request log."""
 
 
 def says(status: int, body: Any = b"", **headers: str) -> Behaviour:
@@ -122,7 +122,7 @@ def says(status: int, body: Any = b"", **headers: str) -> Behaviour:
 
 
 def is_silent(handler: Handler) -> None:
-    handler.server.local.closing.wait(30)
+    handler.server.local.closing.wait(600)
 
 
 def trickles_its_headers(handler: Handler) -> None:
@@ -153,18 +153,18 @@ def speaks_no_http(handler: Handler) -> None:
 
 
 def echoes(handler: Handler) -> None:
-    """Refuse, and repeat all of the request, secrets and all, as some proxies and debug pages do."""
+    """Refuse and echo the whole request including secrets, as some proxies and debug pages do."""
     handler.say(400, f"refused: {handler.path} {dict(handler.headers)}".encode())
 
 
 def make_certificate(folder: Path, name: str = "server") -> tuple[Path, Path]:
-    """Return the files of a certificate for 127.0.0.1 that nobody has signed, and of its key."""
+    """Self-signed certificate for 127.0.0.1 and its key, as files."""
     need(shutil.which("openssl") is not None, "openssl")
     certificate, key = folder / f"{name}.crt", folder / f"{name}.key"
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
          "-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1",
          "-keyout", str(key), "-out", str(certificate)],
-        check=True, capture_output=True, timeout=30,
+        check=True, capture_output=True, timeout=60,
     )  # fmt: skip
     return certificate, key

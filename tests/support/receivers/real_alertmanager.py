@@ -1,4 +1,4 @@
-"""A real Alertmanager (Debian's package), on loopback, with its data in a folder of the test."""
+"""A real Alertmanager (Debian package) on loopback, with data in a test directory."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ class RealAlertmanager:
     url: str
 
     def get(self, path: str) -> Any:
-        with urllib.request.urlopen(f"{self.url}{path}", timeout=5) as answer:
+        with urllib.request.urlopen(f"{self.url}{path}", timeout=60) as answer:
             return json.load(answer)
 
     def post(self, path: str, body: Any) -> Any:
         request = urllib.request.Request(
             f"{self.url}{path}", json.dumps(body).encode(), {"Content-Type": "application/json"}
         )
-        with urllib.request.urlopen(request, timeout=5) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return json.loads(answer.read() or b"null")
 
     def alerts(self) -> list[dict[str, Any]]:
-        """Return the alerts that it holds to be firing."""
+        """Alerts that are firing in Alertmanager."""
         found: list[dict[str, Any]] = self.get("/api/v2/alerts")
         return found
 
@@ -61,7 +61,7 @@ class RealAlertmanager:
 
 @contextmanager
 def real_alertmanager(folder: Path, hook: str) -> Iterator[RealAlertmanager]:
-    """Run it while the block lasts. It calls `hook` by its webhook."""
+    """Run Alertmanager with a webhook receiver for `hook` until the context exits."""
     need(shutil.which(BINARY) is not None, f"{BINARY} (Debian package)")
     config = folder / "alertmanager.yml"
     config.write_text(CONFIG.format(hook=hook))
@@ -77,4 +77,4 @@ def real_alertmanager(folder: Path, hook: str) -> Iterator[RealAlertmanager]:
             yield running
         finally:
             process.terminate()
-            process.wait(10)
+            process.wait(60)

@@ -1,4 +1,4 @@
-"""A mail server of the least kind: EHLO, STARTTLS, AUTH, MAIL, RCPT, DATA. It answers the codes it is told to."""
+"""A minimal mail server (EHLO, STARTTLS, AUTH, MAIL, RCPT, DATA) with scripted reply codes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Taken:
 
 
 class SmtpServer(Serving):
-    """Between enter and exit it serves. `replies` says what it answers to a verb, `refused` what to a recipient."""
+    """Serves until the context exits. `replies` maps verbs, and `refused` recipients, to reply lines."""
 
     def __init__(self, certificate: tuple[Path, Path] | None = None, *, tls_at_once: bool = False) -> None:
         self.replies: dict[str, str] = {}
@@ -57,7 +57,7 @@ class _Server(socketserver.ThreadingTCPServer):
     smtp: SmtpServer
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that hangs up, or that does not trust us, is part of the play."""
+        """Ignore clients that disconnect or reject the certificate: tests do that on purpose."""
 
 
 class _Session(socketserver.StreamRequestHandler):
@@ -78,13 +78,13 @@ class _Session(socketserver.StreamRequestHandler):
 
     def finish(self) -> None:
         super().finish()
-        if self.encrypted:  # the server closes only what it has accepted itself
+        if self.encrypted:  # the server closes only the socket it accepted
             self.request.close()
 
     def handle(self) -> None:
         smtp = self.server.smtp
         if smtp.silent:
-            smtp.closing.wait(30)
+            smtp.closing.wait(600)
             return
         self.say(smtp.replies.get("CONNECT", "220 mail.test ESMTP"))
         self.mail = Taken("", [], self.encrypted, None)

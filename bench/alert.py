@@ -44,7 +44,7 @@ from bench.alert_scale import LARGE, SMALL, told
 from bench.plot import Bar, Plot
 from bench.process import running
 from bench.report import Goal, Report
-from monitor.alert.store import FILE, Store, What
+from monitor.alert.store import FILE, AlertEventKind, AlertStore
 from tests.lab.lab import Lab
 from tests.support import free_port
 
@@ -222,10 +222,12 @@ def courses_of(arrivals: dict[str, dict[str, float]], watching: Witness, state: 
 
 def history(state: Path) -> tuple[dict[str, float], dict[str, float]]:
     """First firing and first message of each pod's alert."""
-    store = Store(str(state / FILE))
+    store = AlertStore(str(state / FILE))
     events, deliveries = store.history(0.0), store.deliveries(100 * FAILURES, time.time())
     store.close()
-    fired = {event.alert.finding.labels.get("pod", ""): event.at for event in events if event.what is What.FIRED}
+    fired = {
+        event.alert.finding.labels.get("pod", ""): event.at for event in events if event.what is AlertEventKind.FIRED
+    }
     decided = {each.group.partition("|pod=")[2]: each.at for each in deliveries}
     return fired, decided  # both lists are newest first, so the oldest entry wins
 

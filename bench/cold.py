@@ -48,17 +48,17 @@ def typed(directory: Path) -> dict[str, float]:
 def ours(directory: Path) -> dict[str, float]:
     """Our durations, part by part."""
     from monitor.cluster.identity import identify
-    from monitor.cluster.owners import nobody_known
-    from monitor.cluster.platforms import all_rules, to_keep
-    from monitor.cluster.view import Inputs, Surroundings, ViewBuilder
+    from monitor.cluster.owners import no_owners
+    from monitor.cluster.platforms import all_rules, required_fields
+    from monitor.cluster.view import ClusterContext, ViewBuilder, ViewInputs
     from monitor.facts.agents import AgentFact
     from monitor.facts.node import NodeSnapshot
     from monitor.kube.decode import stream
 
     rules, answers = all_rules(), (directory / "snapshots").read_bytes().splitlines()
-    kind, read = stream.pods(to_keep(rules)), msgspec.json.Decoder(NodeSnapshot).decode
+    kind, read = stream.pods(required_fields(rules)), msgspec.json.Decoder(NodeSnapshot).decode
     pod_pages, node_pages = pages(directory, "pods"), pages(directory, "nodes")
-    builder = ViewBuilder(lambda pod: identify(pod, nobody_known, rules, {}))
+    builder = ViewBuilder(lambda pod: identify(pod, no_owners, rules, {}))
 
     def agent(answer: bytes) -> AgentFact:
         snapshot = read(answer)
@@ -68,7 +68,7 @@ def ours(directory: Path) -> dict[str, float]:
     pods_took, pods = _timed(lambda: tuple(pod for page in pod_pages for pod in kind.page(page).items))
     nodes_took, nodes = _timed(lambda: tuple(node for page in node_pages for node in stream.NODES.page(page).items))
     now = agents[0].snapshot.at + 1 if agents[0].snapshot else 0.0
-    inputs = Inputs(agents, pods, nodes, Surroundings(pods_known=True))
+    inputs = ViewInputs(agents, pods, nodes, ClusterContext(pods_known=True))
     join_took, view = _timed(lambda: builder.build(inputs, now))
     if (len(view.pods), len(view.gpus)) != (len(pods) * 92 // 100, len(nodes) * 8):
         raise RuntimeError(f"a view of {len(view.pods)} pods and {len(view.gpus)} cards is not what was given")
@@ -95,11 +95,11 @@ def _later(agent: Any, cycle: int) -> Any:
 
 def _cycle(builder: Any, again: list[Any], now: float) -> None:
     """Every agent has responded again and every node is joined again, one part per beat as in LiveCluster."""
-    from monitor.cluster.view import Changes
+    from monitor.cluster.view import ViewChanges
 
     for beat in range(BEATS):
         told = tuple(again[beat::BEATS])
-        builder.update(Changes(agents=told, again=frozenset(agent.node for agent in told)), now + beat)
+        builder.update(ViewChanges(agents=told, again=frozenset(agent.node for agent in told)), now + beat)
 
 
 def _calls(work: Callable[[], Any]) -> float:

@@ -28,11 +28,11 @@ from bench.cold import pages
 from bench.plot import Bar, Plot
 from bench.report import Goal, Report
 from monitor.cluster.identity import identify
-from monitor.cluster.owners import nobody_known
-from monitor.cluster.platforms import all_rules, to_keep
-from monitor.cluster.view import Inputs, Surroundings, ViewBuilder
+from monitor.cluster.owners import no_owners
+from monitor.cluster.platforms import all_rules, required_fields
+from monitor.cluster.view import ClusterContext, ViewBuilder, ViewInputs
 from monitor.detect.base import RuleContext
-from monitor.detect.engine import History, detect
+from monitor.detect.engine import DetectionHistory, detect
 from monitor.detect.rules import RULES
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import SourceView
@@ -54,7 +54,7 @@ RULES_OF_PLATFORMS = all_rules()
 class Facts:
     """Facts of Kubernetes and the agents."""
 
-    inputs: Inputs
+    inputs: ViewInputs
     events: tuple[Any, ...]
 
 
@@ -106,13 +106,13 @@ def _measure(directory: Path, nodes: int) -> dict[str, Any]:
 
 def read(directory: Path) -> Facts:
     """Facts of a written cluster."""
-    kind, decoder = stream.pods(to_keep(RULES_OF_PLATFORMS)), msgspec.json.Decoder(NodeSnapshot)
+    kind, decoder = stream.pods(required_fields(RULES_OF_PLATFORMS)), msgspec.json.Decoder(NodeSnapshot)
     pods = tuple(pod for page in pages(directory, "pods") for pod in kind.page(page).items)
     nodes = tuple(node for page in pages(directory, "nodes") for node in stream.NODES.page(page).items)
     events = tuple(event for page in pages(directory, "events") for event in stream.EVENTS.page(page).items)
     answers = (directory / "snapshots").read_bytes().splitlines()
     agents = tuple(_agent(decoder.decode(answer), number) for number, answer in enumerate(answers))
-    return Facts(Inputs(agents, pods, nodes, Surroundings(sources=SEEN, pods_known=True)), events)
+    return Facts(ViewInputs(agents, pods, nodes, ClusterContext(sources=SEEN, pods_known=True)), events)
 
 
 def _agent(snapshot: NodeSnapshot, number: int) -> AgentFact:
@@ -159,9 +159,9 @@ def outage(facts: Facts) -> Facts:
 
 def worlds(facts: Facts) -> Callable[[float], ClusterFacts]:
     """Function that builds the ClusterFacts of a time from these facts, as the daemon does."""
-    builder = ViewBuilder(lambda pod: identify(pod, nobody_known, RULES_OF_PLATFORMS, {}))
+    builder = ViewBuilder(lambda pod: identify(pod, no_owners, RULES_OF_PLATFORMS, {}))
     inputs = facts.inputs
-    owners = {pod.uid: identify(pod, nobody_known, RULES_OF_PLATFORMS, {}) for pod in inputs.pods}
+    owners = {pod.uid: identify(pod, no_owners, RULES_OF_PLATFORMS, {}) for pod in inputs.pods}
 
     def at(now: float) -> ClusterFacts:
         fresh = tuple(
@@ -176,9 +176,9 @@ def worlds(facts: Facts) -> Callable[[float], ClusterFacts]:
     return at
 
 
-def looks(world_at: Callable[[float], ClusterFacts]) -> tuple[float, History]:
+def looks(world_at: Callable[[float], ClusterFacts]) -> tuple[float, DetectionHistory]:
     """Duration of an evaluation, and the last result."""
-    history, took = History(), []
+    history, took = DetectionHistory(), []
     for number in range(LOOKS):
         situation = RuleContext(world_at(NOW + number * BEAT), NOW + number * BEAT)
         seconds, found = _timed(partial(detect, RULES, {}, situation, history))
@@ -187,7 +187,7 @@ def looks(world_at: Callable[[float], ClusterFacts]) -> tuple[float, History]:
     return statistics.median(took[1:]), history
 
 
-def alone(world_at: Callable[[float], ClusterFacts], history: History) -> dict[str, float]:
+def alone(world_at: Callable[[float], ClusterFacts], history: DetectionHistory) -> dict[str, float]:
     """Duration of each rule alone, with the indexes it needs."""
     now = NOW + LOOKS * BEAT
     return {

@@ -1,4 +1,4 @@
-"""The agent-only rule files use the same thresholds as the daemon's rules by default."""
+"""The rule files for agents alone judge by the same figures as the daemon's detectors do by default."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FULL, FILLING, IDLE, SHM = disk_full.Limits(), disk_filling.Limits(), gpu_idle.L
 IO, FAULT, MOUNT = disk_io_saturated.Limits(), gpu_fault.Limits(), mount_lost.Limits()
 HOLD = f"< {FAULT.xid_hold:.0f}"
 
-# alert, severity, cause, required part of the expression
+# alert, severity, cause, what its expression has to say
 FIGURES = (
     ("DiskFull", "critical", "space", [f">= {FULL.critical:.2f}"]),
     ("DiskFull", "warning", "space", [f">= {FULL.warning:.2f} < {FULL.critical:.2f}"]),
@@ -75,7 +75,7 @@ FIGURES = (
     ("ReceiverFailing", "warning", "retrying", [f">= {RETRYING_AFTER_SECONDS:.0f}"]),
 )  # fmt: skip
 
-# alert, cause, `for` duration
+# alert, cause, for how long it has to last
 WAITS = (
     ("DiskIoSaturated", None, IO.after),
     ("MountLost", "stale", MOUNT.after),

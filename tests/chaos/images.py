@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from monitor.agent.actions.images import GUARD
+from monitor.agent.actions.images import GUARD_PREFIX
 from tests.chaos.page import Page
 from tests.e2e import small_disk
 from tests.lab.engine import IMAGE
@@ -49,7 +49,7 @@ class Images:
     def unplanned(self, page: Page) -> list[str]:
         """Images that disappeared since the last call without being removed by a run, or that are protected."""
         # A removal keeps an image under a temporary name while it rechecks whether the image is in use.
-        now = {name for name in small_disk.images(self._lab) if f":{GUARD}" not in name}
+        now = {name for name in small_disk.images(self._lab) if f":{GUARD_PREFIX}" not in name}
         gone, self._known = self._known - now, now
         self.removed += len(gone)
         return sorted(gone - page.acted("images") | gone & {PINNED, USED, IMAGE}) if gone else []

@@ -19,7 +19,7 @@ from monitor.daemon.main import linked_url
 from monitor.facts.cluster import SourceView
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
-from monitor.queries.alerts import AlertQuestions, NewSilence
+from monitor.queries.alerts import AlertQueries, SilenceRequest
 from tests.alert.alertmanager.test_callback import alert as called_alert
 from tests.alert.alertmanager.test_callback import body as call_body
 from tests.support import wait_until
@@ -64,7 +64,7 @@ class Made:
 
     def firing(self) -> dict[str, bool]:
         """Firing alerts, and whether each was confirmed by the last evaluation."""
-        alerts = self.alerting.desk.book.alerts.values()
+        alerts = self.alerting.dispatcher.state.alerts.values()
         return {alert.finding.key: alert.finding.held for alert in alerts if alert.phase is Phase.FIRING}
 
 
@@ -183,13 +183,13 @@ def test_that_nothing_can_be_written_is_an_alert(tmp_path: Path, close: list[Mad
 
 def test_a_silence_holds_at_once(tmp_path: Path, close: list[Made]) -> None:
     made = make(close, tmp_path)
-    questions = AlertQuestions(made.alerting, made.clock.time)
-    silence = questions.silence(NewSilence(matchers=("node=n1",), duration="1h", author="li"))
+    questions = AlertQueries(made.alerting, made.clock.time)
+    silence = questions.silence(SilenceRequest(matchers=("node=n1",), duration="1h", author="li"))
     assert questions.silences() == (silence,)
     made.alerting.found((finding("n1"), finding("n2")))
     made.clock.advance(1.0)
     made.alerting.found((finding("n1"), finding("n2")))
-    assert [subject.fingerprint for subject in made.alerting.desk.still_firing("wecom")] == [
+    assert [subject.fingerprint for subject in made.alerting.dispatcher.still_firing("wecom")] == [
         each.fingerprint for each in questions.alerts("en") if each.labels == {"node": "n2"}
     ]
     assert [each.silenced_by for each in questions.alerts("en")].count(silence.id) == 1

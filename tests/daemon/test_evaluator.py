@@ -17,7 +17,7 @@ import pytest
 from monitor.cluster.live import LiveCluster
 from monitor.daemon.evaluator import FILE, FindingsWatch, WatchSettings, history_file
 from monitor.detect.base import Limits, Rule, RuleContext, RuleResult
-from monitor.detect.engine import History
+from monitor.detect.engine import DetectionHistory
 from monitor.detect.rules import service_down
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
@@ -78,8 +78,8 @@ def watching(
             wait_until(lambda: not [t for t in threading.enumerate() if t.name == "findings"], 3, "it has ended")
 
 
-def saved(state: Path) -> History:
-    return msgspec.json.decode((state / FILE).read_bytes(), type=History)
+def saved(state: Path) -> DetectionHistory:
+    return msgspec.json.decode((state / FILE).read_bytes(), type=DetectionHistory)
 
 
 def test_it_looks_again_and_again_and_each_look_remembers_the_one_before(tmp_path: Path) -> None:
@@ -100,8 +100,8 @@ def test_the_first_look_waits_until_every_agent_was_asked(tmp_path: Path) -> Non
     noting = Noting()
     with FakeAgent(reports("n1", after=0.5)) as agent, watching(tmp_path, noting.rule, agents=(agent,)):
         wait_until(lambda: bool(noting.seen), 10, "it has looked")
-    assert [each.node for each in noting.seen[0].world.agents] == ["n1"]
-    view = noting.seen[0].world.view
+    assert [each.node for each in noting.seen[0].facts.agents] == ["n1"]
+    view = noting.seen[0].facts.view
     assert view is not None
     assert [node.name for node in view.nodes] == ["n1"]
 
@@ -124,7 +124,7 @@ def test_a_pod_or_a_node_that_changes_is_looked_at_soon(tmp_path: Path) -> None:
                 looks = len(noting.seen)
                 api.put("pods", item)
                 wait_until(lambda: len(noting.seen) > looks, 3, "it looks again")  # noqa: B023  # used at once
-            assert [pod.name for pod in noting.seen[-1].world.pods] == ["train", "b"]
+            assert [pod.name for pod in noting.seen[-1].facts.pods] == ["train", "b"]
 
 
 def test_services_are_looked_at(tmp_path: Path) -> None:
@@ -328,9 +328,9 @@ def test_a_damaged_file_is_said_and_replaced(
 ) -> None:
     (tmp_path / FILE).write_bytes(content)
     file = history_file(str(tmp_path))
-    assert file.load() == History()
+    assert file.load() == DetectionHistory()
     assert "is lost" in caplog.text
-    history = History(memories={"a": {"n1": [1.5]}}, findings=(finding(),))
+    history = DetectionHistory(memories={"a": {"n1": [1.5]}}, findings=(finding(),))
     file.save(history)
     assert file.load() == history
     assert os.listdir(tmp_path) == [FILE]
@@ -338,11 +338,11 @@ def test_a_damaged_file_is_said_and_replaced(
 
 def test_a_file_of_a_newer_version_is_understood_as_far_as_it_can_be(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(json.dumps({"memories": {"a": 1}, "silences": [1]}).encode())
-    assert history_file(str(tmp_path)).load() == History(memories={"a": 1})
+    assert history_file(str(tmp_path)).load() == DetectionHistory(memories={"a": 1})
 
 
 def test_the_directory_is_made_for_us_alone(tmp_path: Path) -> None:
-    history_file(str(tmp_path / "state")).save(History())
+    history_file(str(tmp_path / "state")).save(DetectionHistory())
     assert (tmp_path / "state").stat().st_mode & 0o777 == 0o700
 
 
@@ -353,14 +353,14 @@ def test_that_it_cannot_be_written_is_said_once(
     make(tmp_path / "state")
     file = history_file(str(tmp_path / "state"))
     for _ in range(3):
-        file.save(History())
+        file.save(DetectionHistory())
     assert caplog.text.count("will not survive a restart") == 1
 
 
 def test_a_full_disk_keeps_what_was_saved_before(tmp_path: Path) -> None:
     need(os.path.exists("/dev/full"), "/dev/full")
     file = history_file(str(tmp_path))
-    file.save(History(memories={"a": 1}))
+    file.save(DetectionHistory(memories={"a": 1}))
     (tmp_path / f"{FILE}.new").symlink_to("/dev/full")
-    file.save(History(memories={"a": 2}))
-    assert file.load() == History(memories={"a": 1})
+    file.save(DetectionHistory(memories={"a": 2}))
+    assert file.load() == DetectionHistory(memories={"a": 1})

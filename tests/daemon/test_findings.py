@@ -13,10 +13,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from monitor.cluster.view_memory import MemoryFile
+from monitor.cluster.view_memory import ViewMemoryFile
 from monitor.facts.cluster import ClusterView, GpuView
-from monitor.present.findings import NOT_KNOWN, SaidFinding
-from tests.cluster.living import two_cards
+from monitor.present.findings import NOT_EVALUATED, LocalizedFinding
+from tests.cluster.living import two_gpus
 from tests.support import free_port, wait_until
 from tests.support.command import STOP_LIMIT, command, get, quiet_environment, run, running
 from tests.support.fake_agents import FakeAgent, reports
@@ -41,13 +41,13 @@ def daemon(environ: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
         yield process
 
 
-def findings(environ: dict[str, str], lang: str = "en") -> list[SaidFinding]:
+def findings(environ: dict[str, str], lang: str = "en") -> list[LocalizedFinding]:
     """Findings of the daemon; empty before the first evaluation."""
     try:
         status, _, body = get(f"http://{environ['GPUWARDEN_DAEMON__LISTEN']}/v1/findings?lang={lang}")
     except OSError:
         return []
-    return msgspec.json.decode(body, type=list[SaidFinding]) if status == 200 else []
+    return msgspec.json.decode(body, type=list[LocalizedFinding]) if status == 200 else []
 
 
 def test_what_is_found_is_told_and_shown(environ: dict[str, str]) -> None:
@@ -87,12 +87,12 @@ def cards(environ: dict[str, str]) -> list[GpuView]:
 
 
 def test_a_daemon_that_was_killed_remembers_since_when_a_card_is_idle(environ: dict[str, str], tmp_path: Path) -> None:
-    with FakeAgent(reports(two_cards("n1", "bert"))) as agent:
+    with FakeAgent(reports(two_gpus("n1", "bert"))) as agent:
         environ |= {"GPUWARDEN_DAEMON__AGENTS__STATIC": f"[{agent.target}]"}
         with daemon(environ) as process:
             wait_until(lambda: len(cards(environ)) == 2, 15, "the cards are seen")
             before = [(card.since, card.idle_since) for card in cards(environ)]
-            saved = MemoryFile(str(tmp_path / "state"))
+            saved = ViewMemoryFile(str(tmp_path / "state"))
             wait_until(lambda: len(saved.load().cards) == 2, 20, "it is saved, with the cards in it")
             process.kill()
             process.wait(60)
@@ -104,5 +104,5 @@ def test_a_daemon_that_was_killed_remembers_since_when_a_card_is_idle(environ: d
 
 def test_without_a_daemon_it_is_not_said_that_nothing_is_wrong(environ: dict[str, str]) -> None:
     shown = run("status", environ=environ)
-    assert NOT_KNOWN in " ".join(shown.stdout.split())
+    assert NOT_EVALUATED in " ".join(shown.stdout.split())
     assert json.loads(run("status", "--json", environ=environ).stdout)["findings"] is None

@@ -7,7 +7,7 @@ import signal
 import time
 from pathlib import Path
 
-from tests.cluster.living import two_cards
+from tests.cluster.living import two_gpus
 from tests.support import free_port, wait_until
 from tests.support.command import command, get, quiet_environment, running
 from tests.support.fake_agents import FakeAgent, reports, says_nothing
@@ -18,7 +18,7 @@ PAUSE = 6.0
 
 def test_nobody_was_silent_while_it_was_paused(tmp_path: Path) -> None:
     """Agents are not polled while the daemon is suspended; an agent that is silent afterwards is still reported."""
-    with FakeAgent(reports(two_cards("n1"))) as agent:
+    with FakeAgent(reports(two_gpus("n1"))) as agent:
         environ = quiet_environment(
             tmp_path / "state",
             DAEMON__LISTEN=f"127.0.0.1:{free_port()}",

@@ -15,9 +15,9 @@ import msgspec
 import pytest
 
 from monitor.alert.store import FILE as ALERTS
-from monitor.alert.store import Store
-from monitor.report.mail import NOTE
-from monitor.report.model import Report, Row
+from monitor.alert.store import AlertStore
+from monitor.report.mail import LAST_SENT_KEY
+from monitor.report.model import Report, ReportRow
 from monitor.sim.manifests import Work
 from monitor.sim.outages import Stage
 from monitor.sim.story import Story
@@ -110,7 +110,7 @@ def _seen(world: World) -> int:
     return sum(gpu["state"] != "unknown" for gpu in gpus)
 
 
-def row(made: Report, name: str) -> Row:
+def row(made: Report, name: str) -> ReportRow:
     return next(row for row in made.rows if row.name == name)
 
 
@@ -223,8 +223,8 @@ def test_a_kill_forgets_nothing_that_was_reported_and_the_missed_report_is_sent(
             before = killed.report().total
             process.kill()
             process.wait(60)
-        store = Store(str(tmp_path / "state" / ALERTS))
-        store.send((), {NOTE: repr(time.time() - 3600).encode()})  # no daemon ran for an hour
+        store = AlertStore(str(tmp_path / "state" / ALERTS))
+        store.send((), {LAST_SENT_KEY: repr(time.time() - 3600).encode()})  # no daemon ran for an hour
         store.close()
         with running(command("daemon"), environ, stdout=subprocess.DEVNULL) as process:
             wait_until(lambda: _told(bot), 30, "the report is sent")

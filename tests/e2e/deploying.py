@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from monitor.actions.plan import Outcome
+from monitor.actions.plan import UserActionOutcome
 from monitor.facts import NodeSnapshot
 from monitor.facts.cluster import ClusterView
 from tests.deploy.helm import Object, render
@@ -109,11 +109,11 @@ class Deployed:
         assert status == 200, body
         return msgspec.json.decode(body, type=NodeSnapshot)
 
-    def act(self, action: str, **wanted: Any) -> Outcome:
+    def act(self, action: str, **wanted: Any) -> UserActionOutcome:
         """Run an action as an administrator of the page."""
         status, body = self.page("POST", f"/v1/actions/{action}", wanted)
         assert status == 200, body
-        return msgspec.json.decode(body, type=Outcome)
+        return msgspec.json.decode(body, type=UserActionOutcome)
 
     def pods(self, component: str) -> list[Any]:
         """Pods of the agent or the daemon."""

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 import yaml
 
-from monitor.cleanup.journal import FILE, ItemState, Journal
+from monitor.cleanup.journal import FILE, CleanupJournal, ItemState
 from monitor.facts.node import NodeSnapshot
 from monitor.leader.elector import LeaseState
 from tests.e2e import small_disk
@@ -116,7 +116,7 @@ def done_by_agent(asked: Cleaner) -> dict[str, int]:
 
 def items(state: Path) -> dict[str, ItemState]:
     """State of each item in the journal of a dead daemon."""
-    journal = Journal(str(state / FILE))
+    journal = CleanupJournal(str(state / FILE))
     try:
         return {each.item.name: each.state for run in journal.runs(10) for each in journal.entries(run.id)}
     finally:

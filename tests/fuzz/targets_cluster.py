@@ -13,30 +13,30 @@ from unittest import mock
 
 import msgspec
 
-from monitor.access.errors import RefusedError
-from monitor.alert.alertmanager.callback import Ours, TheTold, called, read_payload
+from monitor.access.errors import RequestRejectedError
+from monitor.alert.alertmanager.callback import NotificationLog, OwnAlerts, process_callback, read_payload
 from monitor.alert.alertmanager.silences import read_silences
 from monitor.alert.matchers import parse_matcher
-from monitor.alert.message.compose import Voice
+from monitor.alert.message.locale import Locale
 from monitor.alert.message.template import check_template, render_template
 from monitor.base.http import Reply
 from monitor.cleanup.execute import harbor as registry_harbor
 from monitor.cleanup.policy import RegistryPolicy
 from monitor.cli.tables import print_view
 from monitor.cluster.agents.client import AgentError
-from monitor.cluster.agents.poller import understand
+from monitor.cluster.agents.poller import decode_snapshot
 from monitor.cluster.identity import identify
-from monitor.cluster.owners import nobody_known
+from monitor.cluster.owners import no_owners
 from monitor.cluster.platforms import all_rules
 from monitor.cluster.prometheus.client import MetricStore, StoreError, StoreSettings
 from monitor.cluster.prometheus.series.rebuild import SeriesError, rebuild
 from monitor.cluster.prometheus.targets import any_up, newest_scrapes, nodes_of, samples_of
-from monitor.cluster.view import Inputs, Surroundings, ViewBuilder
+from monitor.cluster.view import ClusterContext, ViewBuilder, ViewInputs
 from monitor.config import file as config_file
 from monitor.config import yaml_text
 from monitor.daemon.metrics.cluster import families
 from monitor.detect.base import RuleContext
-from monitor.detect.engine import BROKEN, History, detect
+from monitor.detect.engine import RULE_BROKEN, DetectionHistory, detect
 from monitor.detect.rules import RULES
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView
@@ -46,7 +46,7 @@ from monitor.kube.decode import stream
 from monitor.kube.decode.pod import PodFieldFilter
 from monitor.kube.decode.values import parse_quantity, parse_time
 from monitor.web.forms import parse_form
-from tests.alert.receivers.batches import parcel
+from tests.alert.receivers.batches import batch
 from tests.cluster.builders import NOW, agent, card, device, node, pod
 from tests.support.snapshots import POD
 
@@ -59,9 +59,9 @@ HONEST = agent(card(0, "n2"), node="n2", devices=(device(OTHER, 0, "n2"),))
 
 def view_of(*agents: AgentFact) -> ClusterView:
     """The daemon's view of two nodes and their pods."""
-    builder = ViewBuilder(lambda each: identify(each, nobody_known, PLATFORMS, {}))
-    around = Surroundings(pods_known=True)
-    return builder.build(Inputs(agents, (MINE, OTHER), (node("n1"), node("n2")), around), NOW)
+    builder = ViewBuilder(lambda each: identify(each, no_owners, PLATFORMS, {}))
+    around = ClusterContext(pods_known=True)
+    return builder.build(ViewInputs(agents, (MINE, OTHER), (node("n1"), node("n2")), around), NOW)
 
 
 @functools.cache
@@ -83,9 +83,9 @@ def check_snapshot(snapshot: NodeSnapshot) -> None:
     view = view_of(liar, HONEST)
     assert _of_other(view) == _undisturbed()
     world = make_cluster_facts(pods=(MINE, OTHER), nodes=(node("n1"), node("n2")), agents=(liar, HONEST), view=view)
-    found = detect(RULES, {}, RuleContext(world, NOW), History())
+    found = detect(RULES, {}, RuleContext(world, NOW), DetectionHistory())
     for finding in found.findings:
-        assert finding.cause != BROKEN, finding.raw
+        assert finding.cause != RULE_BROKEN, finding.raw
         assert all(len(value) <= LONGEST_LABEL for value in finding.labels.values()), finding.labels
     for family in families(view):
         for sample in family.samples:
@@ -98,7 +98,7 @@ def check_snapshot(snapshot: NodeSnapshot) -> None:
 def snapshot(data: bytes) -> None:
     """Agent response, from bytes to findings, metrics and terminal output."""
     try:
-        told = understand(data)
+        told = decode_snapshot(data)
     except AgentError:
         return
     check_snapshot(told)
@@ -142,11 +142,11 @@ def callback(data: bytes) -> None:
         payload = read_payload(data)
     except ValueError:
         return
-    told = called(payload, ("ops",), TheTold(), Ours(), NOW)
+    told = process_callback(payload, ("ops",), NotificationLog(), OwnAlerts(), NOW)
     for one in told.notifications:
-        text = render_template("", parcel(one), Voice(lang="zh"), 4096)
+        text = render_template("", batch(one), Locale(lang="zh"), 4096)
         assert len(text.encode()) <= 4096
-    msgspec.json.decode(msgspec.json.encode(told.told), type=TheTold)
+    msgspec.json.decode(msgspec.json.encode(told.log), type=NotificationLog)
 
 
 def silences(data: bytes) -> None:
@@ -163,7 +163,7 @@ def matcher(data: bytes) -> None:
 
 def form(data: bytes) -> None:
     """A form of the web page."""
-    with contextlib.suppress(RefusedError):
+    with contextlib.suppress(RequestRejectedError):
         parse_form(data)
 
 
@@ -172,7 +172,7 @@ def template(data: bytes) -> None:
     text = data.decode("utf-8", "replace")
     with contextlib.suppress(ValueError):
         check_template(text)
-        assert render_template(text, parcel(), Voice(lang="en"), 2048)
+        assert render_template(text, batch(), Locale(lang="en"), 2048)
 
 
 def configuration(data: bytes) -> None:
@@ -205,9 +205,9 @@ def series(data: bytes) -> None:
 
 def harbor(data: bytes) -> None:
     """Response of Harbor."""
-    _answering(data, lambda it: it.rules())
+    _answering(data, lambda it: it.retention_rules())
     _answering(data, lambda it: it.retention_since("p", 1, 0.0))
-    _answering(data, lambda it: it.collection_since(0.0))
+    _answering(data, lambda it: it.gc_since(0.0))
 
 
 def _answering(data: bytes, ask: Callable[[registry_harbor.Harbor], object]) -> None:

@@ -12,8 +12,8 @@ import msgspec
 from google.protobuf.message import DecodeError
 
 from monitor.agent import mountinfo
-from monitor.agent.actions.api import understand
-from monitor.agent.actions.auth import RefusedError
+from monitor.agent.actions.api import decode_request
+from monitor.agent.actions.auth import ActionRefusedError
 from monitor.agent.cgroup import parse_owner
 from monitor.agent.collectors.container_usage import locate
 from monitor.agent.collectors.xid import merge_events, parse_uuid, parse_xid
@@ -82,7 +82,7 @@ def mount_table(data: bytes) -> None:
         for mount in mountinfo.parse_mountinfo(data):
             assert mountinfo.decoded(mount.point).isprintable() or mount.point
     with contextlib.suppress(ValueError):
-        list(mounts.parse(data))
+        list(mounts.parse_mountinfo(data))
     with contextlib.suppress(OSError):
         mounts.parse_mount_id(data[:4000])
 
@@ -155,5 +155,5 @@ def cri(data: bytes) -> None:
 
 def action(data: bytes) -> None:
     """Action requests to an agent."""
-    with contextlib.suppress(RefusedError):
-        understand(data)
+    with contextlib.suppress(ActionRefusedError):
+        decode_request(data)

@@ -13,53 +13,53 @@ import msgspec
 from starlette.routing import BaseRoute, Mount, Route
 
 import monitor
-from monitor.access.audit import Audit
+from monitor.access.audit import AuditLog
 from monitor.access.settings import AccessSettings
-from monitor.agent.journal import Line
-from monitor.agent.server import ACTIONS, Pages, SwitchedOff
-from monitor.alert.alertmanager.callback import Payload, TheTold
-from monitor.alert.delivery.backoff import Health
-from monitor.alert.model import Alert, Notification, Told
+from monitor.agent.journal import JournalLine
+from monitor.agent.server import ACTIONS_PATH, ActionsDisabled, AgentRoutes
+from monitor.alert.alertmanager.callback import CallbackPayload, NotificationLog
+from monitor.alert.delivery.backoff import ReceiverHealth
+from monitor.alert.model import Alert, Notification, NotificationLogEntry
 from monitor.alert.silences import Silence
-from monitor.alert.store import Event
-from monitor.cleanup.journal import Entry, Run
-from monitor.cleanup.model import Plan
-from monitor.cluster.view_memory import SavedMemory
-from monitor.detect.engine import History
+from monitor.alert.store import AlertEvent
+from monitor.cleanup.journal import CleanupRun, JournalEntry
+from monitor.cleanup.model import CleanupPlan
+from monitor.cluster.view_memory import SavedViewMemory
+from monitor.detect.engine import DetectionHistory
 from monitor.facts import NodeSnapshot
 from monitor.facts.actions import ActionFact, ActionRequest
 from monitor.facts.datasets import PurgeFact, ScanFact, TrashFact
-from monitor.leader.ledger import Record
+from monitor.leader.ledger import ActionLedger
 from monitor.web.app import create_app
-from monitor.web.authenticator import Doorkeeper
+from monitor.web.authenticator import Authenticator
 from monitor.web.openapi import document, served
 from monitor.web.openapi_table import OPERATIONS
-from monitor.web.security import Guard
+from monitor.web.security import Security
 from tests.golden.schemas import without_class_names
 from tests.golden.text import as_json, of_json, rows
 from tests.support.snapshots import full_snapshot
 from tests.web import test_alerts_api, test_cleanup_api
-from tests.web.cluster import Acting
-from tests.web.test_app import Cluster
+from tests.web.cluster import FakeActions
+from tests.web.test_app import FakeCluster
 from tests.web.test_openapi import Reports, routes_of
 
 VERSION = "VERSION"
 # Values on disk or on the Lease, by location.
 KEPT: Mapping[str, Any] = {
     "alerts.db/alerts": Alert,
-    "alerts.db/told": Told,
+    "alerts.db/told": NotificationLogEntry,
     "alerts.db/silences": Silence,
-    "alerts.db/history": Event,
+    "alerts.db/history": AlertEvent,
     "alerts.db/outbox": Notification,
-    "alerts.db/health": Health,
-    "alerts.db/notes/called": TheTold,
-    "cleanup.db/runs.body": Run,
-    "cleanup.db/runs.plan": Plan,
-    "cleanup.db/items": Entry,
-    "findings.json": History,
-    "view.json": SavedMemory,
-    "lease/ran": Record,
-    "agent/journal": Line,
+    "alerts.db/health": ReceiverHealth,
+    "alerts.db/notes/called": NotificationLog,
+    "cleanup.db/runs.body": CleanupRun,
+    "cleanup.db/runs.plan": CleanupPlan,
+    "cleanup.db/items": JournalEntry,
+    "findings.json": DetectionHistory,
+    "view.json": SavedViewMemory,
+    "lease/ran": ActionLedger,
+    "agent/journal": JournalLine,
     "agent/trash": TrashFact,
 }
 
@@ -85,7 +85,7 @@ def action_schemas() -> str:
 
 def callback_schema() -> str:
     """Schema of Alertmanager's webhook."""
-    return _schema(Payload)
+    return _schema(CallbackPayload)
 
 
 def kept_schemas() -> str:
@@ -125,7 +125,7 @@ def routes() -> str:
 
 def agent_pages() -> str:
     """Status and content type of the agent's responses, and short bodies."""
-    pages = Pages(full_snapshot, "the-token")
+    pages = AgentRoutes(full_snapshot, "the-token")
     asked = [("/metrics", ""), ("/metrics", "Bearer the-token"), ("/v1/snapshot", "bearer the-token")]
     asked += [("/healthz", ""), ("/nothing", "Bearer the-token")]
     answers: list[dict[str, Any]] = []
@@ -134,8 +134,8 @@ def agent_pages() -> str:
         answer: dict[str, Any] = {"path": path, "authorization": authorization, "status": reply.status.value}
         answer["content_type"] = reply.content_type
         answers.append(answer | ({"body": json.loads(reply.body)} if len(reply.body) < 200 else {}))
-    status, body, _ = SwitchedOff().answer("POST", ACTIONS, "", "", b"")
-    answers.append({"path": ACTIONS, "authorization": "", "status": status.value, "body": json.loads(body)})
+    status, body, _ = ActionsDisabled().answer("POST", ACTIONS_PATH, "", "", b"")
+    answers.append({"path": ACTIONS_PATH, "authorization": "", "status": status.value, "body": json.loads(body)})
     return as_json(answers)
 
 
@@ -147,11 +147,11 @@ def _schema(kind: Any) -> str:
 def _routes() -> list[BaseRoute]:
     """Routes of a daemon with all features."""
     with tempfile.TemporaryDirectory() as folder:
-        audit = Audit(str(Path(folder) / "audit.db"))
-        guard = Guard(Doorkeeper(AccessSettings()), audit, Acting())
-        alerts, cleanup = test_alerts_api.Asked(), test_cleanup_api.Asked()
+        audit = AuditLog(str(Path(folder) / "audit.db"))
+        guard = Security(Authenticator(AccessSettings()), audit, FakeActions())
+        alerts, cleanup = test_alerts_api.FakeAlerts(), test_cleanup_api.FakeCleanup()
         app = create_app(
-            Cluster(), full_snapshot, alerts, None, cleanup, Reports(), guard, metrics=lambda: b"up 1\n"
+            FakeCluster(), full_snapshot, alerts, None, cleanup, Reports(), guard, metrics=lambda: b"up 1\n"
         )  # fmt: skip
         audit.close()
     return routes_of(app)

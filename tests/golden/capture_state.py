@@ -15,29 +15,29 @@ import msgspec
 
 from monitor.access import audit
 from monitor.agent.actions.auth import UsedIds
-from monitor.agent.actions.build import JOURNAL, USED
+from monitor.agent.actions.build import JOURNAL_FILE, USED_IDS_FILE
 from monitor.agent.collectors.images import ImagesCollector, ImageUse
-from monitor.agent.journal import Journal as AgentJournal
+from monitor.agent.journal import ActionJournal as AgentJournal
 from monitor.agent.runtime import Runtimes
 from monitor.alert import store as alert_store
-from monitor.alert.alertmanager.callback import TheTold
-from monitor.alert.model import Told
+from monitor.alert.alertmanager.callback import NotificationLog
+from monitor.alert.model import NotificationLogEntry
 from monitor.cleanup import journal as cleanup_journal
 from monitor.cluster import view_memory
-from monitor.cluster.node_join import CardMemory
-from monitor.cluster.view import Memory
+from monitor.cluster.node_join import GpuMemory
+from monitor.cluster.view import ViewMemory
 from monitor.daemon.evaluator import FILE as FINDINGS_FILE
 from monitor.daemon.evaluator import history_file
 from monitor.detect.base import RuleContext
-from monitor.detect.engine import History, detect
+from monitor.detect.engine import DetectionHistory, detect
 from monitor.detect.rules import RULES
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState
 from monitor.facts.cluster_facts import make_cluster_facts
 from monitor.facts.findings import Severity
-from monitor.leader.elector import RAN, TOLD
-from monitor.leader.lease import Claim, held
-from monitor.leader.ledger import Ran, Record, with_mark, with_runs, written
+from monitor.leader.elector import LEDGER_ANNOTATION, RELAYED_ANNOTATION
+from monitor.leader.lease import LeaseClaim, held_body
+from monitor.leader.ledger import ActionLedger, RecordedRun, encode_ledger, with_mark, with_runs
 from monitor.report import store as record_store
 from tests.cluster.builders import node as card_node
 from tests.detect import builders_gpu, builders_nodes, builders_storage
@@ -47,10 +47,10 @@ from tests.support.snapshots import AT, GIB, full_snapshot
 
 # File name of each database and the function that opens it.
 DATABASES: tuple[tuple[str, Callable[[str], Any]], ...] = (
-    (alert_store.FILE, alert_store.Store),
-    (cleanup_journal.FILE, cleanup_journal.Journal),
-    (record_store.FILE, record_store.RecordStore),
-    (audit.FILE, audit.Audit),
+    (alert_store.FILE, alert_store.AlertStore),
+    (cleanup_journal.FILE, cleanup_journal.CleanupJournal),
+    (record_store.FILE, record_store.UsageStore),
+    (audit.FILE, audit.AuditLog),
 )
 
 
@@ -72,7 +72,7 @@ def _database(path: Path, opened: Callable[[str], Any]) -> str:
 
 def findings_file() -> str:
     """State file of the rules after two evaluations of a cluster with many problems."""
-    history = History()
+    history = DetectionHistory()
     for now in (AT, AT + 300):
         history = detect(RULES, {}, _situation(now), history).history
     with _folder() as folder:
@@ -83,11 +83,11 @@ def findings_file() -> str:
 def view_file() -> str:
     """State file of the view."""
     cards = {
-        "n1/GPU-a": CardMemory(state=GpuState.IDLE_HELD, since=AT - 60, idle_since=AT - 90),
-        "n1/GPU-b": CardMemory(state=GpuState.FREE, since=AT - 30),
+        "n1/GPU-a": GpuMemory(state=GpuState.IDLE_HELD, since=AT - 60, idle_since=AT - 90),
+        "n1/GPU-b": GpuMemory(state=GpuState.FREE, since=AT - 30),
     }
     with _folder() as folder:
-        view_memory.MemoryFile(str(folder), lambda: AT).save(Memory(cards=cards, missing={"uid-1": AT - 9}))
+        view_memory.ViewMemoryFile(str(folder), lambda: AT).save(ViewMemory(cards=cards, missing={"uid-1": AT - 9}))
         return of_json((folder / view_memory.FILE).read_bytes())
 
 
@@ -96,23 +96,27 @@ def agent_files() -> str:
     with _folder() as folder:
         images = ImagesCollector(Runtimes("", ()), lambda: None, str(folder))
         images._file.save({"docker": {"sha256:1": ImageUse(AT - 900, AT - 60), "sha256:2": ImageUse(AT - 9)}})
-        book = AgentJournal(str(folder / JOURNAL), _Clock())
+        book = AgentJournal(str(folder / JOURNAL_FILE), _Clock())
         book.done(book.intend("remove-image", {"image": "sha256:1", "bytes": GIB}), "removed", {"freed": GIB})
-        UsedIds(str(folder / USED), AT).add("a1", AT + 60, AT)
+        UsedIds(str(folder / USED_IDS_FILE), AT).add("a1", AT + 60, AT)
         texts = {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.iterdir())}
-    ids = list(dict.fromkeys(re.findall(r'"id":"([0-9a-f]{32})"', texts[JOURNAL])))
+    ids = list(dict.fromkeys(re.findall(r'"id":"([0-9a-f]{32})"', texts[JOURNAL_FILE])))
     assert len(ids) == 1
     return "".join(f"-- {name}\n{text.replace(ids[0], 'ID').rstrip()}\n" for name, text in texts.items())
 
 
 def lease() -> str:
     """The acquired Lease with the annotations of a fixed record."""
-    record = with_runs(Record(), "images", ("n1", None), Ran(AT - 60, "cron", id="run-1", bytes=GIB, path="/data"))
-    record = with_runs(record, "images", ("n1",), Ran(AT, "asked", is_open=False, id="run-2", ended_at=AT + 5))
+    record = with_runs(
+        ActionLedger(), "images", ("n1", None), RecordedRun(AT - 60, "cron", id="run-1", bytes=GIB, path="/data")
+    )
+    record = with_runs(record, "images", ("n1",), RecordedRun(AT, "asked", is_open=False, id="run-2", ended_at=AT + 5))
     record = with_mark(with_mark(record, "digest", AT - 5), "report", AT - 6)
-    told = TheTold(told=(Told(receiver="ops", group="DiskFull/images", at=AT, firing={"f": Severity.CRITICAL}),))
-    annotations = {RAN: written(record), TOLD: msgspec.json.encode(told).decode()}
-    return as_json(held(None, "gpuwarden", Claim("gpuwarden-0_0a1b2c3d", 15.0), AT, annotations))
+    told = NotificationLog(
+        told=(NotificationLogEntry(receiver="ops", group="DiskFull/images", at=AT, firing={"f": Severity.CRITICAL}),)
+    )
+    annotations = {LEDGER_ANNOTATION: encode_ledger(record), RELAYED_ANNOTATION: msgspec.json.encode(told).decode()}
+    return as_json(held_body(None, "gpuwarden", LeaseClaim("gpuwarden-0_0a1b2c3d", 15.0), AT, annotations))
 
 
 def _situation(now: float) -> RuleContext:
@@ -136,7 +140,7 @@ def _situation(now: float) -> RuleContext:
         builders.event("Failed", "Failed to pull image: harbor.lab/nlp/bert:1: not found", about=pods[1]),
     )
     nodes = (card_node("gpu-01", 2), card_node("n2", 0), card_node("n3", 8), builders.node("n4", ready=False))
-    view = builders_gpu.situation(*agents, pods=pods, nodes=nodes, now=now).world.view
+    view = builders_gpu.rule_context(*agents, pods=pods, nodes=nodes, now=now).facts.view
     world = make_cluster_facts(pods=pods, nodes=nodes, events=events, agents=agents, view=view)
     return RuleContext(world, now, (builders_nodes.service(),))
 

@@ -6,8 +6,8 @@ latency of a rule adds a limit, the interval of a collector, and a delay.
 
 from __future__ import annotations
 
-from monitor.alert.lifecycle import Timing
-from monitor.cluster.agents.poller import SLOWEST
+from monitor.alert.lifecycle import AlertTiming
+from monitor.cluster.agents.poller import MAX_SKIPPED_INTERVALS
 from monitor.cluster.gpu_state import StateLimits
 from monitor.detect.base import Delay, Latency, RuleMetadata
 from monitor.detect.lib import growth
@@ -18,7 +18,7 @@ from tests.scorecard.product import LOOK, POLICY, POLL, PROBE, READ
 
 TICK = 1.0  # group_wait, and the clock of the dispatcher
 ALWAYS = LOOK + POLL + TICK
-KEEP = Timing().keep  # an alert resolves when it was not found for this long
+KEEP = AlertTiming().keep  # an alert resolves when it was not found for this long
 TOLD_WITHIN = POLICY.routes[0].group_interval + LOOK  # after it fires: a group that was just notified waits
 BY_NAME: dict[str, RuleMetadata] = {rule.rule: rule for rule in (*RULES, *META_RULES)}
 DELAY_SECONDS: dict[Delay | None, float] = {
@@ -28,13 +28,13 @@ DELAY_SECONDS: dict[Delay | None, float] = {
     Delay.GRACE_PERIOD: GRACE,
     Delay.FAILED_RUN: 60.0,
     Delay.SERVICE_PROBE: PROBE,
-    Delay.AGENT_BACKOFF: SLOWEST * POLL,
+    Delay.AGENT_BACKOFF: MAX_SKIPPED_INTERVALS * POLL,
 }
 # Which of its two trends reports a disk depends on how fast it fills, not on the cause: within four hours or a day.
 # Steady growth takes an hour of fine steps or twelve coarse steps to see, a fall one fine step.
 FILLING = {
-    True: Latency(growth.FINE_SPAN + growth.FINE_STEP, resolve_limit=growth.FINE_STEP),
-    False: Latency((growth._FEWEST_LONG_STEPS + 1) * growth.COARSE_STEP, resolve_limit=growth.FINE_STEP),
+    True: Latency(growth.FINE_SPAN_SECONDS + growth.FINE_STEP_SECONDS, resolve_limit=growth.FINE_STEP_SECONDS),
+    False: Latency((growth._MIN_SLOW_STEPS + 1) * growth.COARSE_STEP_SECONDS, resolve_limit=growth.FINE_STEP_SECONDS),
 }
 
 

@@ -11,26 +11,27 @@ from typing import Any
 
 import msgspec
 
-from monitor.alert.dispatcher import _after
+from monitor.alert.dispatcher import next_state
 from monitor.alert.inhibition import inhibition
 from monitor.alert.lifecycle import GROUP_BY, advance
-from monitor.alert.message.compose import Voice, compose
-from monitor.alert.model import Alert, Notification, Parcel
-from monitor.alert.notify import Book, Policy, decide
-from monitor.alert.routes import Route
-from monitor.cluster.agents.poller import SLOWEST, _failed
+from monitor.alert.message.compose import compose
+from monitor.alert.message.locale import Locale
+from monitor.alert.model import Alert, AlertState, Batch, Notification
+from monitor.alert.notify import decide
+from monitor.alert.routes import NotifyPolicy, Route
+from monitor.cluster.agents.poller import MAX_SKIPPED_INTERVALS, _failed
 from monitor.cluster.identity import identify
-from monitor.cluster.owners import nobody_known
-from monitor.cluster.platforms import all_rules, to_keep
+from monitor.cluster.owners import no_owners
+from monitor.cluster.platforms import all_rules, required_fields
 from monitor.cluster.sources import agent_sources, kube_sources
-from monitor.cluster.view import Changes, Surroundings, ViewBuilder
+from monitor.cluster.view import ClusterContext, ViewBuilder, ViewChanges
 from monitor.config.agent import CollectorsConfig
 from monitor.config.alerts import AlertsConfig
 from monitor.config.daemon import AgentsConfig, DaemonConfig
 from monitor.config.services import ServiceConfig
 from monitor.daemon.evaluator import WatchSettings
 from monitor.detect.base import Limits, Rule, RuleContext
-from monitor.detect.engine import History, detect
+from monitor.detect.engine import DetectionHistory, detect
 from monitor.detect.meta.monitor import MonitorState, with_monitor_findings
 from monitor.detect.rules import RULES
 from monitor.facts.agents import AgentFact
@@ -55,11 +56,11 @@ READ: dict[str, float] = {
     if (interval := getattr(CollectorsConfig(), name).interval)
 }  # fmt: skip
 EVENTS_KEPT = 3600.0  # set by the API server
-POLICY = Policy(routes=(Route(receivers=("ops",)),), cluster="scorecard")
+POLICY = NotifyPolicy(routes=(Route(receivers=("ops",)),), cluster="scorecard")
 GROUP_WAIT = POLICY.routes[0].group_wait
 PLATFORMS = all_rules()
 KINDS: dict[str, stream.ObjectKind[Any]] = {
-    "pods": stream.pods(to_keep(PLATFORMS)),
+    "pods": stream.pods(required_fields(PLATFORMS)),
     "nodes": stream.NODES,
     "events": stream.EVENTS,
     "resourcequotas": stream.QUOTAS,
@@ -78,13 +79,13 @@ class Kube:
         for plural in KINDS:
             scene.objects.watch(plural, lambda line, plural=plural: self._lines.append((plural, line)))  # type: ignore[misc]  # of defaults mypy infers nothing
 
-    def follow(self) -> Changes:
+    def follow(self) -> ViewChanges:
         """Process new watch events and return the changes relevant to the view."""
         pods: dict[str, Any] = {}
         nodes: dict[str, Any] = {}
         if not self._scene.api_up:
             self._down_since = self._down_since or self._scene.clock.now
-            return Changes()
+            return ViewChanges()
         self._down_since = None
         while self._lines:
             plural, line = self._lines.popleft()
@@ -101,7 +102,7 @@ class Kube:
                 nodes[event.fact.name] = fact
         oldest = self._scene.clock.now - EVENTS_KEPT
         self.facts["events"] = {uid: each for uid, each in self.facts["events"].items() if each.last_at >= oldest}
-        return Changes(pods=pods, nodes=nodes)
+        return ViewChanges(pods=pods, nodes=nodes)
 
     def sources(self) -> tuple[SourceFact, ...]:
         """State of each watched kind."""
@@ -151,7 +152,7 @@ class Agents:
                 fact = _failed(before, now, "connection refused")
             self._facts[node.name] = fact
             phase = number * POLL / len(self._scene.nodes)
-            moments = min(max(1, fact.failures - 1), SLOWEST)
+            moments = min(max(1, fact.failures - 1), MAX_SKIPPED_INTERVALS)
             self._due[node.name] = now - (now - phase) % POLL + moments * POLL
             news.append(fact)
         return tuple(news)
@@ -196,10 +197,10 @@ class Product:
         self._scene = scene
         self._rules, self._limits = rules, limits or {}
         self._kube, self._agents, self._probes = Kube(scene), Agents(scene), Probes(scene)
-        self._builder = ViewBuilder(lambda pod: identify(pod, nobody_known, PLATFORMS, {}))
-        self._history = History()
+        self._builder = ViewBuilder(lambda pod: identify(pod, no_owners, PLATFORMS, {}))
+        self._history = DetectionHistory()
         self._timings = AlertsConfig().rules.timings()
-        self._book = Book()
+        self._book = AlertState()
         self._started_at = scene.clock.now
         self._joined_at = 0.0
         self.record = Record()
@@ -210,12 +211,12 @@ class Product:
         situation = self._situation(now)
         found = detect(self._rules, self._limits, situation, self._history)
         self._history = found.history
-        view = situation.world.view
+        view = situation.facts.view
         sight = MonitorState(
             started_at=self._started_at,
             looked_at=now,
             sources=view.sources if view else (),
-            agents=situation.world.agents,
+            agents=situation.facts.agents,
         )
         alerts = advance(
             self._book.alerts, with_monitor_findings(found.findings, sight, now), self._timings, GROUP_BY, now
@@ -223,7 +224,7 @@ class Product:
         self.record.looks += 1
         self.record.note(alerts, now)
         self._note_causes(alerts, now)
-        self._book = Book(alerts, self._book.told)
+        self._book = AlertState(alerts, self._book.notification_log)
         for moment in (now, now + GROUP_WAIT):
             self._tell(moment)
 
@@ -231,7 +232,7 @@ class Product:
         kube, news = self._kube.follow(), self._agents.ask()
         agents, sources = self._agents.facts(), self._kube.sources()
         facts = self._kube.facts
-        around = Surroundings(
+        around = ClusterContext(
             queues=tuple(facts["queues.scheduling.volcano.sh"].values()),
             sources=(*kube_sources(sources), *agent_sources(agents)),
             pods_known=self._scene.api_up,
@@ -239,7 +240,7 @@ class Product:
         due = now - self._joined_at >= CYCLE
         self._joined_at = now if due else self._joined_at
         again = frozenset(self._builder.node_names) if due else frozenset()
-        changes = Changes(pods=kube.pods, nodes=kube.nodes, agents=news, again=again, around=around)
+        changes = ViewChanges(pods=kube.pods, nodes=kube.nodes, agents=news, again=again, around=around)
         view = self._builder.update(changes, now)
         world = make_cluster_facts(
             pods=facts["pods"].values(),
@@ -252,7 +253,7 @@ class Product:
             view=view,
         )
         own = tuple(self._scene.own_deletions)
-        return RuleContext(world=world, now=now, services=self._probes.facts(), own_deletions=own)
+        return RuleContext(facts=world, now=now, services=self._probes.facts(), own_deletions=own)
 
     def _note_causes(self, alerts: Mapping[str, Alert], now: float) -> None:
         """Record which firing alerts are inhibited because another explains them."""
@@ -266,14 +267,14 @@ class Product:
             self.record.tell(notification, now)
             for title in _read(notification):
                 assert title
-        self._book = _after(self._book.alerts, self._book, decision)
+        self._book = next_state(self._book.alerts, self._book, decision)
 
 
 def _read(notification: Notification) -> Iterator[str]:
     """Title of a message in both languages; untranslatable messages fail here."""
-    parcel = Parcel(
+    parcel = Batch(
         id=notification.id, receiver=notification.receiver, notifications=(notification,), at=notification.at
     )  # fmt: skip
     msgspec.json.encode(parcel)  # in the outbox format
     for lang in ("en", "zh"):
-        yield compose(parcel, Voice(lang)).title
+        yield compose(parcel, Locale(lang)).title

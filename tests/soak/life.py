@@ -66,7 +66,7 @@ class Life:
         self._repeat(DROP_EVERY, lambda: self._api.drop_a_watch(self._chance))
         self._repeat(EXPIRE_EVERY, self._objects.forget)
 
-    def beat(self) -> None:
+    def tick(self) -> None:
         """Change one pod and execute other due steps."""
         for act in _due(self._others, many=True):
             act()

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from monitor.cleanup.journal import ItemState, Journal, RunState
-from monitor.cleanup.totals import ENDED
+from monitor.cleanup.journal import CleanupJournal, ItemState, RunState
+from monitor.cleanup.totals import FINAL_STATES
 from monitor.daemon.metrics.cleanup import families
 from tests.cleanup.support import NOW, item, plan, run
 from tests.daemon.metrics.support import lines
@@ -13,7 +13,7 @@ from tests.daemon.metrics.support import lines
 
 def test_the_journal_counts_what_is_done(tmp_path: Path) -> None:
     """A run without any action, a run that frees space, and a policy that has never run."""
-    journal = Journal(str(tmp_path / "cleanup.db"))
+    journal = CleanupJournal(str(tmp_path / "cleanup.db"))
     try:
         tried = run("run-0", state=RunState.PLANNED, end="dry-run", started_at=NOW)
         journal.begin(tried, plan(item(1)))
@@ -22,7 +22,7 @@ def test_the_journal_counts_what_is_done(tmp_path: Path) -> None:
         journal.write(began, replace(entry, state=ItemState.INTENDED, intended_at=NOW))
         journal.write(began, replace(entry, state=ItemState.DONE, ended_at=NOW))
         journal.end(replace(began, state=RunState.ENDED, end="done", freed_bytes=7))
-        cleaned = journal.figures.cleaned([began.policy, "never"], journal.last_runs())
+        cleaned = journal.counters.totals([began.policy, "never"], journal.last_runs())
     finally:
         journal.close()
     own = began.policy
@@ -35,8 +35,8 @@ def test_the_journal_counts_what_is_done(tmp_path: Path) -> None:
         f'gpuwarden_cleanup_last_run_seconds{{policy="{own}"}} {(NOW + 1) / 1e9}e+09',
     ]
     assert 'gpuwarden_cleanup_freed_bytes_total{policy="never"} 0.0' in found
-    assert sum(line.startswith("gpuwarden_cleanup_items_total") for line in found) == 2 * len(ENDED)
+    assert sum(line.startswith("gpuwarden_cleanup_items_total") for line in found) == 2 * len(FINAL_STATES)
 
 
 def test_every_end_of_an_item_is_counted_from_the_start() -> None:
-    assert set(ENDED) == set(ItemState) - {ItemState.PLANNED, ItemState.INTENDED}
+    assert set(FINAL_STATES) == set(ItemState) - {ItemState.PLANNED, ItemState.INTENDED}

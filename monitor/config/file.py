@@ -33,7 +33,7 @@ _REASONS = {
 
 
 @dataclass(frozen=True)
-class Problem:
+class ConfigProblem:
     """One thing that is wrong. `source` is the file, or "environment"; `path` the setting, or the variable."""
 
     source: str
@@ -49,7 +49,7 @@ class Problem:
 class ConfigError(Exception):
     """The configuration cannot be used, for all of these reasons."""
 
-    def __init__(self, problems: tuple[Problem, ...]) -> None:
+    def __init__(self, problems: tuple[ConfigProblem, ...]) -> None:
         super().__init__("\n".join(str(problem) for problem in problems))
         self.problems = problems
 
@@ -97,7 +97,7 @@ class _Draft:
     """Values on the way to become a `Config`, with the place of each, and the problems met so far."""
 
     def __init__(self, source: str) -> None:
-        self.problems: list[Problem] = []
+        self.problems: list[ConfigProblem] = []
         self._values: Any = {}
         self._places: dict[Path, _Place] = {(): _Place(source)}
 
@@ -117,7 +117,7 @@ class _Draft:
         elif document.value is not None:  # an empty file means the defaults
             found = "a list" if isinstance(document.value, list) else "a single value"  # which may be a secret
             message = f"a configuration is made of 'key: value' lines; this file holds {found}"
-            self.problems.append(Problem(path, first_line, "", message))
+            self.problems.append(ConfigProblem(path, first_line, "", message))
 
     def read_environment(self, environ: Mapping[str, str]) -> None:
         """Let GPUWARDEN_ variables replace values. One that is set to nothing counts as not set."""
@@ -161,7 +161,7 @@ class _Draft:
                 self._note(error["loc"], words.explain(error, Config), self._place_of(error["loc"]))
         return None
 
-    def ordered_problems(self) -> tuple[Problem, ...]:
+    def ordered_problems(self) -> tuple[ConfigProblem, ...]:
         """Return each problem once, in the order of the lines, those of the environment last."""
         return tuple(sorted(dict.fromkeys(self.problems), key=lambda p: (p.source == "environment", p.line or 0)))
 
@@ -176,7 +176,7 @@ class _Draft:
             message = "the value is not text; put it in quotes"
         rest = describe_key(path[place.depth :])
         separator = "." if place.name and rest and not rest.startswith("[") else ""
-        self.problems.append(Problem(place.source, place.line, f"{place.name}{separator}{rest}", message))
+        self.problems.append(ConfigProblem(place.source, place.line, f"{place.name}{separator}{rest}", message))
 
 
 def variables(section: type[BaseModel] = Config, prefix: str = "") -> Iterator[str]:
@@ -201,4 +201,4 @@ def read_text(path: str) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         reason = "is not UTF-8 text; save the file with the encoding UTF-8"
-    raise ConfigError((Problem(path, line, "", reason),))
+    raise ConfigError((ConfigProblem(path, line, "", reason),))

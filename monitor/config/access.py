@@ -16,38 +16,20 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
+from pydantic import BeforeValidator, Field, SecretStr
 
 from monitor.access.passwords import parse_hash
 from monitor.access.principal import Role
 from monitor.access.settings import AccessSettings, AccessToken, Account, Network, TrustedHeader
-from monitor.base.units import quoted
-from monitor.config.types import SecretSection, Section, Span, unique_names
+from monitor.config.types import SecretSection, Section, Span, check_with, require, unique_names
 
 MIN_TOKEN_CHARS = 20
 DAEMON_TOKEN = "daemon.token"  # noqa: S105  # principal of the token in that setting
 _HEADER = re.compile(r"[A-Za-z0-9-]{1,100}", re.ASCII)
 _UNIQUE_NAMES = unique_names("{} is there twice; give each its own name")  # the audit log refers to them
 RoleName = Literal["viewer", "user", "admin"]
-
-
-def _check_name(name: str) -> str:
-    if not name or name != name.strip() or not name.isprintable() or len(name) > 100:
-        raise ValueError(f"{quoted(name)} is no name; write up to 100 letters, without spaces around them")
-    return name
-
-
-def _check_hash(value: SecretStr) -> SecretStr:
-    parse_hash(value.get_secret_value())
-    return value
-
-
-def _check_header(name: str) -> str:
-    if not _HEADER.fullmatch(name):
-        raise ValueError(f"{quoted(name)} is no name of a header; one is X-Forwarded-User")
-    return name
 
 
 def parse_networks(value: object) -> tuple[Network, ...]:
@@ -62,8 +44,15 @@ def parse_networks(value: object) -> tuple[Network, ...]:
     return networks
 
 
-UserName = Annotated[str, AfterValidator(_check_name)]
-Header = Annotated[str, AfterValidator(_check_header)]
+UserName = Annotated[
+    str,
+    require(
+        lambda name: name and name == name.strip() and name.isprintable() and len(name) <= 100,
+        "{} is no name; write up to 100 letters, without spaces around them",
+    ),
+]
+Header = Annotated[str, require(_HEADER.fullmatch, "{} is no name of a header; one is X-Forwarded-User")]
+PasswordHash = Annotated[SecretStr, check_with(lambda text: parse_hash(text.get_secret_value()))]
 
 
 class UserConfig(Section):
@@ -71,7 +60,7 @@ class UserConfig(Section):
 
     name: UserName
     role: RoleName = "viewer"
-    password_hash: Annotated[SecretStr, AfterValidator(_check_hash)]
+    password_hash: PasswordHash
     cluster_user: UserName | None = None
 
     def account(self) -> Account:
@@ -85,11 +74,9 @@ class AccessTokenConfig(SecretSection):
     name: UserName
     role: RoleName = "viewer"
 
-    @model_validator(mode="after")
-    def _check_length(self) -> Self:
+    def check(self) -> None:
         if len(self.read_token() or "") < MIN_TOKEN_CHARS:
             raise ValueError(f"a token has at least {MIN_TOKEN_CHARS} characters; openssl rand -hex 20 makes one")
-        return self
 
     def access_token(self) -> AccessToken:
         return AccessToken(self.name, Role(self.role), self.read_token() or "")

@@ -6,7 +6,7 @@ import os
 import socket
 from itertools import permutations
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
@@ -168,11 +168,9 @@ class ActionsConfig(SecretSection):
     dataset_roots: Annotated[tuple[DatasetRoot, ...], AfterValidator(_check_separate)] = ()
     tls: AgentTlsConfig | None = None
 
-    @model_validator(mode="after")
-    def _check_token(self) -> Self:
+    def check(self) -> None:
         if self.enabled and self.token is None and self.token_file is None:
             raise ValueError("is enabled without a token; write token_file: /etc/gpuwarden/action-token")
-        return self
 
     def settings(self) -> dict[str, object]:
         """Settings of the agent. Raise ValueError if the token file is unreadable."""

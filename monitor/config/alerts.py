@@ -13,9 +13,9 @@ daemon:
 from __future__ import annotations
 
 import os
-from typing import Any, Self
+from typing import Annotated, Any
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from monitor.alert.lifecycle import GROUP_BY
 from monitor.alert.matchers import known_label
@@ -36,7 +36,7 @@ from monitor.config.receivers import (
     check_receivers,
 )
 from monitor.config.routes import AlertRulesConfig, MaintenanceConfig, RouteConfig, Zone
-from monitor.config.types import Cron, Names, NonEmpty, SecretSection, Section, Span, read_secret
+from monitor.config.types import Cron, Names, NonEmpty, SecretSection, Section, Span, check_with, read_secret
 
 
 def local_timezone(link: str = "/etc/localtime") -> str:
@@ -57,10 +57,8 @@ class HeartbeatConfig(Section):
     url_file: TextFile | None = None
     interval: Span = 60.0
 
-    @model_validator(mode="after")
-    def _check_url(self) -> Self:
+    def check(self) -> None:
         _ = self.address
-        return self
 
     @property
     def address(self) -> str:
@@ -82,10 +80,8 @@ class AlertmanagerConfig(SecretSection):
     ca_file: TextFile | None = None
     verify_tls: bool = True
 
-    @model_validator(mode="after")
-    def _check_url(self) -> Self:
+    def check(self) -> None:
         check_http_url(self.url.get_secret_value())
-        return self
 
 
 class CallbackConfig(SecretSection):
@@ -104,7 +100,7 @@ class AlertsConfig(Section):
     timezone: Zone = Field(default_factory=local_timezone)
     routes: tuple[RouteConfig, ...] = ()
     rules: AlertRulesConfig = AlertRulesConfig()
-    group_by: Names = GROUP_BY
+    group_by: Annotated[Names, check_with(lambda names: [known_label(name) for name in names])] = GROUP_BY
     maintenance: tuple[MaintenanceConfig, ...] = ()
     owners: dict[str, OwnerConfig] = Field(default_factory=dict)
     heartbeat: HeartbeatConfig | None = None
@@ -118,11 +114,6 @@ class AlertsConfig(Section):
         if page is not None and not page.startswith(("https://", "http://")):
             raise ValueError(f"{quoted(page)} is not a page's address; write for example https://gpuwarden.lab")
         return page.rstrip("/") if page is not None else None
-
-    @field_validator("group_by")
-    @classmethod
-    def _check_labels(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(known_label(name) for name in names)
 
     @field_validator("routes")
     @classmethod

@@ -19,9 +19,9 @@ daemon:
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import BeforeValidator, PlainValidator, ValidationError, model_validator
+from pydantic import BeforeValidator, PlainValidator, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from monitor.base.peer_http import PeerTls
@@ -100,15 +100,13 @@ class CleanupConfig(Section):
     policies: Annotated[tuple[Policy, ...], UNIQUE_NAMES] = ()
     agents: AgentActionsConfig = AgentActionsConfig()
 
-    @model_validator(mode="after")
-    def _check_roots(self) -> Self:
+    def check(self) -> None:
         for policy in self.policies:
             if isinstance(policy, DatasetPolicyConfig) and not self._allows(policy.root):
                 raise ValueError(
                     f"{policy.name}: {policy.root} is not below a directory that is allowed; "
                     f"write allow: [{policy.root}] beside policies"
                 )
-        return self
 
     def _allows(self, root: str) -> bool:
         return any(root == allowed or root.startswith(f"{allowed}/") for allowed in self.allow)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator
 
 from monitor.base.peer_http import PeerTls
 from monitor.cluster.agents.poller import PollSettings
@@ -35,7 +35,7 @@ from monitor.config.types import (
 )
 
 
-class AgentsTlsConfig(DerivedSection, settings=PeerTls):
+class AgentsTlsConfig(Section):
     """TLS towards agents with agent.actions.tls: their CA and, if they require one, a client certificate.
 
     `server_name` is a name in the certificates of all agents; without it each certificate is for its own address.
@@ -46,11 +46,9 @@ class AgentsTlsConfig(DerivedSection, settings=PeerTls):
     key_file: AbsolutePath | None = None
     server_name: NonEmpty | None = None
 
-    @model_validator(mode="after")
-    def _check_key(self) -> Self:
+    def check(self) -> None:
         if (self.cert_file is None) != (self.key_file is None):
             raise ValueError("give both cert_file and key_file, or neither")
-        return self
 
 
 class AgentsConfig(SecretSection):
@@ -91,10 +89,8 @@ class PlatformConfig(DerivedSection, settings=PlatformRule, types={tuple[str, ..
 
     name: NonEmpty
 
-    @model_validator(mode="after")
-    def _check_selectors(self) -> Self:
+    def check(self) -> None:
         check_rule(self.rule())
-        return self
 
     def rule(self) -> PlatformRule:
         return build(PlatformRule, self)

@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, ValidationInfo
+from pydantic import Field, ValidationInfo
 
-from monitor.base.units import quoted
 from monitor.config.alerts import AlertsConfig
 from monitor.config.receivers import by_name
-from monitor.config.types import Section, Span
+from monitor.config.types import Section, Span, require
 
 OWN_NAMESPACE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 MIN_LEASE_SECONDS = 2.0
@@ -36,19 +35,20 @@ def pod_namespace(file: str = OWN_NAMESPACE) -> str | None:
         return None
 
 
-def _check_name(name: str) -> str:
-    if not _NAME.fullmatch(name) or len(name) > 253:
-        raise ValueError(f"{quoted(name)} is no name of Kubernetes; write small letters, digits, - and .")
-    return name
-
-
-def _check_duration(seconds: float) -> float:
-    if seconds < MIN_LEASE_SECONDS:
-        raise ValueError("a lease is for at least 2s: it has to be renewed several times before it runs out")
-    return seconds
-
-
-KubernetesName = Annotated[str, AfterValidator(_check_name)]
+KubernetesName = Annotated[
+    str,
+    require(
+        lambda name: _NAME.fullmatch(name) and len(name) <= 253,
+        "{} is no name of Kubernetes; write small letters, digits, - and .",
+    ),
+]
+LeaseDuration = Annotated[
+    Span,
+    require(
+        lambda seconds: seconds >= MIN_LEASE_SECONDS,
+        "a lease is for at least 2s: it has to be renewed several times before it runs out",
+    ),
+]
 
 
 class LeaseConfig(Section):
@@ -56,7 +56,7 @@ class LeaseConfig(Section):
 
     namespace: KubernetesName = Field(default_factory=own_namespace)
     name: KubernetesName = "gpuwarden"
-    duration: Annotated[Span, AfterValidator(_check_duration)] = 15.0
+    duration: LeaseDuration = 15.0
 
 
 def check_lease(lease: LeaseConfig | None, info: ValidationInfo) -> LeaseConfig | None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import posixpath
 import re
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from monitor.base.cron import cron_trigger
 from monitor.base.units import format_duration, quoted
 from monitor.cleanup import policy as of
 from monitor.cleanup.model import Mode
 from monitor.config.derive import DerivedSection, build
-from monitor.config.types import AbsolutePath, Duration, NonEmpty, Ratio, Size, parse_list
+from monitor.config.types import AbsolutePath, Duration, NonEmpty, Ratio, Size, parse_list, require
 
 # Never dataset roots; system directories including everything below them.
 _TOO_WIDE = ("/", "/home", "/mnt", "/media", "/srv", "/var", "/opt")
@@ -36,13 +36,6 @@ def _at_least(minimum: float) -> AfterValidator:
         return seconds
 
     return AfterValidator(check)
-
-
-def _check_name(name: str) -> str:
-    """Names appear in URLs and commands."""
-    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", name) is None:
-        raise ValueError(f"{quoted(name)} cannot be a policy's name; use letters, digits, '-', '_' and '.'")
-    return name
 
 
 def _parse_root(path: str) -> str:
@@ -68,6 +61,13 @@ def _check_pattern(pattern: str) -> str:
 Patterns = Annotated[tuple[NonEmpty, ...], BeforeValidator(parse_list)]
 Root = Annotated[AbsolutePath, AfterValidator(_parse_root)]
 Limit = Annotated[Duration | None, BeforeValidator(_parse_off)]
+PolicyName = Annotated[  # appears in URLs and commands
+    str,
+    require(
+        re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}").fullmatch,
+        "{} cannot be a policy's name; use letters, digits, '-', '_' and '.'",
+    ),
+]
 UsedRatio = Annotated[Ratio | None, BeforeValidator(_parse_off)]
 # Type of a policy's field -> type of its setting.
 _TYPES = {float: Duration, float | None: Limit, int | None: Size | None, tuple[str, ...]: Patterns}
@@ -92,7 +92,7 @@ class PolicyConfig(DerivedSection):
     has_disk: ClassVar[bool] = False  # whether `high` and `low` apply
 
     kind: str
-    name: Annotated[str, AfterValidator(_check_name)]
+    name: PolicyName
     mode: Literal["dry-run", "enforce"] = Mode.DRY_RUN.value
     cron: str | None = None
     timezone: str = of.When.timezone
@@ -102,8 +102,7 @@ class PolicyConfig(DerivedSection):
     announce: Duration = of.DAY
     receivers: Patterns = ()
 
-    @model_validator(mode="after")
-    def _check_schedule(self) -> Self:
+    def check(self) -> None:
         if self.cron is not None:
             cron_trigger(self.cron, self.timezone)
         if (self.high is not None or self.low is not None) and not self.has_disk:
@@ -115,7 +114,6 @@ class PolicyConfig(DerivedSection):
         if self.cron is None and self.high is None:
             wanted = "cron, or high and low" if self.has_disk else "cron"
             raise ValueError(f'it would never run; give {wanted}, for example cron: "0 3 * * *"')
-        return self
 
     def policy(self) -> of.CleanupPolicy:
         """The policy for the planner."""
@@ -191,8 +189,8 @@ class RegistryPolicyConfig(PolicyConfig, settings=of.RegistryPolicy, types=_TYPE
     retention: bool = True
     gc: bool = True
 
-    @model_validator(mode="after")
-    def _check_registry(self) -> Self:
+    def check(self) -> None:
+        super().check()
         parts = urlsplit(self.url)
         if parts.password is not None:
             raise ValueError("an address holds no password; use password_file")
@@ -202,4 +200,3 @@ class RegistryPolicyConfig(PolicyConfig, settings=of.RegistryPolicy, types=_TYPE
             raise ValueError("username and password_file go together; give both")
         if not self.retention and not self.gc:
             raise ValueError("it would do nothing; leave retention or gc on")
-        return self

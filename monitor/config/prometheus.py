@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Self
+import os.path
+from typing import Annotated
 
-from pydantic import AfterValidator, SecretStr, field_validator, model_validator
+from pydantic import AfterValidator, SecretStr
 
 from monitor.base.units import quoted
 from monitor.cluster.prometheus.client import StoreSettings
 from monitor.cluster.prometheus.query import SELECTOR
 from monitor.cluster.prometheus.source import PrometheusSettings
 from monitor.config.derive import build
-from monitor.config.types import AbsolutePath, NonEmpty, SecretSection, Span, read_secret, split_url
+from monitor.config.types import (
+    AbsolutePath,
+    NonEmpty,
+    SecretSection,
+    Span,
+    check_with,
+    read_secret,
+    require,
+    split_url,
+)
 
 EXAMPLE = "http://prometheus.monitoring:9090"
 
 
-def _check_url(url: str) -> str:
+def _check_url(url: str) -> None:
     parts = split_url(url, f"write for example {EXAMPLE}")
     if parts.password is not None or parts.username is not None:
         raise ValueError("an address holds no credentials; use username and password_file, or token_file")
@@ -25,7 +34,6 @@ def _check_url(url: str) -> str:
         raise ValueError(f"{quoted(url)} is not a store's address; write for example {EXAMPLE}")
     if parts.query or parts.fragment or "/api/v1" in parts.path:
         raise ValueError(f"write what comes before /api/v1, for example {EXAMPLE}")
-    return url
 
 
 def _parse_selector(selector: str) -> str:
@@ -39,30 +47,21 @@ def _parse_selector(selector: str) -> str:
 class PrometheusConfig(SecretSection):
     """The store: Prometheus, VictoriaMetrics or Thanos. `selector` is for a store that serves several clusters."""
 
-    url: Annotated[str, AfterValidator(_check_url)]
+    url: Annotated[str, check_with(_check_url)]
     selector: Annotated[str, AfterValidator(_parse_selector)] = ""
     interval: Span = 15.0
     limit: Span = 10.0
     username: NonEmpty | None = None
     password: SecretStr | None = None
     password_file: AbsolutePath | None = None
-    ca_file: AbsolutePath | None = None
+    ca_file: Annotated[AbsolutePath, require(os.path.isfile, "there is no file {}")] | None = None
 
-    @field_validator("ca_file")
-    @classmethod
-    def _check_ca_file(cls, path: str | None) -> str | None:
-        if path is not None and not Path(path).is_file():
-            raise ValueError(f"there is no file {quoted(path)}")
-        return path
-
-    @model_validator(mode="after")
-    def _check_credentials(self) -> Self:
+    def check(self) -> None:
         self.read_password()
         if (self.username is None) != (self.password is None and self.password_file is None):
             raise ValueError("give both username and password_file, or neither")
         if self.username is not None and (self.token is not None or self.token_file is not None):
             raise ValueError("give a token, or username and password_file, not both")
-        return self
 
     def settings(self) -> PrometheusSettings:
         """Settings of the source. Credentials are read again for each query."""

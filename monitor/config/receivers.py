@@ -6,10 +6,10 @@ The URL of a chat bot is a secret, because it is sufficient to post there: no er
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 from urllib.parse import SplitResult, parse_qs
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
+from pydantic import BeforeValidator, Field, SecretStr
 
 from monitor.alert.receivers.base import MailSettings, Owner, Pace, ReceiverSettings
 from monitor.base.text import unknown
@@ -22,6 +22,7 @@ from monitor.config.types import (
     Section,
     Span,
     check_applicable,
+    check_with,
     parse_list,
     parse_url_section,
     read_secret,
@@ -58,12 +59,7 @@ def _parse_url(url: str) -> SplitResult:
     return parts
 
 
-def _check_file(path: str) -> str:
-    read_text_file(path)
-    return path
-
-
-TextFile = Annotated[AbsolutePath, AfterValidator(_check_file)]
+TextFile = Annotated[AbsolutePath, check_with(read_text_file)]
 Secret = Annotated[SecretStr, Field(min_length=1)]
 
 
@@ -129,8 +125,7 @@ class ReceiverConfig(Section):
     password_file: TextFile | None = None
     tls: Literal["starttls", "tls", "none"] | None = None
 
-    @model_validator(mode="after")
-    def _check_kind(self) -> Self:
+    def check(self) -> None:
         kind = self.real_kind
         check_applicable(self, "receiver", kind, ONLY)
         for name in SECRETS:
@@ -140,7 +135,6 @@ class ReceiverConfig(Section):
         if (template := self._template()) is not None:
             _check_template(template)
         self._check_url(kind)
-        return self
 
     @property
     def address(self) -> str | None:
@@ -229,15 +223,10 @@ def by_name(receivers: Iterable[ReceiverConfig]) -> dict[str, ReceiverConfig]:
     return named
 
 
-def _check_unique(receivers: tuple[ReceiverConfig, ...]) -> tuple[ReceiverConfig, ...]:
-    by_name(receivers)
-    return receivers
-
-
 Receivers = Annotated[
     tuple[Annotated[ReceiverConfig, BeforeValidator(_parse_receiver)], ...],
     BeforeValidator(parse_list),
-    AfterValidator(_check_unique),
+    check_with(by_name),
 ]
 
 

@@ -8,21 +8,23 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import AfterValidator, ValidationInfo
+from pydantic import ValidationInfo
 
 from monitor.config.alerts import AlertsConfig
 from monitor.config.derive import build
 from monitor.config.receivers import check_receivers
 from monitor.config.routes import Zone
-from monitor.config.types import Cron, Duration, Names, Section
+from monitor.config.types import Cron, Duration, Names, Section, require
 from monitor.report.buckets import DAY, HOUR, KEEP_DAYS, By
 from monitor.report.schedule import ReportSchedule
 
-
-def _check_period(seconds: float) -> float:
-    if not HOUR <= seconds <= KEEP_DAYS * DAY:
-        raise ValueError(f"a report is on at least 1h and at most {KEEP_DAYS}d, which is how long it is remembered")
-    return seconds
+Period = Annotated[
+    Duration,
+    require(
+        lambda seconds: HOUR <= seconds <= KEEP_DAYS * DAY,
+        f"a report is on at least 1h and at most {KEEP_DAYS}d, which is how long it is remembered",
+    ),
+]
 
 
 class ReportConfig(Section):
@@ -32,7 +34,7 @@ class ReportConfig(Section):
     timezone: Zone | None = None
     receivers: Names | None = None
     by: By = "user"
-    since: Annotated[Duration, AfterValidator(_check_period)] = 7.0 * DAY
+    since: Period = 7.0 * DAY
 
     def schedule(self, alerts: AlertsConfig) -> ReportSchedule:
         """Schedule and receivers; the alert settings supply the defaults."""

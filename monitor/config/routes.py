@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, create_model, model_validator
+from pydantic import AfterValidator, BeforeValidator, create_model
 
 from monitor.alert.lifecycle import Timing, Timings
 from monitor.alert.matchers import known_matchers, matchers_of
@@ -63,10 +63,8 @@ class QuietConfig(Section):
     end: str
     timezone: Zone | None = None
 
-    @model_validator(mode="after")
-    def _check_hours(self) -> Self:
+    def check(self) -> None:
         self.hours("UTC")
-        return self
 
     def hours(self, timezone: str) -> QuietHours:
         return QuietHours(self.start, self.end, self.timezone or timezone)
@@ -101,10 +99,8 @@ class MaintenanceConfig(Section):
     timezone: Zone | None = None
     match: Match = ()
 
-    @model_validator(mode="after")
-    def _check_window(self) -> Self:
+    def check(self) -> None:
         self.window("UTC")
-        return self
 
     def window(self, timezone: str) -> Window:
         return Window(self.cron, self.duration, self.timezone or timezone, matchers_of(self.match))

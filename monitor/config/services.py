@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 from urllib.parse import SplitResult
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import Field, SecretStr
 
 from monitor.base.units import quoted
 from monitor.config.derive import build
@@ -16,6 +16,7 @@ from monitor.config.types import (
     Section,
     Span,
     check_applicable,
+    check_with,
     read_secret,
     split_url,
     unique_names,
@@ -54,7 +55,7 @@ def _parse_url(url: str) -> SplitResult:
 class ServiceConfig(Section):
     """A service. The URL determines its kind; `kind` distinguishes Harbor and registries from other pages."""
 
-    url: str
+    url: Annotated[str, check_with(_parse_url)]
     name: Annotated[str, Field(min_length=1, max_length=100)] | None = None
     kind: ServiceKind | None = None
     interval: Span = ServiceTarget.interval
@@ -68,20 +69,12 @@ class ServiceConfig(Section):
     password: SecretStr | None = None
     password_file: AbsolutePath | None = None
 
-    @field_validator("url")
-    @classmethod
-    def _check_url(cls, url: str) -> str:
-        _parse_url(url)
-        return url
-
-    @model_validator(mode="after")
-    def _check_kind(self) -> Self:
+    def check(self) -> None:
         kind, scheme = self.real_kind, _parse_url(self.url).scheme
         if scheme not in SCHEMES[kind]:
             raise ValueError(f"a service of kind {kind} has an address that begins with {SCHEMES[kind][-1]}://")
         check_applicable(self, "service", kind, ONLY)
         self._password()
-        return self
 
     @property
     def real_kind(self) -> ServiceKind:

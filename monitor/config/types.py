@@ -5,9 +5,9 @@ Validators raise a ValueError that tells the user what to change; the text never
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import (
@@ -41,9 +41,20 @@ def parse_path(value: str) -> str:
     return value
 
 
-def _check_cron(cron: str) -> str:
-    cron_trigger(cron, "UTC")
-    return cron
+def require(test: Callable[[Any], object], message: str) -> AfterValidator:
+    """Validator that raises ValueError with `message`, formatted with the quoted value, unless `test` accepts it."""
+
+    def check(value: Any) -> Any:
+        if not test(value):
+            raise ValueError(message.format(quoted(value)))
+        return value
+
+    return AfterValidator(check)
+
+
+def check_with(parse: Callable[[Any], object]) -> AfterValidator:
+    """Validator that calls `parse`, which raises ValueError, and keeps the value."""
+    return require(lambda value: (parse(value), True), "")
 
 
 def parse_list(value: object) -> object:
@@ -71,7 +82,7 @@ Span = Annotated[Duration, AfterValidator(_check_span)]
 Size = Annotated[int, BeforeValidator(parse_size)]
 Ratio = Annotated[float, BeforeValidator(parse_ratio)]
 AbsolutePath = Annotated[str, AfterValidator(parse_path)]
-Cron = Annotated[str, AfterValidator(_check_cron)]
+Cron = Annotated[str, check_with(lambda cron: cron_trigger(cron, "UTC"))]
 Names = Annotated[tuple[str, ...], BeforeValidator(parse_list)]
 NonEmpty = Annotated[str, Field(min_length=1)]
 LogLevel = Literal["debug", "info", "warning", "error"]
@@ -80,14 +91,13 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 def unique_names(message: str, attribute: str = "name") -> AfterValidator:
     """Validator of a list whose items have different names; `message` formats the first repeated name."""
 
-    def check(items: tuple[Any, ...]) -> tuple[Any, ...]:
+    def check(items: tuple[Any, ...]) -> None:
         names = [getattr(item, attribute) for item in items]
         for index, name in enumerate(names):
             if name in names[:index]:
                 raise ValueError(message.format(quoted(name)))
-        return items
 
-    return AfterValidator(check)
+    return check_with(check)
 
 
 class Section(BaseModel):
@@ -104,6 +114,14 @@ class Section(BaseModel):
         if isinstance(value, dict):
             return {key: item for key, item in value.items() if item is not None or key not in cls.model_fields}
         return value
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        self.check()
+        return self
+
+    def check(self) -> None:
+        """Raise ValueError if values contradict each other."""
 
 
 def check_applicable(section: Section, noun: str, kind: str, only: Mapping[str, tuple[str, ...]]) -> None:
@@ -161,7 +179,7 @@ def read_secret(section: Section, name: str, *, allow_empty: bool = False) -> st
     return inline.get_secret_value() if inline is not None else None
 
 
-def _parse_token(token: str) -> str:
+def _check_token(token: str) -> str:
     if not token:
         raise ValueError("the token is empty")
     if not (token.isascii() and token.isprintable()) or " " in token:  # an HTTP header could not carry it
@@ -170,18 +188,13 @@ def _parse_token(token: str) -> str:
 
 
 def _read_token_file(path: str) -> str:
-    return _parse_token(read_text_file(path, allow_empty=True).strip())
-
-
-def _check_token(token: SecretStr) -> SecretStr:
-    _parse_token(token.get_secret_value())
-    return token
+    return _check_token(read_text_file(path, allow_empty=True).strip())
 
 
 class SecretSection(Section):
     """A section with `token`, given inline or by file, never both."""
 
-    token: Annotated[SecretStr, AfterValidator(_check_token)] | None = None
+    token: Annotated[SecretStr, check_with(lambda token: _check_token(token.get_secret_value()))] | None = None
     token_file: str | None = None
 
     @field_validator("token_file")

@@ -11,7 +11,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from monitor.base.units import quoted
-from monitor.config.types import AbsolutePath, Address, Listen, NonEmpty, SecretSection, Section, Span
+from monitor.config.types import AbsolutePath, Address, Listen, NonEmpty, SecretSection, Section, Span, short_for
 
 
 class CollectorConfig(Section):
@@ -54,11 +54,9 @@ class CollectorsConfig(Section):
             return value
         merged = dict(value)
         for name, field in cls.model_fields.items():
-            if isinstance(changes := value.get(name), dict):
+            if isinstance(section := value.get(name), dict):
                 defaults = field.get_default().model_dump()
-                merged[name] = defaults | {
-                    key: item for key, item in changes.items() if item is not None or key not in defaults
-                }
+                merged[name] = section | {key: item for key, item in defaults.items() if section.get(key) is None}
         return merged
 
 
@@ -93,7 +91,7 @@ class ExpectedMountConfig(Section):
 def parse_url(value: str) -> str:
     """Require `https://host:port` without credentials."""
     scheme, separator, host = value.partition("://")
-    if "@" in host:  # the address is shown on pages and in metrics: the value is not even quoted here
+    if "@" in host:  # URLs appear on pages and in metrics; the error text must not contain the password
         raise ValueError("a registry's address holds no user name or password; write https://host:port")
     plain = host.removesuffix("/")
     if scheme not in ("http", "https") or not separator or not plain or any(c in "/?#" or c.isspace() for c in plain):
@@ -116,11 +114,6 @@ def _parse_registry(value: object) -> object:
     if isinstance(value, str):
         return {"url": value if "://" in value else f"https://{value}"}
     return value
-
-
-def _parse_mount(value: object) -> object:
-    """`/mnt/share` is short for `{path: /mnt/share}`."""
-    return {"path": value} if isinstance(value, str) else value
 
 
 # Never dataset roots.
@@ -185,7 +178,7 @@ class AgentConfig(SecretSection):
     node_name: NonEmpty = Field(default_factory=lambda: os.environ.get("NODE_NAME") or socket.gethostname())
     paths: PathsConfig = PathsConfig()
     collectors: CollectorsConfig = CollectorsConfig()
-    mounts: tuple[Annotated[ExpectedMountConfig, BeforeValidator(_parse_mount)], ...] = ()
+    mounts: tuple[Annotated[ExpectedMountConfig, short_for("path")], ...] = ()
     registries: tuple[Annotated[RegistryTargetConfig, BeforeValidator(_parse_registry)], ...] = ()
     probe_timeout: Span = 5.0
     device_resources: tuple[str, ...] = ("nvidia.com/",)

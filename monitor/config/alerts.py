@@ -36,7 +36,7 @@ from monitor.config.receivers import (
     check_receivers,
 )
 from monitor.config.routes import AlertRulesConfig, MaintenanceConfig, RouteConfig, Zone
-from monitor.config.types import Cron, Names, NonEmpty, SecretSection, Section, Span, check_with, read_secret
+from monitor.config.types import Cron, Names, NonEmpty, SecretSection, Section, Span, check_with
 
 
 def local_timezone(link: str = "/etc/localtime") -> str:
@@ -62,7 +62,7 @@ class HeartbeatConfig(Section):
 
     @property
     def address(self) -> str:
-        return check_http_url(read_secret(self, "url"))
+        return check_http_url(self.read_secret("url"))
 
 
 class DigestConfig(Section):

@@ -31,7 +31,7 @@ from monitor.config.types import (
     Section,
     Size,
     Span,
-    parse_url_section,
+    short_for,
 )
 
 
@@ -116,7 +116,7 @@ class DaemonConfig(SecretSection):
     gpu: GpuLimitsConfig = GpuLimitsConfig()
     platforms: tuple[PlatformConfig, ...] = ()
     user_labels: tuple[str, ...] = USER_LABELS
-    services: Annotated[tuple[Annotated[ServiceConfig, BeforeValidator(parse_url_section)], ...], UNIQUE_NAMES] = ()
+    services: Annotated[tuple[Annotated[ServiceConfig, short_for("url")], ...], UNIQUE_NAMES] = ()
     rules: RulesConfig = RulesConfig()
     alerts: AlertsConfig = AlertsConfig()
     cleanup: CleanupConfig = CleanupConfig()

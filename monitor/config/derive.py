@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Mapping
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, ClassVar, TypeVar, get_type_hints
 
 import msgspec
 from pydantic import BaseModel
@@ -21,6 +21,8 @@ class DerivedSection(Section):
     the type of its setting, `omit` names fields that are not settings.
     """
 
+    settings_class: ClassVar[type]
+
     def __init_subclass__(
         cls, *, settings: type | None = None, types: Mapping[Any, Any] | None = None, omit: Collection[str] = ()
     ) -> None:
@@ -28,6 +30,7 @@ class DerivedSection(Section):
         super().__init_subclass__()
         if settings is None:
             return
+        cls.settings_class = settings
         declared, derived, hints = cls.__annotations__, {}, get_type_hints(settings)
         for name, default in _defaults(settings).items():
             if name in declared or not (name in omit or name in cls.model_fields):

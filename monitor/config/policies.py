@@ -88,7 +88,7 @@ class ExemptConfig(DerivedSection, settings=of.Exempt, types=_TYPES):
 class PolicyConfig(DerivedSection):
     """Settings of all policies, including the schedule: `cron`, `timezone`, `high`, `low`."""
 
-    policy_class: ClassVar[type[of.CleanupPolicy]]
+    settings_class: ClassVar[type[of.CleanupPolicy]]
     has_disk: ClassVar[bool] = False  # whether `high` and `low` apply
 
     kind: str
@@ -117,7 +117,7 @@ class PolicyConfig(DerivedSection):
 
     def policy(self) -> of.CleanupPolicy:
         """The policy for the planner."""
-        yields = self.policy_class.when.yield_to_kubelet and "high" not in self.model_fields_set
+        yields = self.settings_class.when.yield_to_kubelet and "high" not in self.model_fields_set
         values: dict[str, Any] = {
             "mode": Mode(self.mode),
             "when": build(of.When, self, yield_to_kubelet=yields),
@@ -125,13 +125,12 @@ class PolicyConfig(DerivedSection):
         }
         if isinstance(exempt := getattr(self, "exempt", None), ExemptConfig):
             values["exempt"] = build(of.Exempt, exempt)
-        return build(self.policy_class, self, **values)
+        return build(self.settings_class, self, **values)
 
 
 class ImagePolicyConfig(PolicyConfig, settings=of.ImagePolicy, types=_TYPES, omit=("when",)):
     """Images on nodes."""
 
-    policy_class = of.ImagePolicy
     has_disk = True
 
     kind: Literal["images"]
@@ -142,7 +141,6 @@ class ImagePolicyConfig(PolicyConfig, settings=of.ImagePolicy, types=_TYPES, omi
 class DatasetPolicyConfig(PolicyConfig, settings=of.DatasetPolicy, types=_TYPES, omit=("when",)):
     """Directories or files below a root."""
 
-    policy_class = of.DatasetPolicy
     has_disk = True
 
     kind: Literal["datasets"]
@@ -157,8 +155,6 @@ class DatasetPolicyConfig(PolicyConfig, settings=of.DatasetPolicy, types=_TYPES,
 class PodPolicyConfig(PolicyConfig, settings=of.PodPolicy, types=_TYPES, omit=("when",)):
     """Finished pods, and pods stuck in deletion."""
 
-    policy_class = of.PodPolicy
-
     kind: Literal["pods"]
     keep_newest: Annotated[int, Field(ge=0)] = of.PodPolicy.keep_newest
     exempt: ExemptConfig = ExemptConfig()
@@ -166,8 +162,6 @@ class PodPolicyConfig(PolicyConfig, settings=of.PodPolicy, types=_TYPES, omit=("
 
 class GpuPolicyConfig(PolicyConfig, settings=of.GpuPolicy, types=_TYPES, omit=("when",)):
     """GPUs held without being used."""
-
-    policy_class = of.GpuPolicy
 
     kind: Literal["gpus"]
     idle_after: Annotated[Duration, _at_least(600.0)] | None = None
@@ -178,8 +172,6 @@ class GpuPolicyConfig(PolicyConfig, settings=of.GpuPolicy, types=_TYPES, omit=("
 
 class RegistryPolicyConfig(PolicyConfig, settings=of.RegistryPolicy, types=_TYPES, omit=("when",)):
     """A Harbor registry."""
-
-    policy_class = of.RegistryPolicy
 
     kind: Literal["registry"]
     url: str

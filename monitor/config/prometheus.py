@@ -18,7 +18,6 @@ from monitor.config.types import (
     SecretSection,
     Span,
     check_with,
-    read_secret,
     require,
     split_url,
 )
@@ -70,4 +69,4 @@ class PrometheusConfig(SecretSection):
 
     def read_password(self) -> str | None:
         """Password, inline or from its file. Raise ValueError if the file is unreadable."""
-        return read_secret(self, "password", allow_empty=True)
+        return self.read_secret("password", allow_empty=True)

@@ -21,12 +21,10 @@ from monitor.config.types import (
     NonEmpty,
     Section,
     Span,
-    check_applicable,
     check_with,
     parse_list,
-    parse_url_section,
-    read_secret,
     read_text_file,
+    short_for,
     split_url,
 )
 
@@ -92,11 +90,6 @@ def _check_template(text: str) -> None:
         raise ValueError(f"the template cannot be read: {error}") from None
 
 
-def _parse_receiver(value: object) -> object:
-    """`https://qyapi…` is short for `{url: https://qyapi…}`, and `console` for `{kind: console}`."""
-    return {"kind": value} if value == "console" else parse_url_section(value)
-
-
 class ReceiverConfig(Section):
     """A receiver. The URL determines its kind unless `kind` does."""
 
@@ -127,9 +120,9 @@ class ReceiverConfig(Section):
 
     def check(self) -> None:
         kind = self.real_kind
-        check_applicable(self, "receiver", kind, ONLY)
+        self.check_applicable("receiver", kind, ONLY)
         for name in SECRETS:
-            read_secret(self, name)
+            self.read_secret(name)
         if self.template is not None and self.template_file is not None:
             raise ValueError("give template or template_file, not both")
         if (template := self._template()) is not None:
@@ -138,7 +131,7 @@ class ReceiverConfig(Section):
 
     @property
     def address(self) -> str | None:
-        return read_secret(self, "url")
+        return self.read_secret("url")
 
     @property
     def real_kind(self) -> ReceiverKind:
@@ -183,7 +176,7 @@ class ReceiverConfig(Section):
             host=parts.hostname,
             port=parts.port or MAIL_PORTS[tls],
             user=self.user or parts.username,
-            password=read_secret(self, "password"),
+            password=self.read_secret("password"),
             tls=tls,
         )
 
@@ -199,8 +192,8 @@ class ReceiverConfig(Section):
             name=name,
             kind=kind,
             url=self.address or "",
-            secret=read_secret(self, "secret"),
-            token=read_secret(self, "token"),
+            secret=self.read_secret("secret"),
+            token=self.read_secret("token"),
             template=self._template(),
             proxy=self.proxy.get_secret_value() if self.proxy is not None else None,
             pace=build(Pace, self.pace) if self.pace is not None else None,
@@ -223,8 +216,9 @@ def by_name(receivers: Iterable[ReceiverConfig]) -> dict[str, ReceiverConfig]:
     return named
 
 
+_CONSOLE = BeforeValidator(lambda value: {"kind": value} if value == "console" else value)
 Receivers = Annotated[
-    tuple[Annotated[ReceiverConfig, BeforeValidator(_parse_receiver)], ...],
+    tuple[Annotated[ReceiverConfig, short_for("url"), _CONSOLE], ...],
     BeforeValidator(parse_list),
     check_with(by_name),
 ]

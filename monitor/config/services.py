@@ -9,18 +9,7 @@ from pydantic import Field, SecretStr
 
 from monitor.base.units import quoted
 from monitor.config.derive import build
-from monitor.config.types import (
-    AbsolutePath,
-    Duration,
-    NonEmpty,
-    Section,
-    Span,
-    check_applicable,
-    check_with,
-    read_secret,
-    split_url,
-    unique_names,
-)
+from monitor.config.types import AbsolutePath, Duration, NonEmpty, Section, Span, check_with, split_url, unique_names
 from monitor.probes.runner import ServiceTarget
 
 ServiceKind = Literal["http", "tcp", "postgresql", "harbor", "registry"]
@@ -73,7 +62,7 @@ class ServiceConfig(Section):
         kind, scheme = self.real_kind, _parse_url(self.url).scheme
         if scheme not in SCHEMES[kind]:
             raise ValueError(f"a service of kind {kind} has an address that begins with {SCHEMES[kind][-1]}://")
-        check_applicable(self, "service", kind, ONLY)
+        self.check_applicable("service", kind, ONLY)
         self._password()
 
     @property
@@ -93,4 +82,4 @@ class ServiceConfig(Section):
         return build(ServiceTarget, self, name=self.real_name, kind=self.real_kind, password=self._password())
 
     def _password(self) -> str | None:
-        return read_secret(self, "password", allow_empty=True)
+        return self.read_secret("password", allow_empty=True)

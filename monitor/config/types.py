@@ -62,9 +62,9 @@ def parse_list(value: object) -> object:
     return (value,) if isinstance(value, str) else value
 
 
-def parse_url_section(value: object) -> object:
-    """`https://portal.lab` is short for `{url: https://portal.lab}`."""
-    return {"url": value} if isinstance(value, str) else value
+def short_for(key: str) -> BeforeValidator:
+    """Validator that reads text as a section: with key `url`, `https://portal.lab` is `{url: https://portal.lab}`."""
+    return BeforeValidator(lambda value: {key: value} if isinstance(value, str) else value)
 
 
 def split_url(url: str, advice: str) -> SplitResult:
@@ -100,6 +100,19 @@ def unique_names(message: str, attribute: str = "name") -> AfterValidator:
     return check_with(check)
 
 
+def read_text_file(path: str, *, allow_empty: bool = False) -> str:
+    """Text of a file without the last line break."""
+    try:
+        text = Path(path).read_text(encoding="utf-8").rstrip("\r\n")
+    except OSError as error:
+        raise ValueError(f"cannot read {quoted(path)}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{quoted(path)} holds no text") from None  # the decoder's message quotes the bytes
+    if not text and not allow_empty:
+        raise ValueError(f"{quoted(path)} is empty")
+    return text
+
+
 class Section(BaseModel):
     """A section of the configuration: unknown keys are rejected, and values are immutable after loading."""
 
@@ -123,12 +136,21 @@ class Section(BaseModel):
     def check(self) -> None:
         """Raise ValueError if values contradict each other."""
 
+    def check_applicable(self, noun: str, kind: str, only: Mapping[str, tuple[str, ...]]) -> None:
+        """Reject settings that apply `only` to other kinds of receiver or service."""
+        for name in sorted(self.model_fields_set & only.keys()):
+            if kind not in only[name]:
+                raise ValueError(f"{name} says nothing about a {noun} of kind {kind}")
 
-def check_applicable(section: Section, noun: str, kind: str, only: Mapping[str, tuple[str, ...]]) -> None:
-    """Reject settings that apply `only` to other kinds of receiver or service."""
-    for name in sorted(section.model_fields_set & only.keys()):
-        if kind not in only[name]:
-            raise ValueError(f"{name} says nothing about a {noun} of kind {kind}")
+    def read_secret(self, name: str, *, allow_empty: bool = False) -> str | None:
+        """Secret of this name, inline or from its file. Raise ValueError if both are given, or it is unreadable."""
+        inline, file = getattr(self, name), getattr(self, f"{name}_file")
+        if inline is not None and file is not None:
+            raise ValueError(f"give {name} or {name}_file, not both")
+        if file is not None:
+            text = read_text_file(file, allow_empty=allow_empty)
+            return text.strip() if name == "url" else text
+        return inline.get_secret_value() if inline is not None else None
 
 
 class Listen(Section):
@@ -153,30 +175,6 @@ def parse_listen(value: object) -> object:
 
 
 Address = Annotated[Listen, BeforeValidator(parse_listen)]
-
-
-def read_text_file(path: str, *, allow_empty: bool = False) -> str:
-    """Text of a file without the last line break."""
-    try:
-        text = Path(path).read_text(encoding="utf-8").rstrip("\r\n")
-    except OSError as error:
-        raise ValueError(f"cannot read {quoted(path)}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise ValueError(f"{quoted(path)} holds no text") from None  # the decoder's message quotes the bytes
-    if not text and not allow_empty:
-        raise ValueError(f"{quoted(path)} is empty")
-    return text
-
-
-def read_secret(section: Section, name: str, *, allow_empty: bool = False) -> str | None:
-    """Secret of this name, inline or from its file. Raise ValueError if both are given, or the file is unreadable."""
-    inline, file = getattr(section, name), getattr(section, f"{name}_file")
-    if inline is not None and file is not None:
-        raise ValueError(f"give {name} or {name}_file, not both")
-    if file is not None:
-        text = read_text_file(file, allow_empty=allow_empty)
-        return text.strip() if name == "url" else text
-    return inline.get_secret_value() if inline is not None else None
 
 
 def _check_token(token: str) -> str:

@@ -130,6 +130,6 @@ class AccessConfig(Section):
             )
         return settings
 
-    def own_token(self) -> str | None:
+    def admin_token(self) -> str | None:
         """Token of an admin, for the command line. Raise ValueError if its file is unreadable."""
         return next((token.read_token() for token in self.tokens if token.role == "admin"), None)

@@ -133,30 +133,32 @@ class AlertsConfig(Section):
     def _check_loop(cls, callback: CallbackConfig, info: ValidationInfo) -> CallbackConfig:
         known = by_name(info.data.get("receivers", ()))
         for name in callback.receivers or ():
-            if name in known and known[name].real_kind == "alertmanager":
+            if name in known and known[name].effective_kind == "alertmanager":
                 raise ValueError(f"{name!r} is an Alertmanager: it would be told what it tells us, for ever")
         return callback
 
-    def real_routes(self, *, shared: bool = False) -> tuple[Route, ...]:
+    def effective_routes(self, *, shared: bool = False) -> tuple[Route, ...]:
         """All routes. The last one takes alerts that match no other to every receiver, so that none is lost.
 
         If the alerts are `shared` by replicas, it takes them to Alertmanager only, which deduplicates them.
         """
         routes = tuple(route.route(self.timezone) for route in self.routes)
         named = by_name(self.receivers).items()
-        rest = (name for name, receiver in named if not shared or receiver.real_kind == "alertmanager")
+        rest = (name for name, receiver in named if not shared or receiver.effective_kind == "alertmanager")
         return (*routes, Route(receivers=tuple(rest)))
 
     def windows(self) -> tuple[Window, ...]:
         return tuple(window.window(self.timezone) for window in self.maintenance)
 
-    def called_back(self) -> tuple[str, ...]:
+    def callback_receivers(self) -> tuple[str, ...]:
         """Receivers of the notifications that Alertmanager posts here."""
         return self.direct_receivers() if self.callback.receivers is None else self.callback.receivers
 
     def direct_receivers(self) -> tuple[str, ...]:
         """Names of all receivers except Alertmanagers."""
-        return tuple(name for name, config in by_name(self.receivers).items() if config.real_kind != "alertmanager")
+        return tuple(
+            name for name, config in by_name(self.receivers).items() if config.effective_kind != "alertmanager"
+        )
 
     def receiver_settings(self, page: str) -> tuple[ReceiverSettings, ...]:
         """Settings of each receiver; `page` is the page's default URL. Raise ValueError if a file is unreadable."""

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, ClassVar, TypeVar, get_type_hints
 
 import msgspec
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from monitor.config.types import Section
 
@@ -35,7 +35,7 @@ class DerivedSection(Section):
         for name, default in _defaults(settings).items():
             if name in declared or not (name in omit or name in cls.model_fields):
                 derived[name] = declared.get(name, (types or {}).get(hints[name], hints[name]))
-                if name not in vars(cls) and default is not dataclasses.MISSING:
+                if name not in vars(cls) and default is not ...:
                     setattr(cls, name, default)
         cls.__annotations__ = derived | declared
 
@@ -47,10 +47,13 @@ def build(settings: type[S], section: BaseModel, **values: Any) -> S:
 
 
 def _defaults(settings: Any) -> dict[str, Any]:
-    """Default of each field; MISSING where there is none, or where a factory creates it."""
-    if dataclasses.is_dataclass(settings):
-        return {field.name: field.default for field in dataclasses.fields(settings)}
-    fields = msgspec.structs.fields(settings)
-    return {
-        field.name: dataclasses.MISSING if field.default is msgspec.NODEFAULT else field.default for field in fields
-    }
+    """Default of each field, in order; `...` if it is required."""
+    is_struct = issubclass(settings, msgspec.Struct)
+    fields: Any = msgspec.structs.fields(settings) if is_struct else dataclasses.fields(settings)
+    return {field.name: _default(field, msgspec.NODEFAULT if is_struct else dataclasses.MISSING) for field in fields}
+
+
+def _default(field: Any, missing: object) -> Any:
+    if field.default is not missing:
+        return field.default
+    return ... if field.default_factory is missing else Field(default_factory=field.default_factory)

@@ -72,7 +72,7 @@ def check_lease(lease: LeaseConfig | None, info: ValidationInfo) -> LeaseConfig 
 
 
 def _check_alerts(alerts: AlertsConfig) -> None:
-    kinds = {name: receiver.real_kind for name, receiver in by_name(alerts.receivers).items()}
+    kinds = {name: receiver.effective_kind for name, receiver in by_name(alerts.receivers).items()}
     others = [name for name, kind in kinds.items() if kind != ALERTMANAGER]
     if others and len(others) == len(kinds):
         raise ValueError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
@@ -70,7 +71,13 @@ PolicyName = Annotated[  # appears in URLs and commands
 ]
 UsedRatio = Annotated[Ratio | None, BeforeValidator(_parse_off)]
 # Type of a policy's field -> type of its setting.
-_TYPES = {float: Duration, float | None: Limit, int | None: Size | None, tuple[str, ...]: Patterns}
+_TYPES = {
+    float: Duration,
+    float | None: Limit,
+    int | None: Size | None,
+    tuple[str, ...]: Patterns,
+    Mapping[str, int]: dict[str, Size],
+}
 
 
 class CapsConfig(DerivedSection, settings=of.Caps, types=_TYPES):
@@ -148,7 +155,6 @@ class DatasetPolicyConfig(PolicyConfig, settings=of.DatasetPolicy, types=_TYPES,
     node: NonEmpty
     pattern: Annotated[str, AfterValidator(_check_pattern)] = of.DatasetPolicy.pattern
     min_age: Annotated[Duration, _at_least(of.DAY)] = of.DatasetPolicy.min_age
-    quotas: dict[str, Size] = Field(default_factory=dict)
     entries_per_second: Annotated[int, Field(ge=1)] | None = None
 
 

@@ -119,7 +119,7 @@ class ReceiverConfig(Section):
     tls: Literal["starttls", "tls", "none"] | None = None
 
     def check(self) -> None:
-        kind = self.real_kind
+        kind = self.effective_kind
         self.check_applicable("receiver", kind, ONLY)
         for name in SECRETS:
             self.read_secret(name)
@@ -134,7 +134,7 @@ class ReceiverConfig(Section):
         return self.read_secret("url")
 
     @property
-    def real_kind(self) -> ReceiverKind:
+    def effective_kind(self) -> ReceiverKind:
         """Kind of the receiver: as given, or from its URL. Raise ValueError if the URL does not determine it."""
         if self.kind is not None:
             return self.kind
@@ -185,7 +185,7 @@ class ReceiverConfig(Section):
 
     def settings(self, name: str, **common: Any) -> ReceiverSettings:
         """Settings of the receiver; `common` are those of all receivers. Raise ValueError if a file is unreadable."""
-        kind = self.real_kind
+        kind = self.effective_kind
         return build(
             ReceiverSettings,
             self,
@@ -206,12 +206,12 @@ def by_name(receivers: Iterable[ReceiverConfig]) -> dict[str, ReceiverConfig]:
     """Receivers by name: as given, or the kind, numbered from the second. Raise ValueError if a name repeats."""
     named: dict[str, ReceiverConfig] = {}
     for receiver in receivers:
-        name, number = receiver.name or receiver.real_kind, 1
+        name, number = receiver.name or receiver.effective_kind, 1
         if receiver.name in named:
             raise ValueError(f"two receivers are called {quoted(name)}; give each its own name")
         while name in named:
             number += 1
-            name = f"{receiver.real_kind}-{number}"
+            name = f"{receiver.effective_kind}-{number}"
         named[name] = receiver
     return named
 

@@ -26,7 +26,9 @@ ONLY: dict[str, tuple[str, ...]] = {
     "contains": ("http",),
     **dict.fromkeys(("password", "password_file", "max_lag", "write"), ("postgresql",)),
 }
-UNIQUE_NAMES = unique_names("two services are called {}; give each its own name", "real_name")  # findings refer to them
+UNIQUE_NAMES = unique_names(
+    "two services are called {}; give each its own name", "effective_name"
+)  # findings refer to them
 
 
 def _parse_url(url: str) -> SplitResult:
@@ -59,27 +61,27 @@ class ServiceConfig(Section):
     password_file: AbsolutePath | None = None
 
     def check(self) -> None:
-        kind, scheme = self.real_kind, _parse_url(self.url).scheme
+        kind, scheme = self.effective_kind, _parse_url(self.url).scheme
         if scheme not in SCHEMES[kind]:
             raise ValueError(f"a service of kind {kind} has an address that begins with {SCHEMES[kind][-1]}://")
         self.check_applicable("service", kind, ONLY)
         self._password()
 
     @property
-    def real_kind(self) -> ServiceKind:
+    def effective_kind(self) -> ServiceKind:
         """Kind of the service: as given, or from its URL."""
         scheme = _parse_url(self.url).scheme
         fitting = (kind for kind, schemes in SCHEMES.items() if scheme in schemes)
         return next(fitting) if self.kind is None else self.kind
 
     @property
-    def real_name(self) -> str:
+    def effective_name(self) -> str:
         """Name of the service: as given, or the host and port of its URL."""
         return self.name or _parse_url(self.url).netloc.rpartition("@")[2]
 
     def target(self) -> ServiceTarget:
         """Target of the prober. Raise ValueError if the password file is unreadable."""
-        return build(ServiceTarget, self, name=self.real_name, kind=self.real_kind, password=self._password())
+        return build(ServiceTarget, self, name=self.effective_name, kind=self.effective_kind, password=self._password())
 
     def _password(self) -> str | None:
         return self.read_secret("password", allow_empty=True)

@@ -53,8 +53,13 @@ def require(test: Callable[[Any], object], message: str) -> AfterValidator:
 
 
 def check_with(parse: Callable[[Any], object]) -> AfterValidator:
-    """Validator that calls `parse`, which raises ValueError, and keeps the value."""
-    return require(lambda value: (parse(value), True), "")
+    """Validator that keeps the value unless `parse` raises ValueError."""
+
+    def check(value: Any) -> Any:
+        parse(value)
+        return value
+
+    return AfterValidator(check)
 
 
 def parse_list(value: object) -> object:

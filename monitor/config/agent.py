@@ -10,7 +10,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
+from monitor.agent.settings import TlsSettings
 from monitor.base.units import quoted
+from monitor.config.derive import DerivedSection
 from monitor.config.types import AbsolutePath, Address, Listen, NonEmpty, SecretSection, Section, Span, short_for
 
 
@@ -145,11 +147,9 @@ def _check_separate(roots: tuple[str, ...]) -> tuple[str, ...]:
 DatasetRoot = Annotated[AbsolutePath, AfterValidator(_check_root)]
 
 
-class AgentTlsConfig(Section):
+class AgentTlsConfig(DerivedSection, settings=TlsSettings, types={str: AbsolutePath}):
     """Certificate of the agent. With `client_ca_file`, clients must present a certificate of that CA."""
 
-    cert_file: AbsolutePath
-    key_file: AbsolutePath
     client_ca_file: AbsolutePath | None = None
 
 

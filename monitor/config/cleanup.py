@@ -90,14 +90,14 @@ def _explained(invalid: ValidationError, section: type[PolicyConfig]) -> Validat
 
 
 Policy = Annotated[PolicyConfig, PlainValidator(_parse_policy)]
-UNIQUE_NAMES = unique_names("two policies are called {}; give each its own name")  # the journal refers to them
+_UNIQUE_NAMES = unique_names("two policies are called {}; give each its own name")  # the journal refers to them
 
 
 class CleanupConfig(Section):
     """Cleanup policies. Only directories below those in `allow` can be datasets."""
 
     allow: Annotated[tuple[Root, ...], BeforeValidator(parse_list)] = ()
-    policies: Annotated[tuple[Policy, ...], UNIQUE_NAMES] = ()
+    policies: Annotated[tuple[Policy, ...], _UNIQUE_NAMES] = ()
     agents: AgentActionsConfig = AgentActionsConfig()
 
     def check(self) -> None:

@@ -16,10 +16,10 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
-from pydantic import AfterValidator, create_model
+from pydantic import create_model
 
 from monitor.base.text import unknown
-from monitor.config.types import Duration, Ratio, Section, Size
+from monitor.config.types import Duration, Ratio, Section, Size, check_with
 from monitor.detect.base import Limits, Override, Rule
 from monitor.detect.rules import RULES
 from monitor.facts.findings import LABELS
@@ -27,16 +27,15 @@ from monitor.facts.findings import LABELS
 MARKS: Mapping[str, Any] = {"duration": Duration, "ratio": Ratio, "size": Size}
 
 
-def _check_match(match: dict[str, str]) -> dict[str, str]:
+def _check_match(match: dict[str, str]) -> None:
     if not match:
         raise ValueError('is empty; say what the exception is for, for example {node: "gpu-0*"}')
     for name in match:
         if name not in LABELS:
             raise ValueError(f"{name!r}: {unknown('label', name, LABELS)}")
-    return match
 
 
-Match = Annotated[dict[str, str], AfterValidator(_check_match)]
+LabelPatterns = Annotated[dict[str, str], check_with(_check_match)]
 
 
 class RulesSection(Section):
@@ -81,7 +80,7 @@ def _section(rule: Rule) -> type[Section]:
         base[limit.name] = (kind, getattr(defaults, limit.name))
         override[limit.name] = (kind | None, None)  # unset limits are those of the rule
     name = rule.rule.title().replace("-", "")
-    exception: Any = create_model(f"{name}Exception", __base__=Section, match=(Match, ...), **override)
+    exception: Any = create_model(f"{name}Exception", __base__=Section, match=(LabelPatterns, ...), **override)
     always: dict[str, Any] = {"enabled": (bool, True), "overrides": (tuple[exception, ...], ())}
     section: type[Section] = create_model(f"{name}Rule", __base__=Section, **(base | always))
     return section

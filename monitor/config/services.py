@@ -26,9 +26,7 @@ ONLY: dict[str, tuple[str, ...]] = {
     "contains": ("http",),
     **dict.fromkeys(("password", "password_file", "max_lag", "write"), ("postgresql",)),
 }
-UNIQUE_NAMES = unique_names(
-    "two services are called {}; give each its own name", "effective_name"
-)  # findings refer to them
+UNIQUE_NAMES = unique_names("two services are called {}; give each its own name", "effective_name")
 
 
 def _parse_url(url: str) -> SplitResult:

@@ -99,7 +99,7 @@ def locale_language(environ: Mapping[str, str]) -> str:
 def _headers(config: Config) -> dict[str, str]:
     """Return the header that shows who asks, where a token is configured. Raise AskError."""
     try:
-        token = config.daemon.read_token() or config.daemon.access.own_token()
+        token = config.daemon.read_token() or config.daemon.access.admin_token()
     except ValueError as error:
         raise AskError(f"daemon.token_file: {error}") from None
     return {"Authorization": f"Bearer {token}"} if token is not None else {}

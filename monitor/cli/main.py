@@ -176,9 +176,9 @@ def check_config(path: str, as_json: bool) -> None:
     """Say everything that is wrong with a configuration file, with the variables that are set now."""
     import json
 
-    from monitor.config.file import ConfigError, Problem, load, summary
+    from monitor.config.file import ConfigError, ConfigProblem, load, summary
 
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[ConfigProblem, ...] = ()
     try:
         verdict = f"ok: {path}\n{summary(load(path, os.environ))}"
     except ConfigError as error:

@@ -1,4 +1,4 @@
-"""The settings of alerts: who is told what, when, how often and in which language.
+"""Settings of alerts: receivers, routes, timing and language.
 
 daemon:
   alerts:
@@ -13,37 +13,34 @@ daemon:
 from __future__ import annotations
 
 import os
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from monitor.alert.lifecycle import GROUP_BY
 from monitor.alert.matchers import known_label
-from monitor.alert.receivers.base import ReceiverSettings
+from monitor.alert.receivers.base import Owner, ReceiverSettings
 from monitor.alert.routes import Route
-from monitor.alert.windows import MaintenanceWindow
-from monitor.base.cron import cron_trigger, zone
-from monitor.base.text import unknown
+from monitor.alert.windows import Window
+from monitor.base.cron import zone
 from monitor.base.units import quoted
+from monitor.config.derive import build
 from monitor.config.receivers import (
     Language,
     OwnerConfig,
-    ReceiverConfig,
+    Receivers,
     Secret,
     TextFile,
-    given_secret,
-    http_address,
-    named,
-    parse_receiver,
-    parse_words,
-    unlike_names,
+    by_name,
+    check_http_url,
+    check_receivers,
 )
-from monitor.config.routes import AlertRulesConfig, MaintenanceConfig, Names, RouteConfig, Zone
-from monitor.config.types import SecretSection, Section, Span
+from monitor.config.routes import AlertRulesConfig, MaintenanceConfig, RouteConfig, Zone
+from monitor.config.types import Cron, Names, NonEmpty, SecretSection, Section, Span, check_with
 
 
 def local_timezone(link: str = "/etc/localtime") -> str:
-    """Return the name of this machine's time zone; UTC if it has none that is known by name."""
+    """Name of this machine's time zone; UTC if it is unknown."""
     for name in (os.environ.get("TZ", "").removeprefix(":"), os.path.realpath(link).rpartition("/zoneinfo/")[2]):
         try:
             if name:
@@ -54,70 +51,56 @@ def local_timezone(link: str = "/etc/localtime") -> str:
 
 
 class HeartbeatConfig(Section):
-    """An address that is asked every `interval` for as long as somebody really looks at the cluster."""
+    """A URL that is requested every `interval` as long as the cluster is being evaluated."""
 
     url: Secret | None = None
     url_file: TextFile | None = None
     interval: Span = 60.0
 
-    @model_validator(mode="after")
-    def _has_an_address(self) -> Self:
+    def check(self) -> None:
         _ = self.address
-        return self
 
     @property
     def address(self) -> str:
-        """Return the address, read from its file if that is where it is. Raise ValueError."""
-        return http_address(given_secret(self, "url"))
+        return check_http_url(self.read_secret("url"))
 
 
 class DigestConfig(Section):
-    """A summary by a crontab line: to these receivers, or to all."""
+    """A summary on a cron schedule; without `receivers`, to all of them."""
 
-    cron: str
+    cron: Cron
     timezone: Zone | None = None
     receivers: Names | None = None
 
-    @field_validator("cron")
-    @classmethod
-    def _can_be_understood(cls, cron: str) -> str:
-        cron_trigger(cron, "UTC")
-        return cron
-
 
 class AlertmanagerConfig(SecretSection):
-    """An Alertmanager whose silences are respected here."""
+    """An Alertmanager whose silences apply here as well."""
 
     url: Secret
     ca_file: TextFile | None = None
     verify_tls: bool = True
 
-    @model_validator(mode="after")
-    def _has_an_address(self) -> Self:
-        http_address(self.url.get_secret_value())
-        return self
+    def check(self) -> None:
+        check_http_url(self.url.get_secret_value())
 
 
 class CallbackConfig(SecretSection):
-    """Who is told what an Alertmanager tells us at /v1/alertmanager, and the token that it has to know."""
+    """Receivers of the notifications that Alertmanager posts to /v1/alertmanager, and the token it has to send."""
 
     receivers: Names | None = None
 
 
-Receiver = Annotated[ReceiverConfig, BeforeValidator(parse_receiver)]
-
-
 class AlertsConfig(Section):
-    """Who is told what, when and how."""
+    """Receivers, routes, timing and language of alerts."""
 
-    receivers: Annotated[tuple[Receiver, ...], BeforeValidator(parse_words), AfterValidator(unlike_names)] = ()
+    receivers: Receivers = ()
     language: Language = "en"
-    cluster: Annotated[str, Field(min_length=1)] | None = None
+    cluster: NonEmpty | None = None
     page: str | None = None
     timezone: Zone = Field(default_factory=local_timezone)
     routes: tuple[RouteConfig, ...] = ()
     rules: AlertRulesConfig = AlertRulesConfig()
-    group_by: Names = GROUP_BY
+    group_by: Annotated[Names, check_with(lambda names: [known_label(name) for name in names])] = GROUP_BY
     maintenance: tuple[MaintenanceConfig, ...] = ()
     owners: dict[str, OwnerConfig] = Field(default_factory=dict)
     heartbeat: HeartbeatConfig | None = None
@@ -127,75 +110,68 @@ class AlertsConfig(Section):
 
     @field_validator("page")
     @classmethod
-    def _an_address(cls, page: str | None) -> str | None:
+    def _check_page(cls, page: str | None) -> str | None:
         if page is not None and not page.startswith(("https://", "http://")):
             raise ValueError(f"{quoted(page)} is not a page's address; write for example https://gpuwarden.lab")
         return page.rstrip("/") if page is not None else None
 
-    @field_validator("group_by")
-    @classmethod
-    def _known_labels(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(known_label(name) for name in names)
-
     @field_validator("routes")
     @classmethod
-    def _routes_lead_somewhere(cls, routes: tuple[RouteConfig, ...], info: ValidationInfo) -> tuple[RouteConfig, ...]:
+    def _check_routes(cls, routes: tuple[RouteConfig, ...], info: ValidationInfo) -> tuple[RouteConfig, ...]:
         for number, route in enumerate(routes, 1):
             _check_names(info, route.receivers, f"route {number} leads to ")
         return routes
 
     @field_validator("digest", "callback")
     @classmethod
-    def _somebody_is_there(cls, section: Any, info: ValidationInfo) -> Any:
-        _check_names(info, (section and section.receivers) or (), "")
+    def _check_section(cls, section: Any, info: ValidationInfo) -> Any:
+        _check_names(info, (section and section.receivers) or ())
         return section
 
     @field_validator("callback")
     @classmethod
-    def _not_back_again(cls, callback: CallbackConfig, info: ValidationInfo) -> CallbackConfig:
-        known = named(info.data.get("receivers", ()))
+    def _check_loop(cls, callback: CallbackConfig, info: ValidationInfo) -> CallbackConfig:
+        known = by_name(info.data.get("receivers", ()))
         for name in callback.receivers or ():
-            if name in known and known[name].real_kind == "alertmanager":
+            if name in known and known[name].effective_kind == "alertmanager":
                 raise ValueError(f"{name!r} is an Alertmanager: it would be told what it tells us, for ever")
         return callback
 
-    def real_routes(self, *, shared: bool = False) -> tuple[Route, ...]:
-        """Return the routes. What meets none of them goes to everybody: no alert is lost for want of a route.
+    def effective_routes(self, *, shared: bool = False) -> tuple[Route, ...]:
+        """All routes. The last one takes alerts that match no other to every receiver, so that none is lost.
 
-        If it is `shared` by replicas that all find the same, everybody is Alertmanager, which tells the others once.
+        If the alerts are `shared` by replicas, it takes them to Alertmanager only, which deduplicates them.
         """
         routes = tuple(route.route(self.timezone) for route in self.routes)
-        known = named(self.receivers).items()
-        everybody = (name for name, each in known if not shared or each.real_kind == "alertmanager")
-        return (*routes, Route(receivers=tuple(everybody)))
+        named = by_name(self.receivers).items()
+        rest = (name for name, receiver in named if not shared or receiver.effective_kind == "alertmanager")
+        return (*routes, Route(receivers=tuple(rest)))
 
-    def windows(self) -> tuple[MaintenanceWindow, ...]:
+    def windows(self) -> tuple[Window, ...]:
         return tuple(window.window(self.timezone) for window in self.maintenance)
 
-    def called_back(self) -> tuple[str, ...]:
-        """Return who is told what an Alertmanager tells us."""
-        if self.callback.receivers is not None:
-            return self.callback.receivers
-        return tuple(name for name, each in named(self.receivers).items() if each.real_kind != "alertmanager")
+    def callback_receivers(self) -> tuple[str, ...]:
+        """Receivers of the notifications that Alertmanager posts here."""
+        return self.direct_receivers() if self.callback.receivers is None else self.callback.receivers
+
+    def direct_receivers(self) -> tuple[str, ...]:
+        """Names of all receivers except Alertmanagers."""
+        return tuple(
+            name for name, config in by_name(self.receivers).items() if config.effective_kind != "alertmanager"
+        )
 
     def receiver_settings(self, page: str) -> tuple[ReceiverSettings, ...]:
-        """Given the address of our page, return what each receiver is told. Raise ValueError if a file is gone."""
+        """Settings of each receiver; `page` is the page's default URL. Raise ValueError if a file is unreadable."""
         common = {
             "language": self.language,
             "page": self.page or page,
             "cluster": self.cluster,
             "timezone": self.timezone,
-            "owners": {user: owner.owner() for user, owner in self.owners.items()},
+            "owners": {user: build(Owner, owner) for user, owner in self.owners.items()},
         }
-        return tuple(each.settings(name, **common) for name, each in named(self.receivers).items())
+        return tuple(config.settings(name, **common) for name, config in by_name(self.receivers).items())
 
 
-def _check_names(info: ValidationInfo, names: tuple[str, ...], before: str) -> None:
-    """Raise ValueError if there is no receiver of one of these names. If the receivers are wrong, that is enough."""
-    if "receivers" not in info.data:
-        return
-    known = named(info.data["receivers"])
-    for name in names:
-        if name not in known:
-            hint = unknown("receiver", name, known) if known else "there are no receivers"
-            raise ValueError(f"{before}{name!r}: {hint}")
+def _check_names(info: ValidationInfo, names: tuple[str, ...], prefix: str = "") -> None:
+    if "receivers" in info.data:  # otherwise they are invalid themselves
+        check_receivers(names, info.data["receivers"], prefix, "there are no receivers")

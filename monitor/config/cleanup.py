@@ -1,4 +1,4 @@
-"""The policies of cleanup as settings.
+"""Settings of cleanup: its policies, and how agents are asked to act.
 
 daemon:
   cleanup:
@@ -19,58 +19,65 @@ daemon:
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, PlainValidator, ValidationError, model_validator
+from pydantic import BeforeValidator, PlainValidator, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from monitor.base.peer_http import PeerTls
 from monitor.base.units import quoted
+from monitor.cleanup.execute.agent_client import Access
 from monitor.cleanup.policy import CleanupPolicy
-from monitor.config.agent_actions import ActingConfig
 from monitor.config.messages import explain
 from monitor.config.policies import (
-    DatasetsConfig,
-    GpusConfig,
-    ImagesConfig,
-    PodsConfig,
+    DatasetPolicyConfig,
+    GpuPolicyConfig,
+    ImagePolicyConfig,
+    PodPolicyConfig,
     PolicyConfig,
-    RegistryConfig,
+    RegistryPolicyConfig,
     Root,
-    parse_list,
 )
-from monitor.config.types import Section
+from monitor.config.types import SecretSection, Section, Span, parse_list, unique_names
 
 KINDS: dict[str, type[PolicyConfig]] = {
-    "images": ImagesConfig,
-    "datasets": DatasetsConfig,
-    "pods": PodsConfig,
-    "gpus": GpusConfig,
-    "registry": RegistryConfig,
+    "images": ImagePolicyConfig,
+    "datasets": DatasetPolicyConfig,
+    "pods": PodPolicyConfig,
+    "gpus": GpuPolicyConfig,
+    "registry": RegistryPolicyConfig,
 }
 
 
-def parse_policy(value: object) -> PolicyConfig:
-    """Given what was written, return the policy of its kind. Raise ValueError or ValidationError.
+class AgentActionsConfig(SecretSection):
+    """Access to the agents' actions. The token is that of `agent.actions` on the nodes, not that of their pages."""
 
-    The kind is looked up here and not by the library, so that a message names the setting as it stands in the file.
-    """
+    limit: Span = Access.limit
+
+    def access(self, token: str | None, tls: PeerTls | None) -> Access:
+        """Access to the agents; `token` is the fallback. Raise ValueError if the token file is unreadable."""
+        return Access(self.read_token() or token, self.limit, tls)
+
+
+def _parse_policy(value: object) -> PolicyConfig:
+    """The policy of its kind. A pydantic union would add the kind to the path of each error."""
     if isinstance(value, PolicyConfig):
         return value
     if not isinstance(value, dict):
-        raise ValueError(f"{quoted(value)} where a policy belongs; write 'kind: images' and its other lines below it")  # noqa: TRY004  # the library reports ValueErrors
+        raise ValueError(f"{quoted(value)} where a policy belongs; write 'kind: images' and its other lines below it")  # noqa: TRY004  # pydantic reports ValueErrors
     kind = value.get("kind")
     section = KINDS.get(kind) if isinstance(kind, str) else None
     if section is None:
-        given = "no kind is given" if kind is None else f"{quoted(kind)} is no kind of policy"
-        raise ValueError(f"{given}; write kind: and one of {', '.join(KINDS)}")
+        problem = "no kind is given" if kind is None else f"{quoted(kind)} is no kind of policy"
+        raise ValueError(f"{problem}; write kind: and one of {', '.join(KINDS)}")
     try:
         return section.model_validate(value)
     except ValidationError as invalid:
-        raise _in_words(invalid, section) from None
+        raise _explained(invalid, section) from None
 
 
-def _in_words(invalid: ValidationError, section: type[PolicyConfig]) -> ValidationError:
-    """Return the same errors in words, as only the section of this kind knows them: its keys, and what is secret."""
+def _explained(invalid: ValidationError, section: type[PolicyConfig]) -> ValidationError:
+    """The same errors as text: only the section of this kind knows its keys and which values are secret."""
     errors = [
         InitErrorDetails(
             type=PydanticCustomError("value_error", "{error}", {"error": explain(error, section)}),
@@ -82,39 +89,28 @@ def _in_words(invalid: ValidationError, section: type[PolicyConfig]) -> Validati
     return ValidationError.from_exception_data(section.__name__, errors, hide_input=True)
 
 
-def unlike_names(policies: tuple[PolicyConfig, ...]) -> tuple[PolicyConfig, ...]:
-    """Given policies, return them. Raise ValueError if two have the same name: runs are journaled under it."""
-    seen: set[str] = set()
-    for policy in policies:
-        if policy.name in seen:
-            raise ValueError(f"two policies are called {quoted(policy.name)}; give each its own name")
-        seen.add(policy.name)
-    return policies
-
-
-Written = Annotated[PolicyConfig, PlainValidator(parse_policy)]
+Policy = Annotated[PolicyConfig, PlainValidator(_parse_policy)]
+_UNIQUE_NAMES = unique_names("two policies are called {}; give each its own name")  # the journal refers to them
 
 
 class CleanupConfig(Section):
-    """What may be cleaned up. Nothing below a directory that is not allowed here is ever a dataset."""
+    """Cleanup policies. Only directories below those in `allow` can be datasets."""
 
     allow: Annotated[tuple[Root, ...], BeforeValidator(parse_list)] = ()
-    policies: Annotated[tuple[Written, ...], AfterValidator(unlike_names)] = ()
-    agents: ActingConfig = ActingConfig()
+    policies: Annotated[tuple[Policy, ...], _UNIQUE_NAMES] = ()
+    agents: AgentActionsConfig = AgentActionsConfig()
 
-    @model_validator(mode="after")
-    def _roots_are_allowed(self) -> Self:
+    def check(self) -> None:
         for policy in self.policies:
-            if isinstance(policy, DatasetsConfig) and not self._allows(policy.root):
+            if isinstance(policy, DatasetPolicyConfig) and not self._allows(policy.root):
                 raise ValueError(
                     f"{policy.name}: {policy.root} is not below a directory that is allowed; "
                     f"write allow: [{policy.root}] beside policies"
                 )
-        return self
 
     def _allows(self, root: str) -> bool:
-        return any(root == each or root.startswith(f"{each}/") for each in self.allow)
+        return any(root == allowed or root.startswith(f"{allowed}/") for allowed in self.allow)
 
     def settings(self) -> tuple[CleanupPolicy, ...]:
-        """Return the policies as planners take them."""
+        """The policies for the planner."""
         return tuple(policy.policy() for policy in self.policies)

@@ -1,11 +1,10 @@
-"""The settings of the central daemon, and their defaults."""
+"""Settings of the central daemon."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-import msgspec
-from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator
 
 from monitor.base.peer_http import PeerTls
 from monitor.cluster.agents.poller import PollSettings
@@ -15,43 +14,52 @@ from monitor.config.access import AccessConfig
 from monitor.config.agent import default_state_dir
 from monitor.config.alerts import AlertsConfig
 from monitor.config.cleanup import CleanupConfig
-from monitor.config.lease import LeaseConfig, Name, fits_the_rest, pod_namespace
+from monitor.config.derive import DerivedSection, build
+from monitor.config.lease import KubernetesName, LeaseConfig, check_lease, pod_namespace
 from monitor.config.prometheus import PrometheusConfig
-from monitor.config.report import ReportConfig, goes_somewhere
+from monitor.config.report import ReportConfig, check_report
 from monitor.config.rules import RulesConfig
-from monitor.config.services import ServiceConfig, parse_service, unlike_names
-from monitor.config.types import AbsolutePath, Address, Duration, Listen, SecretSection, Section, Size, Span
-
-LIMITS = StateLimits()
+from monitor.config.services import UNIQUE_NAMES, ServiceConfig
+from monitor.config.types import (
+    AbsolutePath,
+    Address,
+    Duration,
+    Listen,
+    Names,
+    NonEmpty,
+    SecretSection,
+    Section,
+    Size,
+    Span,
+    short_for,
+)
 
 
 class AgentsTlsConfig(Section):
-    """For agents that speak TLS (agent.actions.tls): their CA and, if they want one of us, our certificate.
+    """TLS towards agents with agent.actions.tls: their CA and, if they require one, a client certificate.
 
-    `server_name` is a name that the certificates of all agents have; without it each needs one for its own address.
+    `server_name` is a name in the certificates of all agents; without it each certificate is for its own address.
     """
 
     ca_file: AbsolutePath
     cert_file: AbsolutePath | None = None
     key_file: AbsolutePath | None = None
-    server_name: Annotated[str, Field(min_length=1)] | None = None
+    server_name: NonEmpty | None = None
 
-    @model_validator(mode="after")
-    def _a_certificate_has_a_key(self) -> Self:
+    def check(self) -> None:
         if (self.cert_file is None) != (self.key_file is None):
             raise ValueError("give both cert_file and key_file, or neither")
-        return self
 
 
 class AgentsConfig(SecretSection):
-    """How agents are found and asked. `static` names them; otherwise pods with the label are them.
+    """How agents are discovered and polled: the addresses in `static`, otherwise the pods with the label.
 
-    They get our token and are believed, and a label can be given to any pod: so they are looked for in one namespace.
+    Only one namespace is searched: agents receive the token and are trusted, and any pod can carry the label.
     """
 
     static: tuple[Address, ...] = ()
     label: str = "app.kubernetes.io/name=gpuwarden-agent"
-    namespace: Name | None = Field(default_factory=pod_namespace)
+    namespace: KubernetesName | None = Field(default_factory=pod_namespace)
     port: Annotated[int, Field(ge=1, le=65535)] = 9835
     interval: Span = 10.0
     limit: Span = 5.0
@@ -59,70 +67,40 @@ class AgentsConfig(SecretSection):
     tls: AgentsTlsConfig | None = None
 
     def settings(self) -> PollSettings:
-        """Return how agents are asked. Raise ValueError if the token's file is gone."""
-        tls = PeerTls(**self.tls.model_dump()) if self.tls else None
-        return PollSettings(interval=self.interval, limit=self.limit, crew=self.crew, token=self.read_token(), tls=tls)
+        """Settings of the poller. Raise ValueError if the token file is unreadable."""
+        tls = build(PeerTls, self.tls) if self.tls else None
+        return build(PollSettings, self, token=self.read_token(), tls=tls)
 
 
-def parse_yes_no(value: object) -> object:
-    """`true` and `false` mean yes and no."""
+def _parse_bool(value: object) -> object:
     return {True: "yes", False: "no"}.get(value, value) if isinstance(value, bool) else value
 
 
 class KubernetesConfig(Section):
-    """Which cluster is watched. `auto` watches one if credentials are found: a kubeconfig, or the pod's own."""
+    """The cluster to watch. `auto` watches one if credentials exist: a kubeconfig, or the pod's service account."""
 
-    enabled: Annotated[Literal["auto", "yes", "no"], BeforeValidator(parse_yes_no)] = "auto"
+    enabled: Annotated[Literal["auto", "yes", "no"], BeforeValidator(_parse_bool)] = "auto"
     kubeconfig: str | None = None
     context: str | None = None
 
 
-def parse_words(value: object) -> object:
-    """`label:team` is short for `[label:team]`."""
-    return (value,) if isinstance(value, str) else value
+class PlatformConfig(DerivedSection, settings=PlatformRule, types={tuple[str, ...]: Names}):
+    """Labels and annotations in which a platform records the owner of a pod; see `monitor.cluster.platforms`."""
 
+    name: NonEmpty
 
-Words = Annotated[tuple[str, ...], BeforeValidator(parse_words)]
-
-
-class PlatformConfig(Section):
-    """Where a platform writes on its pods whose they are. The words are explained in `monitor.cluster.platforms`."""
-
-    name: Annotated[str, Field(min_length=1)]
-    when: Words = ()
-    user: Words = ()
-    job: Words = ()
-    role: Words = ()
-    index: Words = ()
-    queue: Words = ()
-    kind: str | None = None
-
-    @model_validator(mode="after")
-    def _selectors_are_understood(self) -> Self:
+    def check(self) -> None:
         check_rule(self.rule())
-        return self
 
     def rule(self) -> PlatformRule:
-        return msgspec.convert(self.model_dump(), PlatformRule)
+        return build(PlatformRule, self)
 
 
-class LimitsConfig(Section):
-    """From when on something counts in the view of a card."""
-
-    stale_after: Duration = LIMITS.stale_after
-    wedged_after: Duration = LIMITS.wedged_after
-    terminating_grace: Duration = LIMITS.terminating_grace
-    settle: Duration = LIMITS.settle
-    idle_after: Duration = LIMITS.idle_after
-    xid_hold: Duration = LIMITS.xid_hold
-    ghost_bytes: Size = LIMITS.ghost_bytes
-    faulty_xids: frozenset[int] = LIMITS.faulty_xids
+class GpuLimitsConfig(DerivedSection, settings=StateLimits, types={float: Duration, int: Size}):
+    """Thresholds of the GPU states."""
 
     def limits(self) -> StateLimits:
-        return StateLimits(**self.model_dump())
-
-
-Service = Annotated[ServiceConfig, BeforeValidator(parse_service)]
+        return build(StateLimits, self)
 
 
 class DaemonConfig(SecretSection):
@@ -134,11 +112,11 @@ class DaemonConfig(SecretSection):
     agents: AgentsConfig = AgentsConfig()
     prometheus: PrometheusConfig | None = None
     kubernetes: KubernetesConfig = KubernetesConfig()
-    gpu_resource: Annotated[str, Field(min_length=1)] = "nvidia.com/gpu"
-    gpu: LimitsConfig = LimitsConfig()
+    gpu_resource: NonEmpty = "nvidia.com/gpu"
+    gpu: GpuLimitsConfig = GpuLimitsConfig()
     platforms: tuple[PlatformConfig, ...] = ()
     user_labels: tuple[str, ...] = USER_LABELS
-    services: Annotated[tuple[Service, ...], AfterValidator(unlike_names)] = ()
+    services: Annotated[tuple[Annotated[ServiceConfig, short_for("url")], ...], UNIQUE_NAMES] = ()
     rules: RulesConfig = RulesConfig()
     alerts: AlertsConfig = AlertsConfig()
     cleanup: CleanupConfig = CleanupConfig()
@@ -146,5 +124,5 @@ class DaemonConfig(SecretSection):
     access: AccessConfig = AccessConfig()
     lease: LeaseConfig | None = None
 
-    _lease_fits_the_rest = field_validator("lease")(fits_the_rest)
-    _report_goes_somewhere = field_validator("report")(goes_somewhere)
+    _check_lease = field_validator("lease")(check_lease)
+    _check_report = field_validator("report")(check_report)

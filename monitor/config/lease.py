@@ -1,4 +1,4 @@
-"""The settings of the lease by which several replicas agree on the one that acts.
+"""Settings of the Lease that elects the leader among several replicas.
 
 daemon:
   lease: {name: gpuwarden}
@@ -9,72 +9,70 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, ValidationInfo
+from pydantic import Field, ValidationInfo
 
-from monitor.base.units import quoted
 from monitor.config.alerts import AlertsConfig
-from monitor.config.receivers import named
-from monitor.config.types import Section, Span
+from monitor.config.receivers import by_name
+from monitor.config.types import Section, Span, require
 
 OWN_NAMESPACE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
-SHORTEST = 2.0
+MIN_LEASE_SECONDS = 2.0
 ALERTMANAGER = "alertmanager"
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 
 
 def own_namespace(file: str = OWN_NAMESPACE) -> str:
-    """Return the namespace of the pod that this process runs in; outside of one, `default`."""
+    """Namespace of the pod that this process runs in; `default` outside of a pod."""
     return pod_namespace(file) or "default"
 
 
 def pod_namespace(file: str = OWN_NAMESPACE) -> str | None:
-    """Return the namespace of the pod that this process runs in; outside of one, None."""
+    """Namespace of the pod that this process runs in; None outside of a pod."""
     try:
-        with open(file, encoding="utf-8") as found:
-            return found.read().strip() or None
+        with open(file, encoding="utf-8") as opened:
+            return opened.read().strip() or None
     except OSError:
         return None
 
 
-def _kubernetes_name(name: str) -> str:
-    if not _NAME.fullmatch(name) or len(name) > 253:
-        raise ValueError(f"{quoted(name)} is no name of Kubernetes; write small letters, digits, - and .")
-    return name
-
-
-def _long_enough(seconds: float) -> float:
-    if seconds < SHORTEST:
-        raise ValueError("a lease is for at least 2s: it has to be renewed several times before it runs out")
-    return seconds
-
-
-Name = Annotated[str, AfterValidator(_kubernetes_name)]
+KubernetesName = Annotated[
+    str,
+    require(
+        lambda name: _NAME.fullmatch(name) and len(name) <= 253,
+        "{} is no name of Kubernetes; write small letters, digits, - and .",
+    ),
+]
+LeaseDuration = Annotated[
+    Span,
+    require(
+        lambda seconds: seconds >= MIN_LEASE_SECONDS,
+        "a lease is for at least 2s: it has to be renewed several times before it runs out",
+    ),
+]
 
 
 class LeaseConfig(Section):
-    """Which Lease it is, and after how long another replica may take over from one that is not heard of any more."""
+    """The Lease, and the time after which another replica may take over from a leader that stopped renewing it."""
 
-    namespace: Name = Field(default_factory=own_namespace)
-    name: Name = "gpuwarden"
-    duration: Annotated[Span, AfterValidator(_long_enough)] = 15.0
+    namespace: KubernetesName = Field(default_factory=own_namespace)
+    name: KubernetesName = "gpuwarden"
+    duration: LeaseDuration = 15.0
 
 
-def fits_the_rest(lease: LeaseConfig | None, info: ValidationInfo) -> LeaseConfig | None:
-    """Given the section in its daemon, return it. Raise ValueError if replicas would get into each other's way."""
+def check_lease(lease: LeaseConfig | None, info: ValidationInfo) -> LeaseConfig | None:
+    """Require Kubernetes, and that each alert is sent once although every replica detects it."""
     if lease is None:
         return lease
     kubernetes = info.data.get("kubernetes")
     if kubernetes is not None and kubernetes.enabled == "no":
         raise ValueError("a lease is kept in Kubernetes; set daemon.kubernetes.enabled to yes, or remove the lease")
-    if "alerts" in info.data:  # if the alerts are wrong, that is enough
-        _told_once(info.data["alerts"])
+    if "alerts" in info.data:  # otherwise they are invalid themselves
+        _check_alerts(info.data["alerts"])
     return lease
 
 
-def _told_once(alerts: AlertsConfig) -> None:
-    """Raise ValueError if each replica would tell a person of the same alert."""
-    known = named(alerts.receivers)
-    kinds = {name: each.real_kind for name, each in known.items()}
+def _check_alerts(alerts: AlertsConfig) -> None:
+    kinds = {name: receiver.effective_kind for name, receiver in by_name(alerts.receivers).items()}
     others = [name for name, kind in kinds.items() if kind != ALERTMANAGER]
     if others and len(others) == len(kinds):
         raise ValueError(
@@ -85,8 +83,8 @@ def _told_once(alerts: AlertsConfig) -> None:
     for number, route in enumerate(alerts.routes, 1):
         for name in route.receivers:
             if kinds.get(name, ALERTMANAGER) != ALERTMANAGER:
-                away = ", ".join(name for name, kind in kinds.items() if kind == ALERTMANAGER)
+                allowed = ", ".join(name for name, kind in kinds.items() if kind == ALERTMANAGER)
                 raise ValueError(
                     f"with a lease every replica finds every alert, and by route {number} of daemon.alerts each would "
-                    f"tell {name} of it: lead that route to {away}, and let Alertmanager choose who is told"
+                    f"tell {name} of it: lead that route to {allowed}, and let Alertmanager choose who is told"
                 )

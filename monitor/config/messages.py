@@ -1,7 +1,4 @@
-"""What the validation library reports -> plain words for the person who wrote the configuration.
-
-A value is quoted so that it is found again, unless the setting is a secret: then no message ever holds it.
-"""
+"""Translates validation errors of pydantic for the author of the configuration. Secret values are never quoted."""
 
 from __future__ import annotations
 
@@ -17,8 +14,10 @@ from monitor.base.units import quoted
 
 Path = tuple[str | int, ...]
 
-# Error type -> words; {value} is what was given, the rest is what the library knows about the limit.
-_WORDS = {
+_NOT_A_LIST = "{value} is not a list; write each entry on a line of its own that begins with '- '"
+_NOT_A_MAPPING = "{value} where a mapping belongs; write 'key: value' lines below it"
+# Error type -> text. {value} is the given value; the other names are in the error's context.
+_TEXTS = {
     "bool_parsing": "{value} is not true or false",
     "bool_type": "{value} is not true or false",
     "int_parsing": "{value} is not a whole number",
@@ -28,10 +27,10 @@ _WORDS = {
     "float_type": "{value} is not a number",
     "string_type": "{value} is not text; put it in quotes",
     "string_too_short": "must not be empty",
-    "tuple_type": "{value} is not a list; write each entry on a line of its own that begins with '- '",
-    "list_type": "{value} is not a list; write each entry on a line of its own that begins with '- '",
-    "dict_type": "{value} where a mapping belongs; write 'key: value' lines below it",
-    "model_type": "{value} where a mapping belongs; write 'key: value' lines below it",
+    "tuple_type": _NOT_A_LIST,
+    "list_type": _NOT_A_LIST,
+    "dict_type": _NOT_A_MAPPING,
+    "model_type": _NOT_A_MAPPING,
     "literal_error": "{value} is not one of {expected}",
     "greater_than": "{value} is too small; it has to be more than {gt}",
     "greater_than_equal": "{value} is too small; the least is {ge}",
@@ -43,54 +42,47 @@ _WORDS = {
 
 
 def explain(error: ErrorDetails, root: type[BaseModel]) -> str:
-    """Given an error of the validation of `root`, return what is wrong and, where it can be told, what to write."""
+    """Text of a validation error in `root`: the problem and, where possible, what to write instead."""
     path = error["loc"]
     if error["type"] == "extra_forbidden":
-        model = model_at(root, path[:-1])
+        field = field_at(root, path[:-1])
+        model = _model_in(field.annotation if field else root)
         return unknown("key", str(path[-1]), model.model_fields if model else ())
-    words = _WORDS.get(error["type"])
-    if words is None:
+    text = _TEXTS.get(error["type"])
+    if text is None:
         return error["msg"]
     value = "the value" if is_secret(root, path) else quoted(error["input"])
-    return words.format(value=value, **error.get("ctx", {}))
+    return text.format(value=value, **error.get("ctx", {}))
 
 
 def field_at(root: type[BaseModel], path: Path) -> FieldInfo | None:
-    """Given the path of a setting, return its field, or None if there is no such setting."""
+    """Field of a setting, or None if there is no such setting."""
     model: type[BaseModel] | None = root
-    found: FieldInfo | None = None
+    field: FieldInfo | None = None
     for key in path:
-        if isinstance(key, int):  # an item of a list is described by the list's own field
+        if isinstance(key, int):  # the field of a list also describes its items
             continue
-        found = model.model_fields.get(key) if model else None
-        if found is None:
+        field = model.model_fields.get(key) if model else None
+        if field is None:
             return None
-        model = _model_in(found.annotation)
-    return found
-
-
-def model_at(root: type[BaseModel], path: Path) -> type[BaseModel] | None:
-    """Given the path of a section, return its model, or None if there is no such section."""
-    if not path:
-        return root
-    found = field_at(root, path)
-    return _model_in(found.annotation) if found else None
+        model = _model_in(field.annotation)
+    return field
 
 
 def is_secret(root: type[BaseModel], path: Path) -> bool:
-    """Return whether this path is a secret, or lies below one."""
+    """Whether a path is a secret, or below one."""
     fields = (field_at(root, path[: end + 1]) for end in range(len(path)))
-    return any(found is not None and _mentions(found.annotation, SecretStr) for found in fields)
+    return any(field is not None and _mentions(field.annotation, SecretStr) for field in fields)
 
 
 def is_text(root: type[BaseModel], path: Path) -> bool:
-    """Return whether this setting takes text as it stands."""
-    found = field_at(root, path)
-    return found is not None and _options(found.annotation) <= {str, SecretStr, NoneType}
+    """Whether the value of a variable for this setting is plain text rather than YAML."""
+    field = field_at(root, path)
+    return field is not None and _options(field.annotation) <= {str, SecretStr, NoneType}
 
 
 def _options(annotation: Any) -> set[Any]:
-    """Return the types that a value may have: of `Annotated[str, ...] | None` both str and None's."""
+    """Alternatives of a union: str and NoneType for `Annotated[str, ...] | None`."""
     if get_origin(annotation) is Annotated:
         return _options(get_args(annotation)[0])
     if get_origin(annotation) in (Union, UnionType):
@@ -99,7 +91,7 @@ def _options(annotation: Any) -> set[Any]:
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:
-    """Return the section that a type is, or that it is a list or an option of."""
+    """Section in a type, also as the item of a list or in a union."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     inner = (_model_in(argument) for argument in get_args(annotation))

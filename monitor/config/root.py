@@ -1,4 +1,4 @@
-"""Every setting of gpuwarden, its type and its default. `monitor.config.file` reads a YAML file into `Config`."""
+"""The whole configuration; `monitor.config.file` loads it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Config(Section):
     daemon: DaemonConfig = DaemonConfig()
 
     def agent_settings(self) -> AgentSettings:
-        """Return what the agent is told. Raise ValueError if a file with a token is gone."""
+        """Settings of the agent. Raise ValueError if a token file is unreadable."""
         agent = self.agent
         plain = agent.model_dump(exclude={"listen", "token", "token_file", "actions"})
         plain |= {

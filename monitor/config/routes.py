@@ -1,30 +1,30 @@
-"""What is told to whom, and when not: routes, maintenance windows, the patience of each rule."""
+"""Settings of routes, maintenance windows and the timing of each rule."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, create_model, model_validator
+from pydantic import AfterValidator, BeforeValidator, create_model
 
-from monitor.alert.lifecycle import AlertTiming, AlertTimings
+from monitor.alert.lifecycle import Timing, Timings
 from monitor.alert.matchers import known_matchers, matchers_of
 from monitor.alert.routes import Route
-from monitor.alert.windows import MaintenanceWindow, QuietHours
+from monitor.alert.windows import QuietHours, Window
 from monitor.base.cron import zone
 from monitor.base.units import quoted
-from monitor.config.receivers import parse_words
-from monitor.config.types import Duration, Section, Span
+from monitor.config.derive import build
+from monitor.config.types import Duration, Names, Section, Span
 from monitor.detect.meta import META_RULE_NAMES
 from monitor.detect.rules import RULES
 
-SIGNS = (("!~", "!~"), ("~", "=~"), ("!", "!="), ("", "="))  # how a value begins -> how it is compared
-DEFAULT, ROUTE = AlertTiming(), Route(receivers=())
+SIGNS = (("!~", "!~"), ("~", "=~"), ("!", "!="), ("", "="))  # prefix of a value -> operator
+DEFAULT, ROUTE = Timing(), Route(receivers=())
 
 
 def parse_match(value: object) -> object:
     """`{severity: critical, user: ~zhang|li}` is short for `[severity=critical, "user=~zhang|li"]`."""
     if isinstance(value, dict):
-        return [_condition(str(name), given) for name, given in value.items()]
+        return [_condition(str(name), item) for name, item in value.items()]
     return [value] if isinstance(value, str) else value
 
 
@@ -36,7 +36,7 @@ def _condition(name: str, value: object) -> str:
     return f"{name}{op}{text.removeprefix(sign)}"
 
 
-def parse_hours(value: object) -> object:
+def _parse_hours(value: object) -> object:
     """`22:00-08:00` is short for `{start: 22:00, end: 08:00}`."""
     if not isinstance(value, str):
         return value
@@ -47,86 +47,78 @@ def parse_hours(value: object) -> object:
 
 
 def parse_zone(name: str) -> str:
-    """Given the name of a time zone, return it. Raise ValueError."""
+    """Require the name of a time zone."""
     zone(name)
     return name
 
 
 Match = Annotated[tuple[str, ...], BeforeValidator(parse_match), AfterValidator(known_matchers)]
-Names = Annotated[tuple[str, ...], BeforeValidator(parse_words)]
 Zone = Annotated[str, AfterValidator(parse_zone)]
 
 
 class QuietConfig(Section):
-    """Hours in which only what is critical is told. Without a time zone, those of the alerts."""
+    """Hours in which only critical alerts are sent. The default time zone is that of the alerts."""
 
     start: str
     end: str
     timezone: Zone | None = None
 
-    @model_validator(mode="after")
-    def _can_be_understood(self) -> Self:
+    def check(self) -> None:
         self.hours("UTC")
-        return self
 
     def hours(self, timezone: str) -> QuietHours:
         return QuietHours(self.start, self.end, self.timezone or timezone)
 
 
 class RouteSection(Section):
-    """What meets `match` goes to these receivers; with `continue`, also to those of later routes."""
+    """Alerts that match go to these receivers; with `continue`, later routes apply as well."""
 
     receivers: Names
     match: Match = ()
     repeat: Span = ROUTE.repeat
     group_wait: Duration = ROUTE.group_wait
     group_interval: Duration = ROUTE.group_interval
-    quiet_hours: Annotated[QuietConfig, BeforeValidator(parse_hours)] | None = None
+    quiet_hours: Annotated[QuietConfig, BeforeValidator(_parse_hours)] | None = None
 
     def route(self, timezone: str) -> Route:
-        """Return the route, with quiet hours in this time zone unless they name their own."""
-        return Route(
-            receivers=self.receivers,
+        """The route; `timezone` is the default of its quiet hours."""
+        return build(
+            Route,
+            self,
             matchers=matchers_of(self.match),
-            repeat=self.repeat,
-            group_wait=self.group_wait,
-            group_interval=self.group_interval,
             quiet=self.quiet_hours.hours(timezone) if self.quiet_hours is not None else None,
-            continue_matching=getattr(self, "continue"),
+            go_on=getattr(self, "continue"),
         )
 
 
 class MaintenanceConfig(Section):
-    """A window that opens by a crontab line: for so long nothing is told about what meets `match`."""
+    """A window of `duration` on a cron schedule in which alerts that match are not sent."""
 
     cron: str
     duration: Span
     timezone: Zone | None = None
     match: Match = ()
 
-    @model_validator(mode="after")
-    def _can_be_understood(self) -> Self:
+    def check(self) -> None:
         self.window("UTC")
-        return self
 
-    def window(self, timezone: str) -> MaintenanceWindow:
-        return MaintenanceWindow(self.cron, self.duration, self.timezone or timezone, matchers_of(self.match))
+    def window(self, timezone: str) -> Window:
+        return Window(self.cron, self.duration, self.timezone or timezone, matchers_of(self.match))
 
 
 class AlertRulesSection(Section):
-    """How patient the alerts of each rule are; the rules under their names with _ for -."""
+    """Timing of the alerts of each rule, under its name with _ for -."""
 
-    def timings(self) -> AlertTimings:
-        """Return the timing of each rule."""
+    def timings(self) -> Timings:
         fields = type(self).model_fields
-        return AlertTimings(rules={name.replace("_", "-"): _timing(getattr(self, name)) for name in fields})
+        return Timings(rules={name.replace("_", "-"): _timing(getattr(self, name)) for name in fields})
 
 
-def _timing(section: Any) -> AlertTiming:
-    return AlertTiming(wait=getattr(section, "for"), keep=section.resolve_after)
+def _timing(section: Any) -> Timing:
+    return Timing(wait=getattr(section, "for"), keep=section.resolve_after)
 
 
-if TYPE_CHECKING:  # what is made below has a field for each rule, and those whose names are words of the language
+if TYPE_CHECKING:  # the created models also have a field for each rule, and fields whose names are keywords
     RouteConfig = RouteSection
     AlertRulesConfig = AlertRulesSection
 else:

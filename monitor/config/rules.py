@@ -1,4 +1,4 @@
-"""The limits of every rule as settings: a section for each rule, made of the marks on its own dataclass of defaults.
+"""Limits of the rules: a section for each rule, derived from its `Limits` dataclass.
 
 daemon:
   rules:
@@ -16,10 +16,10 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
-from pydantic import AfterValidator, create_model
+from pydantic import create_model
 
 from monitor.base.text import unknown
-from monitor.config.types import Duration, Ratio, Section, Size
+from monitor.config.types import Duration, Ratio, Section, Size, check_with
 from monitor.detect.base import Limits, Override, Rule
 from monitor.detect.rules import RULES
 from monitor.facts.findings import LABELS
@@ -27,29 +27,27 @@ from monitor.facts.findings import LABELS
 MARKS: Mapping[str, Any] = {"duration": Duration, "ratio": Ratio, "size": Size}
 
 
-def known_labels(match: dict[str, str]) -> dict[str, str]:
-    """Given patterns by label, return them. Raise ValueError if there is none, or findings have no such label."""
+def _check_match(match: dict[str, str]) -> None:
     if not match:
         raise ValueError('is empty; say what the exception is for, for example {node: "gpu-0*"}')
     for name in match:
         if name not in LABELS:
             raise ValueError(f"{name!r}: {unknown('label', name, LABELS)}")
-    return match
 
 
-Match = Annotated[dict[str, str], AfterValidator(known_labels)]
+LabelPatterns = Annotated[dict[str, str], check_with(_check_match)]
 
 
 class RulesSection(Section):
     """The sections of all rules, each under the rule's name with _ for -."""
 
     def limits(self, rules: Iterable[Rule] = RULES) -> dict[str, Limits[Any]]:
-        """Return the limits of each rule, as detectors take them."""
+        """Limits of each rule, for the detection engine."""
         return {rule.rule: _limits(rule, getattr(self, field_name(rule))) for rule in rules}
 
 
 def rules_config(rules: Iterable[Rule]) -> type[RulesSection]:
-    """Given rules, return the type of their settings."""
+    """Model of the sections of these rules."""
     sections: dict[str, Any] = {}
     for rule in rules:
         section = _section(rule)
@@ -58,12 +56,12 @@ def rules_config(rules: Iterable[Rule]) -> type[RulesSection]:
 
 
 def field_name(rule: Rule) -> str:
-    """Given a rule, return the key of its section."""
+    """Key of a rule's section."""
     return rule.rule.replace("-", "_")
 
 
 def setting_type(hint: Any) -> Any:
-    """Given the type of a limit, return that of its setting: 10m, 80% and 50GiB are understood where marked."""
+    """Type of the setting for the type of a limit, whose unit mark allows 10m, 80% or 50GiB."""
     if get_origin(hint) is Annotated:
         plain, *marks = get_args(hint)
         return next((MARKS[mark] for mark in marks if mark in MARKS), plain)
@@ -74,18 +72,17 @@ def setting_type(hint: Any) -> Any:
 
 
 def _section(rule: Rule) -> type[Section]:
-    """Return the type of one rule's section: its limits, whether it is on, and the exceptions."""
     hints, defaults = get_type_hints(rule.limits, include_extras=True), rule.limits()
-    own: dict[str, Any] = {}
-    other: dict[str, Any] = {}
+    base: dict[str, Any] = {}
+    override: dict[str, Any] = {}
     for limit in dataclasses.fields(rule.limits):
         kind = setting_type(hints[limit.name])
-        own[limit.name] = (kind, getattr(defaults, limit.name))
-        other[limit.name] = (kind | None, None)  # an exception changes what it names; the rest is as elsewhere
+        base[limit.name] = (kind, getattr(defaults, limit.name))
+        override[limit.name] = (kind | None, None)  # unset limits are those of the rule
     name = rule.rule.title().replace("-", "")
-    exception: Any = create_model(f"{name}Exception", __base__=Section, match=(Match, ...), **other)
+    exception: Any = create_model(f"{name}Exception", __base__=Section, match=(LabelPatterns, ...), **override)
     always: dict[str, Any] = {"enabled": (bool, True), "overrides": (tuple[exception, ...], ())}
-    section: type[Section] = create_model(f"{name}Rule", __base__=Section, **(own | always))
+    section: type[Section] = create_model(f"{name}Rule", __base__=Section, **(base | always))
     return section
 
 
@@ -100,6 +97,6 @@ def _limits(rule: Rule, section: Any) -> Limits[Any]:
 
 
 if TYPE_CHECKING:
-    RulesConfig = RulesSection  # what is made below has a field for each rule
+    RulesConfig = RulesSection  # the created model also has a field for each rule
 else:
     RulesConfig = rules_config(RULES)

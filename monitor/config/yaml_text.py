@@ -1,7 +1,7 @@
-"""YAML text -> plain values, the line of each, and everything that is wrong with the text. The only importer of yaml.
+"""Parses YAML into plain values with the line of each, and reports all problems of the text.
 
-The text may come from anybody's hand: it is bounded in size, depth and in what its aliases expand to. No message quotes
-what the text says except keys, because any value may be a secret.
+The text is untrusted: its size, depth and expanded aliases are limited. Messages quote keys but never values, because
+any value may be a secret.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from monitor.base.units import quoted
 
 Path = tuple[str | int, ...]
 MAX_DEPTH = 40
-MAX_VALUES = 50_000  # aliases expanded: a file that is larger than this is an attack or a mistake
+MAX_VALUES = 50_000  # with aliases expanded; more is an attack or a mistake
 _TAG = "tag:yaml.org,2002:"
 
 
 @dataclass(frozen=True)
 class Flaw:
-    """Something wrong with the text itself, and where."""
+    """A problem of the text."""
 
     line: int
     path: Path
@@ -31,7 +31,7 @@ class Flaw:
 
 @dataclass
 class Document:
-    """What a text says. `lines` has the line of every key and list item, by path, and of the first of all."""
+    """Parsed text. `lines` maps the path of every key and list item to its line, () to the first line."""
 
     value: object = None
     lines: dict[Path, int] = field(default_factory=dict)
@@ -49,12 +49,12 @@ _SCALARS: dict[str, Callable[[str], object]] = {
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads `yes`, `1:30`, `0o7` and dates as the text they are: what a setting takes is decided by its type."""
+    """Reads `yes`, `1:30`, `0o7` and dates as text: the type of the setting decides what they mean."""
 
-    yaml_implicit_resolvers = {}  # noqa: RUF012  # not shared: filled below, as the base class has it
+    yaml_implicit_resolvers = {}  # noqa: RUF012  # not shared with the base class; filled below
 
     def scan_plain(self) -> yaml.ScalarToken:
-        """Read `[https://host/?key=x]` as YAML 1.2 does: the library ends a word inside brackets at a question mark."""
+        """Read `[https://host/?key=x]` as YAML 1.2 does: PyYAML ends a scalar inside brackets at a question mark."""
         token = super().scan_plain()
         while self.flow_level and self.peek() == "?" and self.get_mark().index == token.end_mark.index:
             self.forward()
@@ -75,13 +75,13 @@ for _kind, _pattern, _begins in (
 
 
 def read(text: str) -> Document:
-    """Given YAML text, return what it says and all that is wrong with it. Raises nothing, whatever the text."""
+    """Parse YAML text. Never raises: problems are in the document."""
     document = Document()
     try:
         node = yaml.compose(text, Loader=_Loader)
         if node is not None:
             document.lines[()] = _line(node)
-            document.value = _Walk(document).value(node, ())
+            document.value = _NodeConverter(document).value(node, ())
     except yaml.MarkedYAMLError as error:
         document.flaws.append(_syntax_flaw(error, text))
     except yaml.reader.ReaderError as error:
@@ -89,13 +89,13 @@ def read(text: str) -> Document:
         document.flaws.append(Flaw(line, (), f"the character U+{ord(text[error.position]):04X} is not allowed in YAML"))
     except RecursionError:
         document.flaws.append(Flaw(1, (), "not valid YAML: brackets are nested too deeply"))
-    except _RefusedError as refused:
-        document.flaws.append(refused.flaw)
+    except _LimitExceededError as exceeded:
+        document.flaws.append(exceeded.flaw)
     return document
 
 
-class _RefusedError(Exception):
-    """The text is not worth reading on."""
+class _LimitExceededError(Exception):
+    """Aborts parsing at a limit."""
 
     def __init__(self, flaw: Flaw) -> None:
         super().__init__(flaw.message)
@@ -105,15 +105,15 @@ class _RefusedError(Exception):
 Entries = dict[str, tuple[yaml.Node, yaml.Node]]
 
 
-class _Walk:
-    """Turns YAML nodes into plain values, noting lines and flaws in the document."""
+class _NodeConverter:
+    """Converts YAML nodes to plain values and records lines and flaws in the document."""
 
     def __init__(self, document: Document) -> None:
         self._document = document
         self._count = 0
 
     def value(self, node: yaml.Node, path: Path) -> object:
-        """Given a node, return its plain value; what cannot be understood becomes None and a flaw."""
+        """Plain value of a node; an unsupported node becomes None and a flaw."""
         self._bound(node, len(path))
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node, path)
@@ -130,7 +130,7 @@ class _Walk:
         return self.value(node, path)
 
     def _entries(self, node: yaml.MappingNode, path: Path, depth: int) -> Entries:
-        """Return the entries of a mapping with those that `<<` merges into it; its own come first."""
+        """Entries of a mapping, including those merged by `<<`, which its own override."""
         self._bound(node, depth, len(node.value))
         own: Entries = {}
         merged: Entries = {}
@@ -169,7 +169,7 @@ class _Walk:
             return None
         try:
             return _SCALARS[kind](text)
-        except (KeyError, ValueError):  # only by an explicit tag, such as !!int x
+        except (KeyError, ValueError):  # only with an explicit tag, such as !!int x
             self._flaw(node, path, "the value is not what its tag says")
             return None
 
@@ -179,16 +179,18 @@ class _Walk:
     def _bound(self, node: yaml.Node, depth: int, values: int = 1) -> None:
         self._count += values
         if depth > MAX_DEPTH:
-            raise _RefusedError(Flaw(_line(node), (), f"nested more than {MAX_DEPTH} deep, or an alias of itself"))
+            raise _LimitExceededError(
+                Flaw(_line(node), (), f"nested more than {MAX_DEPTH} deep, or an alias of itself")
+            )
         if self._count > MAX_VALUES:
-            raise _RefusedError(Flaw(_line(node), (), f"more than {MAX_VALUES} values, aliases expanded"))
+            raise _LimitExceededError(Flaw(_line(node), (), f"more than {MAX_VALUES} values, aliases expanded"))
 
 
 def _line(node: yaml.Node) -> int:
     return int(node.start_mark.line) + 1
 
 
-# What the parser says -> what to look for. In this order: the first that its words contain.
+# Text in the parser's message -> advice; the first match applies.
 _ADVICE = (
     ("undefined alias", "no anchor (&name) defines this alias (*name); text that begins with * needs quotes"),
     ("cannot start any token", "a value cannot begin with this character; put it in quotes"),
@@ -209,13 +211,13 @@ _ADVICE = (
 
 def _syntax_flaw(error: yaml.MarkedYAMLError, text: str) -> Flaw:
     mark = error.problem_mark or error.context_mark
-    if error.context == "while scanning a simple key":  # noticed only in the line after the one without a colon
+    if error.context == "while scanning a simple key":  # detected one line after the missing colon
         mark = error.context_mark
-    if mark is None:  # never seen, but the parser's types allow it
+    if mark is None:  # the parser's types allow it
         return Flaw(1, (), "not valid YAML")
     opened = error.context_mark.line + 1 if error.context_mark else mark.line + 1
-    said = f"{error.context} {error.problem}"
-    advice = next(advice for words, advice in _ADVICE if words in said).format(opened=opened)
+    message = f"{error.context} {error.problem}"
+    advice = next(advice for part, advice in _ADVICE if part in message).format(opened=opened)
     if _indented_by_tab(text, mark.line):
         advice = "a tab; YAML is indented with spaces only"
     return Flaw(mark.line + 1, (), f"column {mark.column + 1}: not valid YAML: {advice}")
@@ -227,12 +229,12 @@ def _indented_by_tab(text: str, line: int) -> bool:
 
 
 def describe_key(path: Path) -> str:
-    """Given a path, return `agent.mounts[0].path`. Keys that could upset a terminal are quoted."""
+    """A path as `agent.mounts[0].path`. Keys with unprintable characters are quoted."""
     text = ""
     for part in path:
         if isinstance(part, int):
             text += f"[{part}]"
         else:
-            shown = part if part and part.isprintable() else quoted(part)
-            text += f".{shown}" if text else shown
+            key = part if part and part.isprintable() else quoted(part)
+            text += f".{key}" if text else key
     return text

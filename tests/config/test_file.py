@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from monitor.config.file import MAX_BYTES, ConfigError, Problem, default_path, load, summary, variables
+from monitor.config.file import MAX_BYTES, ConfigError, ConfigProblem, default_path, load, summary, variables
 from monitor.config.root import Config
 from tests.support import need
 
@@ -44,7 +44,7 @@ def test_a_problem_reads_file_line_path_message(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as refused:
         load(str(file), {})
     message = "'loud' is not one of 'debug', 'info', 'warning' or 'error'"
-    assert refused.value.problems == (Problem(str(file), 1, "log_level", message),)
+    assert refused.value.problems == (ConfigProblem(str(file), 1, "log_level", message),)
     assert str(refused.value) == f"{file}:1: log_level: {message}"
 
 

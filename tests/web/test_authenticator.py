@@ -270,7 +270,7 @@ def test_others_reach_it_and_nobody_is_named_so_it_does_not_start(tmp_path: Path
 def test_the_command_line_has_the_token_of_an_admin() -> None:
     tokens = [{"name": role, "role": role, "token": token} for role, token in TOKENS.items()]
     config = Config.model_validate({"daemon": {"access": {"tokens": tokens}}})
-    assert config.daemon.access.own_token() == TOKENS["admin"]
+    assert config.daemon.access.admin_token() == TOKENS["admin"]
     with pytest.raises(ValidationError):
         Config.model_validate({"daemon": {"access": {"tokens": [tokens[0], tokens[0]]}}})
 

@@ -96,7 +96,7 @@ def read(context: DoctorContext) -> PackageFacts:
 def _extras(config: Config | None) -> Iterator[str]:
     if config is None:
         return
-    if any(receiver.real_kind == "apprise" for receiver in config.daemon.alerts.receivers):
+    if any(receiver.effective_kind == "apprise" for receiver in config.daemon.alerts.receivers):
         yield "apprise"
     if any(service.target().kind == "postgresql" for service in config.daemon.services):
         yield "postgresql"

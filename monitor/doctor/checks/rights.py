@@ -13,7 +13,7 @@ import msgspec
 
 from monitor.base.threads import run_parallel
 from monitor.config.cleanup import CleanupConfig
-from monitor.config.policies import DatasetsConfig, GpusConfig, ImagesConfig, PodsConfig, PolicyConfig
+from monitor.config.policies import DatasetPolicyConfig, GpuPolicyConfig, ImagePolicyConfig, PodPolicyConfig, PolicyConfig
 from monitor.doctor.checks import kubernetes
 from monitor.doctor.checks.kubernetes import JSON, READ_SECONDS, create_review
 from monitor.doctor.context import DoctorContext
@@ -169,21 +169,21 @@ def _to_clean(cleanup: CleanupConfig, served: frozenset[str]) -> Iterator[Requir
 def _to_plan(policy: PolicyConfig, served: frozenset[str]) -> Iterator[RequiredRight]:
     from monitor.cleanup.plan.templates import KINDS
 
-    if isinstance(policy, (ImagesConfig, DatasetsConfig)):  # they keep everything that a pod template references
+    if isinstance(policy, (ImagePolicyConfig, DatasetPolicyConfig)):  # they keep everything that a pod template references
         for kind in KINDS:
             if not kind.optional or kind.group in served:
                 yield RequiredRight("list", kind.name, ChartRole.CLEANUP)
-    if isinstance(policy, DatasetsConfig):
+    if isinstance(policy, DatasetPolicyConfig):
         yield RequiredRight("list", "persistentvolumeclaims", ChartRole.CLEANUP)
         yield RequiredRight("list", "persistentvolumes", ChartRole.CLEANUP)
 
 
 def _to_enforce(policy: PolicyConfig) -> Iterator[RequiredRight]:
-    if isinstance(policy, (GpusConfig, PodsConfig)):
+    if isinstance(policy, (GpuPolicyConfig, PodPolicyConfig)):
         yield RequiredRight("get", "pods", ChartRole.READ)
-    if isinstance(policy, GpusConfig):
+    if isinstance(policy, GpuPolicyConfig):
         yield RequiredRight("create", "pods/eviction", ChartRole.CLEANUP)
-    if isinstance(policy, PodsConfig) or (isinstance(policy, GpusConfig) and policy.delete_after is not None):
+    if isinstance(policy, PodPolicyConfig) or (isinstance(policy, GpuPolicyConfig) and policy.delete_after is not None):
         yield RequiredRight("delete", "pods", ChartRole.CLEANUP)
 
 

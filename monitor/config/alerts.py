@@ -19,9 +19,9 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from monitor.alert.lifecycle import GROUP_BY
 from monitor.alert.matchers import known_label
-from monitor.alert.receivers.base import Owner, ReceiverSettings
+from monitor.alert.receivers.base import OwnerContact, ReceiverSettings
 from monitor.alert.routes import Route
-from monitor.alert.windows import Window
+from monitor.alert.windows import MaintenanceWindow
 from monitor.base.cron import zone
 from monitor.base.units import quoted
 from monitor.config.derive import build
@@ -147,7 +147,7 @@ class AlertsConfig(Section):
         rest = (name for name, receiver in named if not shared or receiver.effective_kind == "alertmanager")
         return (*routes, Route(receivers=tuple(rest)))
 
-    def windows(self) -> tuple[Window, ...]:
+    def windows(self) -> tuple[MaintenanceWindow, ...]:
         return tuple(window.window(self.timezone) for window in self.maintenance)
 
     def callback_receivers(self) -> tuple[str, ...]:
@@ -167,7 +167,7 @@ class AlertsConfig(Section):
             "page": self.page or page,
             "cluster": self.cluster,
             "timezone": self.timezone,
-            "owners": {user: build(Owner, owner) for user, owner in self.owners.items()},
+            "owners": {user: build(OwnerContact, owner) for user, owner in self.owners.items()},
         }
         return tuple(config.settings(name, **common) for name, config in by_name(self.receivers).items())
 

@@ -11,7 +11,7 @@ from urllib.parse import SplitResult, parse_qs
 
 from pydantic import BeforeValidator, Field, SecretStr
 
-from monitor.alert.receivers.base import MailSettings, Owner, Pace, ReceiverSettings
+from monitor.alert.receivers.base import MailSettings, OwnerContact, RateLimit, ReceiverSettings
 from monitor.base.text import unknown
 from monitor.base.units import quoted
 from monitor.config.derive import DerivedSection, build
@@ -70,15 +70,15 @@ def check_http_url(url: str | None) -> str:
     return url
 
 
-class OwnerConfig(DerivedSection, settings=Owner):
+class OwnerConfig(DerivedSection, settings=OwnerContact):
     """Contact details of a cluster user."""
 
 
-class PaceConfig(DerivedSection, settings=Pace, types={float: Duration}):
+class PaceConfig(DerivedSection, settings=RateLimit, types={float: Duration}):
     """Rate limit of a receiver: `count` messages per `window`, with at least `gap` between two."""
 
     count: Annotated[int, Field(ge=1)] | None = None
-    window: Span = Pace.window
+    window: Span = RateLimit.window
 
 
 def _check_template(text: str) -> None:
@@ -196,7 +196,7 @@ class ReceiverConfig(Section):
             token=self.read_secret("token"),
             template=self._template(),
             proxy=self.proxy.get_secret_value() if self.proxy is not None else None,
-            pace=build(Pace, self.pace) if self.pace is not None else None,
+            pace=build(RateLimit, self.pace) if self.pace is not None else None,
             mail=self._mail() if kind == "mail" else None,
             **(common | ({"language": self.language} if self.language is not None else {})),
         )

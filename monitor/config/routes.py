@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, create_model
 
-from monitor.alert.lifecycle import Timing, Timings
+from monitor.alert.lifecycle import AlertTiming, AlertTimings
 from monitor.alert.matchers import known_matchers, matchers_of
 from monitor.alert.routes import Route
-from monitor.alert.windows import QuietHours, Window
+from monitor.alert.windows import MaintenanceWindow, QuietHours
 from monitor.base.cron import zone
 from monitor.base.units import quoted
 from monitor.config.derive import build
@@ -18,7 +18,7 @@ from monitor.detect.meta import META_RULE_NAMES
 from monitor.detect.rules import RULES
 
 SIGNS = (("!~", "!~"), ("~", "=~"), ("!", "!="), ("", "="))  # prefix of a value -> operator
-DEFAULT, ROUTE = Timing(), Route(receivers=())
+DEFAULT, ROUTE = AlertTiming(), Route(receivers=())
 
 
 def parse_match(value: object) -> object:
@@ -87,7 +87,7 @@ class RouteSection(Section):
             self,
             matchers=matchers_of(self.match),
             quiet=self.quiet_hours.hours(timezone) if self.quiet_hours is not None else None,
-            go_on=getattr(self, "continue"),
+            continue_matching=getattr(self, "continue"),
         )
 
 
@@ -102,20 +102,20 @@ class MaintenanceConfig(Section):
     def check(self) -> None:
         self.window("UTC")
 
-    def window(self, timezone: str) -> Window:
-        return Window(self.cron, self.duration, self.timezone or timezone, matchers_of(self.match))
+    def window(self, timezone: str) -> MaintenanceWindow:
+        return MaintenanceWindow(self.cron, self.duration, self.timezone or timezone, matchers_of(self.match))
 
 
 class AlertRulesSection(Section):
     """Timing of the alerts of each rule, under its name with _ for -."""
 
-    def timings(self) -> Timings:
+    def timings(self) -> AlertTimings:
         fields = type(self).model_fields
-        return Timings(rules={name.replace("_", "-"): _timing(getattr(self, name)) for name in fields})
+        return AlertTimings(rules={name.replace("_", "-"): _timing(getattr(self, name)) for name in fields})
 
 
-def _timing(section: Any) -> Timing:
-    return Timing(wait=getattr(section, "for"), keep=section.resolve_after)
+def _timing(section: Any) -> AlertTiming:
+    return AlertTiming(wait=getattr(section, "for"), keep=section.resolve_after)
 
 
 if TYPE_CHECKING:  # the created models also have a field for each rule, and fields whose names are keywords

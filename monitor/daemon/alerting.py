@@ -75,7 +75,7 @@ class Alerting:
         self._monotonic = monotonic  # for how long: a clock that is set must not make it look as if nobody looked
         self.leading = leading or SingleReplica()
         self.settings: tuple[ReceiverSettings, ...] = config.receiver_settings(page)
-        self._routes = config.real_routes(shared=self.leading.shared)
+        self._routes = config.effective_routes(shared=self.leading.shared)
         self._windows = config.windows()
         self._digest = _digest(config, self.settings)
         self._foreign = _foreign_silences(config)
@@ -144,7 +144,7 @@ class Alerting:
         self.leading.check()
         ours = OwnAlerts(self.dispatcher.state.alerts, RULE_NAMES, self._config.cluster)
         with self._calling:  # two replicas may call at the same moment
-            result = process_callback(payload, self._config.called_back(), self._told(), ours, self._now())
+            result = process_callback(payload, self._config.callback_receivers(), self._told(), ours, self._now())
             if result.notifications:
                 note = msgspec.json.encode(result.log)
                 self.dispatcher.send(result.notifications, {CALLED_NOTE: note})

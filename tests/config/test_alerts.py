@@ -47,7 +47,7 @@ def test_one_line_is_enough(tmp_path: Path, text: str, variables: dict[str, str]
     given = load(str(file), variables).daemon.alerts
     (settings,) = given.receiver_settings(PAGE)
     assert (settings.name, settings.kind, settings.url, settings.page) == ("wecom", "wecom", WECOM, PAGE)
-    assert given.real_routes() == (Route(receivers=("wecom",)),)
+    assert given.effective_routes() == (Route(receivers=("wecom",)),)
     assert SECRET not in f"{given!r} {given.model_dump_json()} {settings!r}"
 
 
@@ -146,7 +146,7 @@ def test_mail(url: str, more: dict[str, str], expect: tuple[object, ...]) -> Non
 )
 def test_matchers(match: object, expect: list[str]) -> None:
     given = alerts(receivers=["console"], routes=[{"match": match, "receivers": ["console"]}])
-    assert given.real_routes()[0].matchers == tuple(parse_matcher(text) for text in expect)
+    assert given.effective_routes()[0].matchers == tuple(parse_matcher(text) for text in expect)
 
 
 def test_a_whole_policy(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_a_whole_policy(tmp_path: Path) -> None:
     given = daemon.alerts
     assert daemon.read_token() == "abc"
     critical = (parse_matcher("severity=critical"),)
-    assert given.real_routes() == (
+    assert given.effective_routes() == (
         Route(receivers=("wecom",), matchers=critical, repeat=3600.0, group_wait=0.0, continue_matching=True),
         Route(receivers=("console",), group_interval=60.0, quiet=QuietHours("22:00", "08:00", "Asia/Shanghai")),
         Route(receivers=("wecom", "console")),
@@ -193,18 +193,18 @@ def test_a_whole_policy(tmp_path: Path) -> None:
     assert given.group_by == ("alertname", "node")
     assert given.heartbeat is not None
     assert (given.heartbeat.address, given.heartbeat.interval) == (f"https://hc.lab/ping/{SECRET}", 30.0)
-    assert given.called_back() == ("wecom",)
+    assert given.callback_receivers() == ("wecom",)
     assert SECRET not in f"{daemon!r} {daemon.model_dump_json()}"
 
 
 def test_who_is_told_what_an_alertmanager_tells() -> None:
     given = alerts(receivers=[WECOM, {"kind": "alertmanager", "url": "http://am.lab:9093"}, "console"])
-    assert given.called_back() == ("wecom", "console")
+    assert given.callback_receivers() == ("wecom", "console")
 
 
 def test_no_receivers_is_no_mistake() -> None:
     assert alerts().receiver_settings(PAGE) == ()
-    assert alerts().real_routes() == (Route(receivers=()),)
+    assert alerts().effective_routes() == (Route(receivers=()),)
 
 
 def test_the_time_zone_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,13 @@ import msgspec
 
 from monitor.base.threads import run_parallel
 from monitor.config.cleanup import CleanupConfig
-from monitor.config.policies import DatasetPolicyConfig, GpuPolicyConfig, ImagePolicyConfig, PodPolicyConfig, PolicyConfig
+from monitor.config.policies import (
+    DatasetPolicyConfig,
+    GpuPolicyConfig,
+    ImagePolicyConfig,
+    PodPolicyConfig,
+    PolicyConfig,
+)
 from monitor.doctor.checks import kubernetes
 from monitor.doctor.checks.kubernetes import JSON, READ_SECONDS, create_review
 from monitor.doctor.context import DoctorContext
@@ -169,7 +175,9 @@ def _to_clean(cleanup: CleanupConfig, served: frozenset[str]) -> Iterator[Requir
 def _to_plan(policy: PolicyConfig, served: frozenset[str]) -> Iterator[RequiredRight]:
     from monitor.cleanup.plan.templates import KINDS
 
-    if isinstance(policy, (ImagePolicyConfig, DatasetPolicyConfig)):  # they keep everything that a pod template references
+    if isinstance(
+        policy, (ImagePolicyConfig, DatasetPolicyConfig)
+    ):  # they keep everything that a pod template references
         for kind in KINDS:
             if not kind.optional or kind.group in served:
                 yield RequiredRight("list", kind.name, ChartRole.CLEANUP)

@@ -6,9 +6,9 @@ import sys
 
 import click
 
-from monitor.cli.base import WRONG_CONFIGURATION, asked, config_option, load_config
+from monitor.cli.base import CONFIG_EXIT_CODE, or_exit, config_option, load_config
 
-SHORTEST = 8
+MIN_PASSWORD_CHARS = 8
 
 
 @click.command("hash-password")
@@ -21,14 +21,14 @@ def hash_password(from_stdin: bool) -> None:
         password = sys.stdin.readline().rstrip("\r\n")
     else:
         password = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
-    if len(password) < SHORTEST:
-        click.echo(f"gpuwarden: a password has at least {SHORTEST} characters", err=True)
-        sys.exit(WRONG_CONFIGURATION)
+    if len(password) < MIN_PASSWORD_CHARS:
+        click.echo(f"gpuwarden: a password has at least {MIN_PASSWORD_CHARS} characters", err=True)
+        sys.exit(CONFIG_EXIT_CODE)
     try:
         click.echo(hashed(password))
     except ValueError as error:
         click.echo(f"gpuwarden: {error}", err=True)
-        sys.exit(WRONG_CONFIGURATION)
+        sys.exit(CONFIG_EXIT_CODE)
 
 
 @click.command("login-link")
@@ -41,5 +41,5 @@ def login_link(config_path: str | None) -> None:
     from monitor.config.types import Listen
 
     listen = config.daemon.listen
-    made = asked(lambda: call_daemon(config, "POST", "/v1/login-link", dict[str, str], {}))
+    made = or_exit(lambda: call_daemon(config, "POST", "/v1/login-link", dict[str, str], {}))
     click.echo(f"http://{Listen(host=connect_host(listen.host), port=listen.port)}{made['path']}")

@@ -11,8 +11,8 @@ from urllib.parse import quote, urlencode
 import click
 
 from monitor.cli.base import (
-    PROBLEM_FOUND,
-    asked,
+    PROBLEM_EXIT_CODE,
+    or_exit,
     config_option,
     json_option,
     lang_option,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from monitor.config.root import Config
     from monitor.present.alerts import ReceiverTestResult
 
-TEST_LIMIT = 120.0  # seconds for all receivers together
+TEST_TIMEOUT_SECONDS = 120.0  # seconds for all receivers together
 
 
 @click.group()
@@ -47,8 +47,8 @@ def list_alerts(everything: bool, lang: str | None, config_path: str | None, as_
     from monitor.present import alerts as overview_alerts
 
     query = urlencode({"lang": _language(lang)})
-    found = asked(lambda: call_daemon(config, "GET", f"/v1/alerts?{query}", tuple[overview_alerts.LocalizedAlert, ...]))
-    silences = asked(lambda: call_daemon(config, "GET", "/v1/silences", tuple[Silence, ...]))
+    found = or_exit(lambda: call_daemon(config, "GET", f"/v1/alerts?{query}", tuple[overview_alerts.LocalizedAlert, ...]))
+    silences = or_exit(lambda: call_daemon(config, "GET", "/v1/silences", tuple[Silence, ...]))
     now = time.time()
     show(
         {"alerts": found, "silences": silences},
@@ -56,7 +56,7 @@ def list_alerts(everything: bool, lang: str | None, config_path: str | None, as_
         overview_alerts.alerts_table(found, now, everything),
         *([overview_alerts.silences_table(silences, now)] if silences else []),
     )
-    sys.exit(PROBLEM_FOUND if overview_alerts.has_urgent(found) else 0)
+    sys.exit(PROBLEM_EXIT_CODE if overview_alerts.has_urgent(found) else 0)
 
 
 @alerts.command()
@@ -82,7 +82,7 @@ def silence(
         make_silence(wanted, "", 0.0)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    made = asked(lambda: call_daemon(config, "POST", "/v1/silences", Silence, wanted))
+    made = or_exit(lambda: call_daemon(config, "POST", "/v1/silences", Silence, wanted))
     if as_json:
         print_json(made)
     else:
@@ -100,7 +100,7 @@ def unsilence(silence_id: str, config_path: str | None, as_json: bool) -> None:
     from monitor.cli.ask import call_daemon
 
     path = f"/v1/silences/{quote(silence_id, safe='')}"
-    ended = asked(lambda: call_daemon(config, "DELETE", path, dict[str, str]))
+    ended = or_exit(lambda: call_daemon(config, "DELETE", path, dict[str, str]))
     if as_json:
         print_json(ended)
     else:
@@ -126,12 +126,12 @@ def history(since: str, messages: bool, lang: str | None, config_path: str | Non
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     if messages:
-        sent = asked(lambda: call_daemon(config, "GET", "/v1/deliveries", tuple[Delivery, ...]))
+        sent = or_exit(lambda: call_daemon(config, "GET", "/v1/deliveries", tuple[Delivery, ...]))
         sent = tuple(each for each in sent if each.at >= time.time() - seconds)
         show({"deliveries": sent}, as_json, overview_alerts.deliveries_table(sent))
         return
     path = f"/v1/alerts/history?{urlencode({'since': since, 'lang': _language(lang)})}"
-    events = asked(lambda: call_daemon(config, "GET", path, tuple[overview_alerts.LocalizedAlertEvent, ...]))
+    events = or_exit(lambda: call_daemon(config, "GET", path, tuple[overview_alerts.LocalizedAlertEvent, ...]))
     show({"events": events}, as_json, overview_alerts.history_table(events))
 
 
@@ -147,9 +147,9 @@ def test(receiver: str | None, rule: str | None, config_path: str | None, as_jso
 
     if not config.daemon.alerts.receivers:
         raise click.UsageError("no receiver is configured; add one to daemon.alerts.receivers")
-    tried = asked(lambda: send_test(config, receiver, rule))
+    tried = or_exit(lambda: send_test(config, receiver, rule))
     show({"results": tried}, as_json, overview_alerts.receiver_tests_table(tried))
-    sys.exit(0 if all(each.ok for each in tried) else PROBLEM_FOUND)
+    sys.exit(0 if all(each.ok for each in tried) else PROBLEM_EXIT_CODE)
 
 
 def send_test(config: Config, receiver: str | None, rule: str | None) -> tuple[ReceiverTestResult, ...]:
@@ -160,7 +160,7 @@ def send_test(config: Config, receiver: str | None, rule: str | None) -> tuple[R
 
     wanted = {"receiver": receiver, "rule": rule}
     try:
-        return call_daemon(config, "POST", "/v1/alerts/test", tuple[ReceiverTestResult, ...], wanted, TEST_LIMIT)
+        return call_daemon(config, "POST", "/v1/alerts/test", tuple[ReceiverTestResult, ...], wanted, TEST_TIMEOUT_SECONDS)
     except NoDaemonError:
         pass
     try:

@@ -27,11 +27,11 @@ MAX_BODY_BYTES = 512 * 1024 * 1024
 T = TypeVar("T")
 
 
-class AskError(Exception):
+class QueryError(Exception):
     """There is nobody to ask, or no answer; the message is one sentence that says what to change."""
 
 
-class NoDaemonError(AskError):
+class NoDaemonError(QueryError):
     """No daemon answers here."""
 
 
@@ -40,7 +40,7 @@ def view_now(config: Config) -> ClusterView:
     view = _ask_daemon(config, "/v1/view", ClusterView)
     if view is not None:
         return view
-    with _questions(config) as questions:
+    with _direct_queries(config) as questions:
         return questions.view()
 
 
@@ -55,7 +55,7 @@ def why_now(config: Config, name: str, namespace: str | None, lang: str) -> PodE
     why = _ask_daemon(config, f"/v1/why?{urlencode(query)}", PodExplanation)
     if why is not None:
         return why
-    with _questions(config) as questions:
+    with _direct_queries(config) as questions:
         return questions.why(name, namespace, lang)
 
 
@@ -68,15 +68,15 @@ def call_daemon(
         reply = _request(config, method, path, body, timeout)
         if reply.status < http.HTTPStatus.MULTIPLE_CHOICES:
             return msgspec.json.decode(reply.body, type=form)
-        refusal = msgspec.json.decode(reply.body, type=_Refusal).error
+        refusal = msgspec.json.decode(reply.body, type=_ErrorReply).error
     except PeerTimeoutError:
-        raise AskError(f"the daemon on {config.daemon.listen} has not answered within {timeout:g} s") from None
+        raise QueryError(f"the daemon on {config.daemon.listen} has not answered within {timeout:g} s") from None
     except (PeerError, msgspec.MsgspecError, UnicodeError):
         raise NoDaemonError(
             f"no daemon answers on {config.daemon.listen}; alerts are its work: gpuwarden daemon "
             "(daemon.listen says where)"
         ) from None
-    raise AskError(f"the daemon says: {refusal}")
+    raise QueryError(f"the daemon says: {refusal}")
 
 
 def _request(config: Config, method: str, path: str, body: bytes | None, timeout: float) -> PeerReply:
@@ -86,7 +86,7 @@ def _request(config: Config, method: str, path: str, body: bytes | None, timeout
     return PeerClient(timeout, MAX_BODY_BYTES).request(target, method, path, body, headers)
 
 
-class _Refusal(msgspec.Struct):
+class _ErrorReply(msgspec.Struct):
     error: str
 
 
@@ -101,7 +101,7 @@ def _headers(config: Config) -> dict[str, str]:
     try:
         token = config.daemon.read_token() or config.daemon.access.own_token()
     except ValueError as error:
-        raise AskError(f"daemon.token_file: {error}") from None
+        raise QueryError(f"daemon.token_file: {error}") from None
     return {"Authorization": f"Bearer {token}"} if token is not None else {}
 
 
@@ -120,13 +120,13 @@ def _sentence(error: Exception) -> str:
 
 
 @contextlib.contextmanager
-def _questions(config: Config) -> Iterator[ClusterQueries]:
+def _direct_queries(config: Config) -> Iterator[ClusterQueries]:
     """Follow the cluster for as long as it takes to answer. Raise AskError if there is none and there has to be one."""
     logs.setup("error")  # what could not be seen is part of the answer
     try:
         cluster = make_cluster(config)
     except KubeCredentialsError as error:
-        raise AskError(
+        raise QueryError(
             f"no daemon answers on {config.daemon.listen}, and {_sentence(error)}; name a kubeconfig in "
             "daemon.kubernetes.kubeconfig, or set daemon.kubernetes.enabled to auto"
         ) from None

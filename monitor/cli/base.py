@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from monitor.present.table import TextTable
 
 T = TypeVar("T")
-PROBLEM_FOUND = 1
-WRONG_CONFIGURATION = 2
+PROBLEM_EXIT_CODE = 1
+CONFIG_EXIT_CODE = 2
 
 config_option = click.option(
     "--config",
@@ -39,18 +39,18 @@ def load_config(path: str | None) -> Config:
         return load(path or default_path(os.environ), os.environ)
     except ConfigError as error:
         click.echo(str(error), err=True)
-        sys.exit(WRONG_CONFIGURATION)
+        sys.exit(CONFIG_EXIT_CODE)
 
 
-def asked(ask: Callable[[], T]) -> T:
+def or_exit(ask: Callable[[], T]) -> T:
     """Return the answer, or end with the sentence that says why there is none."""
-    from monitor.cli.ask import AskError
+    from monitor.cli.ask import QueryError
 
     try:
         return ask()
-    except AskError as error:
+    except QueryError as error:
         click.echo(f"gpuwarden: {error}", err=True)
-        sys.exit(PROBLEM_FOUND)
+        sys.exit(PROBLEM_EXIT_CODE)
 
 
 def user_name() -> str:

@@ -11,8 +11,8 @@ from urllib.parse import quote, urlencode
 import click
 
 from monitor.cli.base import (
-    PROBLEM_FOUND,
-    asked,
+    PROBLEM_EXIT_CODE,
+    or_exit,
     config_option,
     json_option,
     lang_option,
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from monitor.config.root import Config
     from monitor.present.cleanup import ShownRun
 
-PLAN_LIMIT = 300.0  # seconds; the needs of a large cluster are many lists
-ACT_LIMIT = 1800.0
-LOOK = 0.3
+PLAN_TIMEOUT_SECONDS = 300.0  # seconds; the needs of a large cluster are many lists
+ACTION_TIMEOUT_SECONDS = 1800.0
+POLL_SECONDS = 0.3
 DATASETS = "datasets"
 
 
@@ -56,9 +56,9 @@ def plan(policy: str | None, no_scan: bool, lang: str | None, config_path: str |
             _scan(config, name, quiet=as_json)
     query = {"lang": lang or locale_language(os.environ)} | ({"policy": policy} if policy else {})
     path = f"/v1/cleanup/plan?{urlencode(query)}"
-    plans = asked(lambda: call_daemon(config, "GET", path, tuple[ShownPlan, ...], None, PLAN_LIMIT))
+    plans = or_exit(lambda: call_daemon(config, "GET", path, tuple[ShownPlan, ...], None, PLAN_TIMEOUT_SECONDS))
     show({"plans": plans}, as_json, *cleanup_tables.plan_tables(plans))
-    sys.exit(PROBLEM_FOUND if any(each.refused is not None for each in plans) else 0)
+    sys.exit(PROBLEM_EXIT_CODE if any(each.refused is not None for each in plans) else 0)
 
 
 @cleanup.command()
@@ -72,7 +72,7 @@ def run(policy: str, node: str | None, config_path: str | None, as_json: bool) -
     from monitor.cli.ask import call_daemon
 
     wanted = {"policy": policy, "node": node, "by": user_name()}
-    started = asked(lambda: call_daemon(config, "POST", "/v1/cleanup/run", dict[str, tuple[str, ...]], wanted))
+    started = or_exit(lambda: call_daemon(config, "POST", "/v1/cleanup/run", dict[str, tuple[str, ...]], wanted))
     if as_json:
         print_json(started)
     else:
@@ -95,7 +95,7 @@ def history(policy: str | None, limit: int, items: bool, config_path: str | None
 
     query = {"limit": str(limit)} | ({"policy": policy} if policy else {})
     path = f"/v1/cleanup/history?{urlencode(query)}"
-    runs = asked(lambda: call_daemon(config, "GET", path, tuple[ShownRun, ...], None, PLAN_LIMIT))
+    runs = or_exit(lambda: call_daemon(config, "GET", path, tuple[ShownRun, ...], None, PLAN_TIMEOUT_SECONDS))
     each = [overview_cleanup.items_table(shown) for shown in runs if shown.items] if items else []
     show({"runs": runs}, as_json, overview_cleanup.history_table(runs), *each)
 
@@ -128,9 +128,9 @@ def _finish(config: Config, path: str, wanted: dict[str, str], as_json: bool) ->
     from monitor.present import cleanup as overview_cleanup
     from monitor.present.cleanup import ShownRun
 
-    shown: ShownRun = asked(lambda: call_daemon(config, "POST", path, ShownRun, wanted, ACT_LIMIT))
+    shown: ShownRun = or_exit(lambda: call_daemon(config, "POST", path, ShownRun, wanted, ACTION_TIMEOUT_SECONDS))
     show(shown, as_json, overview_cleanup.items_table(shown))
-    sys.exit(0 if shown.items and all(item.state is ItemState.DONE for item in shown.items) else PROBLEM_FOUND)
+    sys.exit(0 if shown.items and all(item.state is ItemState.DONE for item in shown.items) else PROBLEM_EXIT_CODE)
 
 
 def _to_scan(config: Config, policy: str | None) -> list[str]:
@@ -151,17 +151,17 @@ def _scan(config: Config, policy: str, *, quiet: bool) -> None:
     from monitor.cli.ask import call_daemon
 
     path = f"/v1/cleanup/scan?{urlencode({'policy': policy})}"
-    found = asked(lambda: call_daemon(config, "POST", "/v1/cleanup/scan", ScanProgress, {"policy": policy}))
+    found = or_exit(lambda: call_daemon(config, "POST", "/v1/cleanup/scan", ScanProgress, {"policy": policy}))
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=quiet) as shown:
         task = shown.add_task(_progress_text(found), total=None)
         try:
             while found.finished_at is None:
-                time.sleep(LOOK)
-                found = asked(lambda: call_daemon(config, "GET", path, ScanProgress))
+                time.sleep(POLL_SECONDS)
+                found = or_exit(lambda: call_daemon(config, "GET", path, ScanProgress))
                 shown.update(task, description=_progress_text(found))
         except KeyboardInterrupt:
-            asked(lambda: call_daemon(config, "POST", "/v1/cleanup/scan/stop", dict[str, bool], {"policy": policy}))
+            or_exit(lambda: call_daemon(config, "POST", "/v1/cleanup/scan/stop", dict[str, bool], {"policy": policy}))
             raise
     if found.error is not None:
         click.echo(f"gpuwarden: {found.root} on {found.node} was not scanned: {found.error}", err=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from monitor.cli.base import PROBLEM_FOUND, WRONG_CONFIGURATION, config_option, json_option, lang_option
+from monitor.cli.base import PROBLEM_EXIT_CODE, CONFIG_EXIT_CODE, config_option, json_option, lang_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +45,7 @@ def doctor(send: bool, lang: str | None, config_path: str | None, as_json: bool)
     else:
         print_results(results, lang, sys.stdout)
     sys.stdout.flush()
-    sys.exit(WRONG_CONFIGURATION if config_is_wrong else PROBLEM_FOUND if _found(results) else 0)
+    sys.exit(CONFIG_EXIT_CODE if config_is_wrong else PROBLEM_EXIT_CODE if _found(results) else 0)
 
 
 def _examine(config_path: str | None, lang: str, encoding: str, send: bool) -> tuple[tuple[CheckResult, ...], bool]:

@@ -15,9 +15,9 @@ import monitor
 from monitor.cli.access import hash_password, login_link
 from monitor.cli.alerts import alerts
 from monitor.cli.base import (
-    PROBLEM_FOUND,
-    WRONG_CONFIGURATION,
-    asked,
+    PROBLEM_EXIT_CODE,
+    CONFIG_EXIT_CODE,
+    or_exit,
     config_option,
     json_option,
     lang_option,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from monitor.config.root import Config
 
-SNAPSHOT_LIMIT = 10.0
+SNAPSHOT_TIMEOUT_SECONDS = 10.0
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -118,12 +118,12 @@ def snapshot(config_path: str | None, as_json: bool) -> None:
     from monitor.present import node as overview
 
     logs.setup("error")  # what a collector could not do is in the table
-    taken = launch.read_machine_once(config.agent_settings(), SNAPSHOT_LIMIT)
+    taken = launch.read_machine_once(config.agent_settings(), SNAPSHOT_TIMEOUT_SECONDS)
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(taken)))
     else:
         tables.print_snapshot(taken, sys.stdout)
-    sys.exit(PROBLEM_FOUND if overview.failed_collectors(taken) else 0)
+    sys.exit(PROBLEM_EXIT_CODE if overview.failed_collectors(taken) else 0)
 
 
 @main.command()
@@ -141,14 +141,14 @@ def status(everything: bool, lang: str | None, config_path: str | None, as_json:
     from monitor.present import cluster as overview_cluster
     from monitor.present import findings as overview_findings
 
-    view = asked(lambda: view_now(config))
+    view = or_exit(lambda: view_now(config))
     findings = findings_now(config, lang or locale_language(os.environ))
     if as_json:
         whole = msgspec.to_builtins(view) | {"findings": findings}
         click.echo(msgspec.json.format(msgspec.json.encode(whole)))
     else:
         render.print_view(view, sys.stdout, overview_findings.findings_table(findings, view.at, everything))
-    sys.exit(PROBLEM_FOUND if overview_cluster.needs_attention(view) or overview_findings.has_urgent(findings) else 0)
+    sys.exit(PROBLEM_EXIT_CODE if overview_cluster.needs_attention(view) or overview_findings.has_urgent(findings) else 0)
 
 
 @main.command()
@@ -164,9 +164,9 @@ def why(name: str, namespace: str | None, lang: str | None, config_path: str | N
 
     from monitor.cli.ask import locale_language, why_now
 
-    answer = asked(lambda: why_now(config, name, namespace, lang or locale_language(os.environ)))
+    answer = or_exit(lambda: why_now(config, name, namespace, lang or locale_language(os.environ)))
     click.echo(json.dumps(answer.as_dict(), ensure_ascii=False) if as_json else "\n".join(answer.lines))
-    sys.exit(0 if answer.well else PROBLEM_FOUND)
+    sys.exit(0 if answer.well else PROBLEM_EXIT_CODE)
 
 
 @main.command("check-config")
@@ -186,7 +186,7 @@ def check_config(path: str, as_json: bool) -> None:
     if as_json:
         verdict = json.dumps({"file": path, "ok": not problems, "problems": [vars(problem) for problem in problems]})
     click.echo(verdict, err=bool(problems) and not as_json)
-    sys.exit(WRONG_CONFIGURATION if problems else 0)
+    sys.exit(CONFIG_EXIT_CODE if problems else 0)
 
 
 def _run(serve: Callable[[], int], config: Config) -> NoReturn:
@@ -199,4 +199,4 @@ def _run(serve: Callable[[], int], config: Config) -> NoReturn:
         sys.exit(serve())
     except StartError as error:
         click.echo(f"gpuwarden: {error}", err=True)
-        sys.exit(PROBLEM_FOUND)
+        sys.exit(PROBLEM_EXIT_CODE)

@@ -9,13 +9,13 @@ from urllib.parse import urlencode
 
 import click
 
-from monitor.cli.base import asked, config_option, json_option, lang_option, load_config
+from monitor.cli.base import or_exit, config_option, json_option, lang_option, load_config
 
 if TYPE_CHECKING:
     from monitor.config.root import Config
     from monitor.report.model import Report
 
-LIMIT = 60.0  # seconds; a year of a thousand nodes takes a while
+REPORT_TIMEOUT_SECONDS = 60.0  # seconds; a year of a thousand nodes takes a while
 
 
 @click.command()
@@ -41,7 +41,7 @@ def report(since: str, by: str, form: str, lang: str | None, config_path: str | 
         parse_duration(since)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    made = asked(lambda: _ask(config, since, by))
+    made = or_exit(lambda: _ask(config, since, by))
     lang = lang or locale_language(os.environ)
     if as_json or form == "json":
         click.echo(render.as_json(made), nl=False)
@@ -55,13 +55,13 @@ def report(since: str, by: str, form: str, lang: str | None, config_path: str | 
 
 def _ask(config: Config, since: str, by: str) -> Report:
     """Return the daemon's report. Raise AskError."""
-    from monitor.cli.ask import AskError, NoDaemonError, call_daemon
+    from monitor.cli.ask import QueryError, NoDaemonError, call_daemon
     from monitor.report.model import Report
 
     try:
-        return call_daemon(config, "GET", f"/v1/report?{urlencode({'since': since, 'by': by})}", Report, None, LIMIT)
+        return call_daemon(config, "GET", f"/v1/report?{urlencode({'since': since, 'by': by})}", Report, None, REPORT_TIMEOUT_SECONDS)
     except NoDaemonError:
-        raise AskError(
+        raise QueryError(
             f"no daemon answers on {config.daemon.listen}; it keeps the record that the report is made of: "
             "gpuwarden daemon (daemon.listen says where)"
         ) from None

@@ -15,7 +15,7 @@ from monitor.present import cluster as overview_cluster
 from monitor.present import node
 from monitor.present.table import NUMERIC_COLUMNS, TextTable
 
-PLAIN_WIDTH = 120
+PLAIN_COLUMNS = 120
 
 
 def print_snapshot(snapshot: NodeSnapshot, file: TextIO) -> None:
@@ -41,7 +41,7 @@ def _print(headline: str, tables: Iterable[TextTable], file: TextIO) -> None:
 
 
 def _console(file: TextIO) -> Console:
-    width = None if file.isatty() else PLAIN_WIDTH
+    width = None if file.isatty() else PLAIN_COLUMNS
     return Console(file=file, width=width, markup=False, highlight=False, emoji=False)
 
 

@@ -35,11 +35,11 @@ from monitor.facts.findings import Finding
 from monitor.leader.elector import LeaderElector, NotLeaderError, SingleReplica
 
 log = logging.getLogger(__name__)
-BEAT = 5.0  # how often it is looked whether a summary is due, or nobody looks any more
-SILENCES_LIMIT = 5.0  # an Alertmanager that does not answer delays the start by no more
+CHECK_INTERVAL_SECONDS = 5.0  # how often it is looked whether a summary is due, or nobody looks any more
+SILENCES_TIMEOUT_SECONDS = 5.0  # an Alertmanager that does not answer delays the start by no more
 RULE_NAMES = (*(rule.rule for rule in RULES), *META_RULE_NAMES)
-CALLED_NOTE = "callback"
-LONGEST_TOLD = 96 * 1024  # of the 256 KiB that a Lease holds
+CALLBACK_NOTE = "callback"
+MAX_NOTIFICATION_LOG_BYTES = 96 * 1024  # of the 256 KiB that a Lease holds
 DIGEST_NOTE = "digest"
 NO_RECEIVERS = (
     "nobody is told of alerts: no receiver is configured; for a WeCom group write "
@@ -48,14 +48,14 @@ NO_RECEIVERS = (
 
 
 @dataclass(frozen=True)
-class Sources:
+class AlertingInputs:
     """What can be seen of the cluster."""
 
     sources: tuple[SourceView, ...] = ()
     agents: Sequence[AgentFact] = ()
 
 
-class Alerting:
+class AlertingService:
     """Everything about alerts, between start() and stop(). `found` is called after each look."""
 
     def __init__(
@@ -63,7 +63,7 @@ class Alerting:
         config: AlertsConfig,
         state: str,
         page: str,
-        see: Callable[[], Sources],
+        see: Callable[[], AlertingInputs],
         now: Callable[[], float] = time.time,
         leading: LeaderElector | None = None,
         monotonic: Callable[[], float] = time.monotonic,
@@ -147,12 +147,12 @@ class Alerting:
             result = called(payload, self._config.called_back(), self._told(), ours, self._now())
             if result.notifications:
                 note = msgspec.json.encode(result.told)
-                self.desk.send(result.notifications, {CALLED_NOTE: note})
+                self.desk.send(result.notifications, {CALLBACK_NOTE: note})
                 self._tell_replicas(note)
         return len(result.notifications)
 
     def _tell_replicas(self, note: bytes) -> None:
-        if len(note) > LONGEST_TOLD:
+        if len(note) > MAX_NOTIFICATION_LOG_BYTES:
             log.warning("what Alertmanager told is too much for the lease; another replica might tell it again")
             return
         try:
@@ -162,7 +162,7 @@ class Alerting:
 
     def _told(self) -> TheTold:
         shared = self.leading.told()
-        note = self.store.note(CALLED_NOTE) if shared is None else shared.encode()
+        note = self.store.note(CALLBACK_NOTE) if shared is None else shared.encode()
         try:
             return msgspec.json.decode(note, type=TheTold) if note is not None else TheTold()
         except msgspec.MsgspecError as error:
@@ -181,16 +181,16 @@ class Alerting:
         self.desk.found(with_monitor_findings(findings, state, now))
 
     def _keep_watch(self) -> None:
-        while not self._stopping.wait(BEAT):
+        while not self._stopping.wait(CHECK_INTERVAL_SECONDS):
             try:
-                self._look_after_the_looks()
+                self._check_evaluations()
                 self._send_digest()
             except NotLeaderError as error:
                 log.warning("the summary is left to another replica: %s", error)
             except Exception:  # whatever is odd about one of them, alerts go on
                 log.exception("looking after alerts")
 
-    def _look_after_the_looks(self) -> None:
+    def _check_evaluations(self) -> None:
         """If nobody looks any more, say so; what was found is then as last seen."""
         looked = self._looked if self._looked is not None else self._started
         if self._monotonic() - looked >= BLIND_AFTER_SECONDS:
@@ -228,7 +228,7 @@ def _foreign_silences(config: AlertsConfig) -> AlertmanagerSilences | None:
     token = given.read_token()
     way = Endpoint(
         url=given.url.get_secret_value(),
-        timeout=SILENCES_LIMIT,
+        timeout=SILENCES_TIMEOUT_SECONDS,
         ca_file=given.ca_file,
         verify_tls=given.verify_tls,
         secrets=(token,) if token is not None else (),

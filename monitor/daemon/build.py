@@ -10,7 +10,7 @@ from monitor.cluster.platforms import all_rules
 from monitor.config.root import Config
 from monitor.kube.client import KubeCredentialsError, connect
 
-STORE_MISSES = 4  # queries of a metrics store without news of a node before its facts count as stale
+MAX_MISSED_STORE_QUERIES = 4  # queries of a metrics store without news of a node before its facts count as stale
 
 
 def make_cluster(config: Config, own_agent: str | None = None, state: str | None = None) -> LiveCluster:
@@ -54,5 +54,5 @@ def state_limits(config: Config) -> StateLimits:
     """Return when a card's facts count as what. A store that is asked rarely does not make them stale."""
     limits, store = config.daemon.gpu.limits(), config.daemon.prometheus
     return (
-        limits if store is None else replace(limits, stale_after=max(limits.stale_after, STORE_MISSES * store.interval))
+        limits if store is None else replace(limits, stale_after=max(limits.stale_after, MAX_MISSED_STORE_QUERIES * store.interval))
     )

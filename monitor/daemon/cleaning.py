@@ -29,7 +29,7 @@ from monitor.cleanup.runner import ASKED, PolicyRunner, RunInProgressError, Runn
 from monitor.cleanup.service import CleanupDeps, CleanupService
 from monitor.cleanup.totals import CleanupTotals
 from monitor.cluster.live import LiveCluster
-from monitor.daemon.alerting import Alerting
+from monitor.daemon.alerting import AlertingService
 from monitor.detect.base import CleanupDeletion
 from monitor.facts.actions import PruneBuildCache, PurgeTrash, RemoveImage
 from monitor.facts.datasets import ScanFact
@@ -38,14 +38,14 @@ from monitor.leader.elector import LeaderElector, SingleReplica
 from monitor.present.cleanup import ShownPlan, ShownRun, show_plan
 
 log = logging.getLogger(__name__)
-MOST_RUNS = 500  # of our own, among which a run is looked for
-OWN_FOR = 2 * 3600.0  # for how long what was deleted may still explain what is missing
+MAX_RUNS = 500  # of our own, among which a run is looked for
+OWN_DELETION_SECONDS = 2 * 3600.0  # for how long what was deleted may still explain what is missing
 
 
-class Outbox:
+class AlertOutbox:
     """The outbox of alerts, as cleanup needs it."""
 
-    def __init__(self, alerting: Alerting) -> None:
+    def __init__(self, alerting: AlertingService) -> None:
         self._alerting = alerting
 
     def routing(self) -> NoticeRouting:
@@ -62,7 +62,7 @@ class Outbox:
         self._alerting.desk.send(notifications, notes)
 
 
-class Cleaning:
+class CleanupController:
     """Everything about cleanup, between start() and stop(), and what can be asked of it."""
 
     def __init__(
@@ -198,7 +198,7 @@ class Cleaning:
     def own_deletions(self) -> tuple[CleanupDeletion, ...]:
         """Return what was deleted lately, or is being deleted, so that nobody takes it for a loss."""
         try:
-            entries = self._journal.ended_since(self._now() - OWN_FOR)
+            entries = self._journal.ended_since(self._now() - OWN_DELETION_SECONDS)
         except DatabaseError as error:  # whoever looks for losses goes on looking
             log.error("what was deleted lately is not known: %s", error)
             return ()
@@ -207,10 +207,10 @@ class Cleaning:
 
     def _deleted_by_others(self) -> tuple[CleanupDeletion, ...]:
         """Return what other replicas deleted lately, or are deleting."""
-        since = self._now() - OWN_FOR
+        since = self._now() - OWN_DELETION_SECONDS
         runs = [(node, ran) for _, node, ran in self._leading.record().all_runs() if node and ran.id and ran.bytes]
         lately = [(node, ran) for node, ran in runs if (ran.ended_at or ran.at) >= since]
-        known = {run.id for run in self._journal.runs(MOST_RUNS)} if lately else frozenset()
+        known = {run.id for run in self._journal.runs(MAX_RUNS)} if lately else frozenset()
         return tuple(
             CleanupDeletion(node, ran.path, ran.bytes, ran.at, ran.ended_at)
             for node, ran in lately

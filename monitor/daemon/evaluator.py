@@ -27,16 +27,16 @@ from monitor.queries.cluster import cluster_facts_of
 
 log = logging.getLogger(__name__)
 FILE = "findings.json"
-NOTICE = 0.1  # how often it is looked whether something has changed
-QUIET = 4.0  # a look is followed by at least so many times as long, without one, as it needed a core ...
-BRIEF = 0.25  # ... and by at least this
-GLANCE = 0.5  # the same between two glances
-SAVE_EVERY = 15.0
-FIRST_LOOK = 15.0  # the longest that the first look waits for Kubernetes, the agents and the probes
+CHANGE_POLL_SECONDS = 0.1  # how often it is looked whether something has changed
+IDLE_FACTOR = 4.0  # a look is followed by at least so many times as long, without one, as it needed a core ...
+MIN_PAUSE_SECONDS = 0.25  # ... and by at least this
+MIN_PROMPT_PAUSE_SECONDS = 0.5  # the same between two glances
+SAVE_INTERVAL_SECONDS = 15.0
+STARTUP_TIMEOUT_SECONDS = 15.0  # the longest that the first look waits for Kubernetes, the agents and the probes
 
 
 @dataclass(frozen=True)
-class WatchSettings:
+class EvaluatorSettings:
     """What is looked for, how often, and where it is remembered."""
 
     state: str
@@ -44,18 +44,18 @@ class WatchSettings:
     limits: Mapping[str, Limits[Any]] = field(default_factory=dict)
     rules: Sequence[Rule] = RULES
     interval: float = 5.0
-    first_look: float = FIRST_LOOK
+    startup_timeout: float = STARTUP_TIMEOUT_SECONDS
 
 
 @dataclass(frozen=True)
-class Look:
+class Evaluation:
     """When it was looked, and how many seconds that took."""
 
     at: float
     seconds: float
 
 
-Listener = Callable[[tuple[Finding, ...]], None]
+FindingsListener = Callable[[tuple[Finding, ...]], None]
 
 
 def history_file(directory: str) -> StateFile[History]:
@@ -63,7 +63,7 @@ def history_file(directory: str) -> StateFile[History]:
     return StateFile(directory, FILE, History, "what was found before")
 
 
-class FindingsWatch:
+class Evaluator:
     """Looks between start() and stop(). `findings` are those of the last look, `last`; None before the first.
 
     `on_look` is told what each look has found, when that cannot be forgotten any more: a finding that is held only
@@ -72,11 +72,11 @@ class FindingsWatch:
 
     def __init__(
         self,
-        settings: WatchSettings,
+        settings: EvaluatorSettings,
         cluster: LiveCluster,
         probes: ServiceProbes,
         now: Callable[[], float] = time.time,
-        on_look: Listener = lambda _: None,
+        on_look: FindingsListener = lambda _: None,
         own_deletions: Callable[[], tuple[CleanupDeletion, ...]] = lambda: (),
     ) -> None:
         self._settings = settings
@@ -91,7 +91,7 @@ class FindingsWatch:
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._keep_looking, name="findings", daemon=True)
         self.findings: tuple[Finding, ...] | None = None
-        self.last: Look | None = None
+        self.last: Evaluation | None = None
 
     def start(self) -> None:
         self._history = self._memory.load()
@@ -117,7 +117,7 @@ class FindingsWatch:
         self._log(found.findings)
         self._history, self.findings = found.history, found.findings
         if not glance:
-            self.last = Look(situation.now, time.monotonic() - began)
+            self.last = Evaluation(situation.now, time.monotonic() - began)
         return found.findings
 
     def services(self) -> tuple[ServiceFact, ...]:
@@ -138,7 +138,7 @@ class FindingsWatch:
             worked = time.thread_time() - worked
             if found is not None:
                 self._pass_on(found, before)
-            earliest = time.monotonic() + max(BRIEF, QUIET * worked)
+            earliest = time.monotonic() + max(MIN_PAUSE_SECONDS, IDLE_FACTOR * worked)
             # A glance tells what other rules found as still being so: only after they could be asked.
             self._rest(earliest, began + self._settings.interval, seen, glances=found is not None)
         if self.findings is not None:
@@ -150,7 +150,7 @@ class FindingsWatch:
         found = self._look_safely(glance=True)
         if found is not None and found != before:
             self._pass_on(found, before)
-        return time.monotonic() + max(GLANCE, QUIET * (time.thread_time() - worked))
+        return time.monotonic() + max(MIN_PROMPT_PAUSE_SECONDS, IDLE_FACTOR * (time.thread_time() - worked))
 
     def _look_safely(self, glance: bool = False) -> tuple[Finding, ...] | None:
         try:
@@ -163,7 +163,7 @@ class FindingsWatch:
         """Save what is found, then tell it."""
         if time.monotonic() >= self._save_at or _keys(found) != _keys(before):
             self._memory.save(self._history)
-            self._save_at = time.monotonic() + SAVE_EVERY
+            self._save_at = time.monotonic() + SAVE_INTERVAL_SECONDS
         try:
             self._on_look(found)
         except Exception:  # whoever listens must not stop us from looking
@@ -171,7 +171,7 @@ class FindingsWatch:
 
     def _wait_for_facts(self) -> None:
         """Return when everything was asked once: what was found before a restart is not over because nobody knows."""
-        deadline = time.monotonic() + self._settings.first_look
+        deadline = time.monotonic() + self._settings.startup_timeout
         while not self._cluster.answered_once() and time.monotonic() < deadline and not self._stopping.wait(0.05):
             pass
         self._probes.wait_first_round(0.0 if self._stopping.is_set() else deadline - time.monotonic())
@@ -182,8 +182,8 @@ class FindingsWatch:
 
         What changes before that is glanced at.
         """
-        due, glanced, glance_at = max(due, earliest), seen, time.monotonic() + BRIEF if glances else math.inf
-        while (left := due - time.monotonic()) > 0 and not self._stopping.wait(min(left, NOTICE)):
+        due, glanced, glance_at = max(due, earliest), seen, time.monotonic() + MIN_PAUSE_SECONDS if glances else math.inf
+        while (left := due - time.monotonic()) > 0 and not self._stopping.wait(min(left, CHANGE_POLL_SECONDS)):
             now, versions = time.monotonic(), self._versions()
             if now >= earliest and versions != seen:
                 return

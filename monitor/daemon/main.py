@@ -25,12 +25,12 @@ from monitor.config import file as config_file
 from monitor.config.root import Config
 from monitor.config.types import Listen
 from monitor.daemon import launch
-from monitor.daemon.alerting import Alerting, Sources
+from monitor.daemon.alerting import AlertingService, AlertingInputs
 from monitor.daemon.build import make_cluster
-from monitor.daemon.cleaning import Cleaning, Outbox
-from monitor.daemon.evaluator import FindingsWatch, Listener, WatchSettings
-from monitor.daemon.metrics.collect import Scraped
-from monitor.daemon.recording import Record
+from monitor.daemon.cleaning import CleanupController, AlertOutbox
+from monitor.daemon.evaluator import Evaluator, FindingsListener, EvaluatorSettings
+from monitor.daemon.metrics.collect import MetricsDeps
+from monitor.daemon.recording import RecordingService
 from monitor.facts import NodeSnapshot
 from monitor.kube.client import KubeCredentialsError
 from monitor.kube.node_writes import NodeWrites
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from monitor.agent.main import RunningAgent
 
 log = logging.getLogger(__name__)
-FIRST_ROUND_LIMIT = 3.0
+FIRST_ROUND_TIMEOUT_SECONDS = 3.0
 
 
 class StartError(Exception):
@@ -67,30 +67,30 @@ def run_up(config: Config, out: TextIO, show: Callable[[NodeSnapshot, TextIO], N
     limit_malloc_arenas()
     warm_up_msgspec()
     stop = StopSignal()
-    let_in = who_is_let_in(config)
+    let_in = access_settings(config)
     listening = open_socket(config.daemon.listen, "daemon.listen")
     try:
         agent = start_agent(config.agent_settings())
     except OSError as error:
         listening.close()
-        raise StartError(why_not_listening(error, config.agent.listen, "agent.listen")) from None
+        raise StartError(listen_error(error, config.agent.listen, "agent.listen")) from None
     host, port = agent.address
-    cluster = follow(config, str(Listen(host=connect_host(host), port=port)))
-    leading = one_of_several(config, cluster)
-    alerting = alert_about(config, cluster, listening, leading)
-    cleaning = clean_up(config, cluster, alerting)
-    watch = watch_over(config, cluster, alerting.found, cleaning)
-    record = record_all(config, cluster, alerting, cleaning)
-    guard = guard_over(config, let_in, cluster, cleaning, leading)
-    web = WebServer(page_about(config, cluster, watch, alerting, cleaning, record, guard, agent.snapshot), listening)
+    cluster = connect_cluster(config, str(Listen(host=connect_host(host), port=port)))
+    leading = build_elector(config, cluster)
+    alerting = start_alerting(config, cluster, listening, leading)
+    cleaning = start_cleanup(config, cluster, alerting)
+    watch = start_evaluator(config, cluster, alerting.found, cleaning)
+    record = start_recording(config, cluster, alerting, cleaning)
+    guard = build_security(config, let_in, cluster, cleaning, leading)
+    web = WebServer(build_app(config, cluster, watch, alerting, cleaning, record, guard, agent.snapshot), listening)
     web.start()
     leading.start()
-    launch.wait_for_first_round(agent.snapshot, FIRST_ROUND_LIMIT, stop.wait)
+    launch.wait_for_first_round(agent.snapshot, FIRST_ROUND_TIMEOUT_SECONDS, stop.wait)
     if not stop.wait(0):
         show(agent.snapshot(), out)
-        announce(agent, web, out)
+        print_addresses(agent, web, out)
         if out.isatty():  # a log is no place for it
-            offer_link(guard, web, out)
+            print_login_link(guard, web, out)
     stops = (watch.stop, record.stop, cleaning.stop, leading.stop, alerting.stop, agent.stop, cluster.stop, guard.close)
     return serve_until_stopped(stop, web, *stops)
 
@@ -103,27 +103,27 @@ def run_daemon(config: Config, out: TextIO | None = None, links: tuple[HeaderLin
     limit_malloc_arenas()
     warm_up_msgspec()
     stop = StopSignal()
-    let_in = who_is_let_in(config)
+    let_in = access_settings(config)
     listening = open_socket(config.daemon.listen, "daemon.listen")
-    cluster = follow(config)
-    leading = one_of_several(config, cluster)
-    alerting = alert_about(config, cluster, listening, leading)
-    cleaning = clean_up(config, cluster, alerting)
-    watch = watch_over(config, cluster, alerting.found, cleaning)
-    record = record_all(config, cluster, alerting, cleaning)
-    guard = guard_over(config, let_in, cluster, cleaning, leading)
-    app = page_about(config, cluster, watch, alerting, cleaning, record, guard, links=links)
+    cluster = connect_cluster(config)
+    leading = build_elector(config, cluster)
+    alerting = start_alerting(config, cluster, listening, leading)
+    cleaning = start_cleanup(config, cluster, alerting)
+    watch = start_evaluator(config, cluster, alerting.found, cleaning)
+    record = start_recording(config, cluster, alerting, cleaning)
+    guard = build_security(config, let_in, cluster, cleaning, leading)
+    app = build_app(config, cluster, watch, alerting, cleaning, record, guard, links=links)
     web = WebServer(app, listening)
     web.start()
     leading.start()
     log.info("page on %s", page_url(web.address))
     if out is not None or sys.stdout.isatty():
-        offer_link(guard, web, out or sys.stdout)
+        print_login_link(guard, web, out or sys.stdout)
     stops = (watch.stop, record.stop, cleaning.stop, leading.stop, alerting.stop, cluster.stop, guard.close)
     return serve_until_stopped(stop, web, *stops)
 
 
-def follow(config: Config, own_agent: str | None = None) -> LiveCluster:
+def connect_cluster(config: Config, own_agent: str | None = None) -> LiveCluster:
     """Begin to follow the cluster. Raise StartError if there is none and there has to be one."""
     try:
         cluster = make_cluster(config, own_agent, config.daemon.state)
@@ -133,7 +133,7 @@ def follow(config: Config, own_agent: str | None = None) -> LiveCluster:
     return cluster
 
 
-def one_of_several(config: Config, cluster: LiveCluster) -> LeaseElector | SingleReplica:
+def build_elector(config: Config, cluster: LiveCluster) -> LeaseElector | SingleReplica:
     """Return who agrees with other replicas on the one that acts, where there are some. Raise StartError."""
     wanted = config.daemon.lease
     if wanted is None:
@@ -143,60 +143,60 @@ def one_of_several(config: Config, cluster: LiveCluster) -> LeaseElector | Singl
     return elect_leader(cluster.api, wanted.namespace, wanted.name, wanted.duration)
 
 
-def alert_about(config: Config, cluster: LiveCluster, listening: socket.socket, leading: LeaderElector) -> Alerting:
+def start_alerting(config: Config, cluster: LiveCluster, listening: socket.socket, leading: LeaderElector) -> AlertingService:
     """Begin to keep alerts and to send. Raise StartError if a file that a receiver needs cannot be read."""
 
-    def see() -> Sources:
-        return Sources(cluster.view.sources, cluster.poller.facts())
+    def see() -> AlertingInputs:
+        return AlertingInputs(cluster.view.sources, cluster.poller.facts())
 
     try:
-        alerting = Alerting(config.daemon.alerts, config.daemon.state, linked_url(listening), see, leading=leading)
+        alerting = AlertingService(config.daemon.alerts, config.daemon.state, linked_url(listening), see, leading=leading)
     except ValueError as error:
         raise StartError(f"daemon.alerts: {error}") from None
     alerting.start()
     return alerting
 
 
-def clean_up(config: Config, cluster: LiveCluster, alerting: Alerting) -> Cleaning:
+def start_cleanup(config: Config, cluster: LiveCluster, alerting: AlertingService) -> CleanupController:
     """Begin to keep to the policies of cleanup. Raise StartError if a file or a receiver that they need is missing."""
     daemon = config.daemon
     try:
         access = daemon.cleanup.agents.access(config.agent.actions.read_token(), daemon.agents.settings().tls)
-        outbox, leading = Outbox(alerting), alerting.leading
-        cleaning = Cleaning(daemon.cleanup.settings(), access, daemon.state, cluster, outbox, leading=leading)
+        outbox, leading = AlertOutbox(alerting), alerting.leading
+        cleaning = CleanupController(daemon.cleanup.settings(), access, daemon.state, cluster, outbox, leading=leading)
     except ValueError as error:
         raise StartError(f"daemon.cleanup: {error}") from None
     cleaning.start()
     return cleaning
 
 
-def record_all(config: Config, cluster: LiveCluster, alerting: Alerting, cleaning: Cleaning) -> Record:
+def start_recording(config: Config, cluster: LiveCluster, alerting: AlertingService, cleaning: CleanupController) -> RecordingService:
     """Begin to record what happens, for the report."""
-    record = Record(config.daemon, cluster, alerting, cleaning)
+    record = RecordingService(config.daemon, cluster, alerting, cleaning)
     record.start()
     return record
 
 
-def watch_over(config: Config, cluster: LiveCluster, on_look: Listener, cleaning: Cleaning) -> FindingsWatch:
+def start_evaluator(config: Config, cluster: LiveCluster, on_look: FindingsListener, cleaning: CleanupController) -> Evaluator:
     """Begin to look for what is wrong. Raise StartError if a password that a probe needs cannot be read."""
     daemon = config.daemon
     try:
         probes = ServiceProbes(service.target() for service in daemon.services)
     except ValueError as error:
         raise StartError(f"daemon.services: {error}") from None
-    settings = WatchSettings(state=daemon.state, resource=daemon.gpu_resource, limits=daemon.rules.limits())
-    watch = FindingsWatch(settings, cluster, probes, on_look=on_look, own_deletions=cleaning.own_deletions)
+    settings = EvaluatorSettings(state=daemon.state, resource=daemon.gpu_resource, limits=daemon.rules.limits())
+    watch = Evaluator(settings, cluster, probes, on_evaluated=on_look, own_deletions=cleaning.own_deletions)
     watch.start()
     return watch
 
 
-def page_about(
+def build_app(
     config: Config,
     cluster: LiveCluster,
-    watch: FindingsWatch,
-    alerting: Alerting,
-    cleaning: Cleaning,
-    record: Record,
+    watch: Evaluator,
+    alerting: AlertingService,
+    cleaning: CleanupController,
+    record: RecordingService,
     guard: Security,
     own_node: Callable[[], NodeSnapshot] | None = None,
     links: tuple[HeaderLink, ...] = (),
@@ -213,16 +213,16 @@ def page_about(
         cluster.poller.facts, lambda: watch.findings, record.recorder, alerting.desk.snapshot, links,
         leading.state if leading.shared else None,
     )  # fmt: skip
-    scraped = Scraped(
+    scraped = MetricsDeps(
         cluster, watch, alerting, cleaning, daemon.gpu_resource, daemon.alerts.cluster,
         leading.holds if leading.shared else None,
     )  # fmt: skip
-    metrics = scraped.exposition()
+    metrics = scraped.daemon_metrics()
     asked = AlertQueries(alerting)
     return create_app(questions, own_node, asked, tokens, cleaning, record.reports, guard, parts, metrics.render)
 
 
-def who_is_let_in(config: Config) -> AccessSettings:
+def access_settings(config: Config) -> AccessSettings:
     """Return who may look and who may act. Raise StartError if others reach the page and nobody may."""
     daemon = config.daemon
     try:
@@ -231,8 +231,8 @@ def who_is_let_in(config: Config) -> AccessSettings:
         raise StartError(f"daemon.access: {error}") from None
 
 
-def guard_over(
-    config: Config, let_in: AccessSettings, cluster: LiveCluster, cleaning: Cleaning, leading: LeaderElector
+def build_security(
+    config: Config, let_in: AccessSettings, cluster: LiveCluster, cleaning: CleanupController, leading: LeaderElector
 ) -> Security:
     """Return what stands around the page, with the record of what is done by it."""
     audit = AuditLog(os.path.join(config.daemon.state, AUDIT_FILE))
@@ -243,14 +243,14 @@ def guard_over(
     return Security(Authenticator(let_in), audit, ActionService(cluster, hands, audit, leading))
 
 
-def offer_link(guard: Security, web: WebServer, out: TextIO) -> None:
+def print_login_link(guard: Security, web: WebServer, out: TextIO) -> None:
     """Print the link by which a browser may act, where nobody is named who could sign in."""
     if not guard.authenticator.settings.closed:
         out.write(f"to act   {page_url(web.address)[:-1]}{guard.authenticator.link()}   (once, within an hour)\n")
         out.flush()
 
 
-def announce(agent: RunningAgent, web: WebServer, out: TextIO) -> None:
+def print_addresses(agent: RunningAgent, web: WebServer, out: TextIO) -> None:
     """Print the addresses of the metrics and of the page."""
     out.write(f"\nmetrics  {page_url(agent.address)}metrics\npage     {page_url(web.address)}\n")
     out.flush()
@@ -287,10 +287,10 @@ def open_socket(listen: Listen, setting: str) -> socket.socket:
     try:
         return socket.create_server((listen.host, listen.port), family=family, dualstack_ipv6=both)
     except OSError as error:
-        raise StartError(why_not_listening(error, listen, setting)) from None
+        raise StartError(listen_error(error, listen, setting)) from None
 
 
-def why_not_listening(error: OSError, listen: Listen, setting: str) -> str:
+def listen_error(error: OSError, listen: Listen, setting: str) -> str:
     """Given why an address cannot be listened on, return one sentence that says it, and what to change."""
     reasons = {
         errno.EADDRINUSE: f"{listen} is already in use; stop the program that uses it, or",

@@ -19,13 +19,13 @@ from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
 from monitor.queries.cluster import HEALTHY_STATUSES
 
-MOST = 500  # pods that are named; the others are counted
-BUDGET = 0.25  # seconds of CPU for the explanations of one round
+MAX_NAMED_PODS = 500  # pods that are named; the others are counted
+CPU_BUDGET_SECONDS = 0.25  # seconds of CPU for the explanations of one round
 Key = tuple[object, ...]
 
 
 @dataclass(frozen=True)
-class UnwellPod:
+class UnhealthyPod:
     """A pod that is not well, and the enumerated words that say why."""
 
     pod: PodRef
@@ -34,19 +34,19 @@ class UnwellPod:
 
 
 @dataclass(frozen=True)
-class Unwell:
+class PodHealth:
     """Pods that are not well. `counts` are all of them by status and cause, `pods` those in the worst state.
 
     `beyond` are those that are counted and not named, and pods of which nobody knows yet whether they are well.
     """
 
-    pods: tuple[UnwellPod, ...]
+    pods: tuple[UnhealthyPod, ...]
     counts: Mapping[tuple[str, str], int]
-    beyond: int
+    omitted: int
 
 
 @dataclass(frozen=True)
-class _Known:
+class _Explained:
     """What was explained: of which pod, when, and the words; of waiting pods, the answer that they share."""
 
     pod: PodFact
@@ -56,16 +56,16 @@ class _Known:
     shared: PendingAnswer | None = None
 
 
-class Explainer:
+class PodHealthChecker:
     """Explains in rounds. Used from one thread; `spent` gives the CPU seconds of that."""
 
-    def __init__(self, most: int = MOST, budget: float = BUDGET, spent: Callable[[], float] = time.thread_time) -> None:
+    def __init__(self, most: int = MAX_NAMED_PODS, budget: float = CPU_BUDGET_SECONDS, spent: Callable[[], float] = time.thread_time) -> None:
         self._most = most
         self._budget = budget
         self._spent = spent
-        self._known: dict[Key, _Known] = {}
+        self._known: dict[Key, _Explained] = {}
 
-    def round(self, world: ClusterFacts, now: float) -> Unwell:
+    def round(self, world: ClusterFacts, now: float) -> PodHealth:
         """Given everything known, return which pods are not well, as far as that was found out until now."""
         asked = [(_key(pod, world), pod) for pod in world.pods if not pod.finished or pod.deletion_at]
         self._explain(dict(asked), world, now)
@@ -79,10 +79,10 @@ class Explainer:
                 found.append((pod, known.status, cause))
         found.sort(key=lambda each: (WORST_FIRST.index(each[1]), each[0].namespace, each[0].name))
         named = tuple(
-            UnwellPod(pod_reference(pod, world), status.value, cause) for pod, status, cause in found[: self._most]
+            UnhealthyPod(pod_reference(pod, world), status.value, cause) for pod, status, cause in found[: self._most]
         )
         counts = Counter((status.value, cause) for _, status, cause in found)
-        return Unwell(named, counts, unknown + len(found) - len(named))
+        return PodHealth(named, counts, unknown + len(found) - len(named))
 
     def _explain(self, wanted: Mapping[Key, PodFact], world: ClusterFacts, now: float) -> None:
         """Explain what is new first, and of that what does not run yet; then what was explained longest ago."""
@@ -107,13 +107,13 @@ def _waits(pod: PodFact) -> bool:
     return pod.node is None and pod.deletion_at is None
 
 
-def _same(known: _Known, pod: PodFact) -> bool:
+def _same(known: _Explained, pod: PodFact) -> bool:
     """Return whether an explanation still holds: pods that wait alike do so whichever of them was looked at."""
     return known.shared is not None or known.pod is pod
 
 
-def _explained(pod: PodFact, world: ClusterFacts, now: float) -> _Known:
+def _explained(pod: PodFact, world: ClusterFacts, now: float) -> _Explained:
     if _waits(pod):
-        return _Known(pod, now, shared=answer_some({pod.uid: pod}, {}, world, now)[pod.uid])
+        return _Explained(pod, now, shared=answer_some({pod.uid: pod}, {}, world, now)[pod.uid])
     found = explain_pod(pod, world, now)
-    return _Known(pod, now, found.status, found.cause)
+    return _Explained(pod, now, found.status, found.cause)

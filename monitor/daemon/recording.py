@@ -6,25 +6,25 @@ import os
 
 from monitor.cluster.live import LiveCluster
 from monitor.config.daemon import DaemonConfig
-from monitor.daemon.alerting import Alerting
-from monitor.daemon.cleaning import Cleaning, Outbox
+from monitor.daemon.alerting import AlertingService
+from monitor.daemon.cleaning import CleanupController, AlertOutbox
 from monitor.report.mail import ReportScheduler
 from monitor.report.recorder import UsageRecorder
 from monitor.report.reports import ReportService
 from monitor.report.store import FILE, UsageStore
 
 
-class Record:
+class RecordingService:
     """Between start() and stop() it records what happens, and sends the report when it is due."""
 
-    def __init__(self, config: DaemonConfig, cluster: LiveCluster, alerting: Alerting, cleaning: Cleaning) -> None:
+    def __init__(self, config: DaemonConfig, cluster: LiveCluster, alerting: AlertingService, cleaning: CleanupController) -> None:
         store = UsageStore(os.path.join(config.state, FILE))
         self.recorder = UsageRecorder(store, lambda: cluster.view, cluster.poller.facts, config.cycle, cleaning.scans)
         self.reports = ReportService(self.recorder, alerting.store.history, cleaning)
         self._mail: ReportScheduler | None = None
         if config.report is not None:
             schedule = config.report.schedule(config.alerts)
-            self._mail = ReportScheduler(schedule, self.reports, Outbox(alerting), leading=alerting.leading)
+            self._mail = ReportScheduler(schedule, self.reports, AlertOutbox(alerting), leading=alerting.leading)
 
     def start(self) -> None:
         self.recorder.start()

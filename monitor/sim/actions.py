@@ -7,19 +7,19 @@ import time
 import msgspec
 
 from monitor.facts.actions import ActionFact, ActionRequest, ActionState, KillProcess, PruneBuildCache, RemoveImage
-from monitor.sim.http import Request
+from monitor.sim.http import SimRequest
 from monitor.sim.node import SimNode
 
 _decode = msgspec.json.Decoder(ActionRequest).decode
 
 
-class Actor:
+class SimActions:
     """Acts for all agents, and remembers what it did: an action is done once."""
 
     def __init__(self) -> None:
         self._done: dict[str, ActionFact] = {}
 
-    def act(self, node: SimNode, request: Request) -> tuple[int, bytes]:
+    def act(self, node: SimNode, request: SimRequest) -> tuple[int, bytes]:
         """Given a request to a node's agent, do it, and return status and body."""
         if request.method == "GET":
             fact = self._done.get(request.path.rpartition("/")[2])

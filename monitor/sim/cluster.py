@@ -9,21 +9,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from monitor.sim import manifests
-from monitor.sim.agents import address
-from monitor.sim.manifests import Work
-from monitor.sim.node import GIB, Card, Container, Disk, SimNode
-from monitor.sim.objects import Object, Objects
+from monitor.sim.agents import agent_address
+from monitor.sim.manifests import Workload
+from monitor.sim.node import GIB, SimGpu, SimContainer, SimDisk, SimNode
+from monitor.sim.objects import Object, SimObjects
 
 TIB = 1 << 40
-DAY = 86400.0
-GRACE = 2.0  # seconds; a simulated pod ends soon after it was told to
+DAY_SECONDS = 86400.0
+GRACE_SECONDS = 2.0  # seconds; a simulated pod ends soon after it was told to
 
 
 @dataclass
 class SimPod:
     """A pod that was submitted, and where it is."""
 
-    work: Work
+    work: Workload
     uid: str
     node: str | None = None
     started: bool = False
@@ -37,7 +37,7 @@ class SimPod:
 class SimCluster:
     """Everything there is. `now` is read once per step, so that all of it happens at one moment."""
 
-    objects: Objects
+    objects: SimObjects
     clock: Callable[[], float]
     nodes: dict[str, SimNode] = field(default_factory=dict)
     pods: dict[str, SimPod] = field(default_factory=dict)
@@ -47,14 +47,14 @@ class SimCluster:
     def add_node(self, name: str, gpus: int) -> SimNode:
         """Add a node with its agent."""
         now = self.clock()
-        cards = [Card(index, self._uuid("GPU")) for index in range(gpus)]
-        node = SimNode(name, address(len(self.nodes)), cards, _disks(self.chance), now - 40 * DAY)
+        cards = [SimGpu(index, self._uuid("GPU")) for index in range(gpus)]
+        node = SimNode(name, agent_address(len(self.nodes)), cards, _disks(self.chance), now - 40 * DAY_SECONDS)
         self.nodes[name] = node
         self.objects.put("nodes", manifests.node(name, gpus, node.booted_at))
-        self.objects.put("pods", manifests.agent_pod(name, node.address, now - DAY))
+        self.objects.put("pods", manifests.agent_pod(name, node.address, now - DAY_SECONDS))
         return node
 
-    def submit(self, work: Work, *, node: str | None = None, lasts: float | None = None, held: bool = False) -> SimPod:
+    def submit(self, work: Workload, *, node: str | None = None, lasts: float | None = None, held: bool = False) -> SimPod:
         """Submit work. It runs on the given node, or the fullest that has room; else it waits, with the reason.
 
         What is `held` gets its node and does not start there.
@@ -62,7 +62,7 @@ class SimCluster:
         now = self.clock()
         pod = SimPod(work, self._uuid(), ends_at=None if lasts is None else now + lasts, held=held)
         self.pods[pod.uid] = pod
-        self.objects.put("pods", manifests.work_pod(work, pod.uid, now))
+        self.objects.put("pods", manifests.workload_pod(work, pod.uid, now))
         self._place(pod, node, now)
         return pod
 
@@ -70,9 +70,9 @@ class SimCluster:
         node = self._room(pod.work.gpus) if wanted is None else self.nodes[wanted]
         if node is None:
             total = len(self.nodes)
-            said = f"0/{total} nodes are available: {total} Insufficient {manifests.GPU}."
+            said = f"0/{total} nodes are available: {total} Insufficient {manifests.GPU_RESOURCE}."
             self.show(manifests.unschedulable(self.shown(pod), said, now))
-            self.happen(pod, "FailedScheduling", said)
+            self.record_event(pod, "FailedScheduling", said)
             return
         pod.node = node.name
         self.show(manifests.placed(self.shown(pod), node.name))
@@ -86,14 +86,14 @@ class SimCluster:
     def _room(self, gpus: int) -> SimNode | None:
         """Return the node with the fewest free cards that are enough."""
         usable = (node for node in self.nodes.values() if node.answering and not node.cordoned)
-        fits = [node for node in usable if len(node.free_cards()) >= gpus]
-        return min(fits, key=lambda node: len(node.free_cards()), default=None)
+        fits = [node for node in usable if len(node.free_gpu_indexes()) >= gpus]
+        return min(fits, key=lambda node: len(node.free_gpu_indexes()), default=None)
 
     def _run(self, pod: SimPod, node: SimNode, now: float) -> None:
         work, pod.started = pod.work, True
-        container = Container(
+        container = SimContainer(
             self._uuid().replace("-", "") * 2, pod.uid, work.name, work.namespace, work.image, now, work.user,
-            tuple(node.free_cards()[: work.gpus]), work.busy,
+            tuple(node.free_gpu_indexes()[: work.gpus]), work.busy,
         )  # fmt: skip
         if work.image not in node.images:
             node.add_image(work.image, int(self.chance.uniform(6, 14) * GIB), now, now)
@@ -107,7 +107,7 @@ class SimCluster:
         said = f'Failed to pull image "{pod.work.image}": rpc error: code = Unknown desc = Error response from daemon: '
         said += f'Get "https://harbor.lab/v2/": {error}'
         self.show(manifests.waiting(self.shown(pod), "ErrImagePull", said, self.clock()))
-        self.happen(pod, "Failed", said)
+        self.record_event(pod, "Failed", said)
 
     def finish(self, pod: SimPod, phase: str = "Succeeded", *, keep_processes: bool = False) -> None:
         """End a pod by itself. `keep_processes` leaves its processes on the cards: a zombie."""
@@ -120,7 +120,7 @@ class SimCluster:
         """Delete a pod by its name, as the API server is asked to. Return whether there is one."""
         found = [p for p in self.pods.values() if (p.work.namespace, p.work.name) == (namespace, name)]
         for pod in found:
-            seconds = GRACE if grace is None else min(grace, GRACE)
+            seconds = GRACE_SECONDS if grace is None else min(grace, GRACE_SECONDS)
             self.show(manifests.terminating(self.shown(pod), self.clock(), seconds))
             pod.gone_at = self.clock() + seconds
         return bool(found)
@@ -167,7 +167,7 @@ class SimCluster:
         """Change a pod's object."""
         self.objects.put("pods", item)
 
-    def happen(self, pod: SimPod, reason: str, message: str) -> None:
+    def record_event(self, pod: SimPod, reason: str, message: str) -> None:
         """Record an event about a pod."""
         item = manifests.event(self.shown(pod), next(self._numbers), reason, message, self.clock())
         self.objects.put("events", item)
@@ -177,10 +177,10 @@ class SimCluster:
         return f"{prefix}-{made}" if prefix else made
 
 
-def _disks(chance: random.Random) -> list[Disk]:
+def _disks(chance: random.Random) -> list[SimDisk]:
     return [
-        Disk("/", "/dev/nvme0n1p2", ("system", "kubelet"), 894 * GIB, 894 * GIB * chance.uniform(0.25, 0.4)),
-        Disk("/var/lib/docker", "/dev/nvme1n1", ("runtime",), TIB, 8 * GIB),
-        Disk("/data", "/dev/nvme2n1", ("data",), 7 * TIB, 7 * TIB * chance.uniform(0.4, 0.6)),
-        Disk("/mnt/share", "nas:/share", ("nas",), 200 * TIB, 200 * TIB * 0.62, inodes_used=4.1e7),
+        SimDisk("/", "/dev/nvme0n1p2", ("system", "kubelet"), 894 * GIB, 894 * GIB * chance.uniform(0.25, 0.4)),
+        SimDisk("/var/lib/docker", "/dev/nvme1n1", ("runtime",), TIB, 8 * GIB),
+        SimDisk("/data", "/dev/nvme2n1", ("data",), 7 * TIB, 7 * TIB * chance.uniform(0.4, 0.6)),
+        SimDisk("/mnt/share", "nas:/share", ("nas",), 200 * TIB, 200 * TIB * 0.62, inodes_used=4.1e7),
     ]

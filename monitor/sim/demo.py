@@ -9,7 +9,7 @@ from typing import Any
 
 from monitor.config.root import Config
 from monitor.config.types import Listen
-from monitor.sim.story import Story
+from monitor.sim.simulation import Simulation
 from monitor.sim.wecom import KEY
 
 # What takes half an hour in a real cluster takes seconds here.
@@ -35,7 +35,7 @@ def run_demo(
 
     It is given the address of what the robot of the group would show, too.
     """
-    story = Story(nodes)
+    story = Simulation(nodes)
     story.start()
     try:
         with tempfile.TemporaryDirectory(prefix="gpuwarden-demo-") as directory:
@@ -49,7 +49,7 @@ def run_demo(
         story.stop()
 
 
-def settings(story: Story, directory: Path, listen: Listen, lang: str) -> dict[str, Any]:
+def settings(story: Simulation, directory: Path, listen: Listen, lang: str) -> dict[str, Any]:
     """Return the configuration of a daemon that watches the simulated cluster."""
     robot = f"http://127.0.0.1:{story.robot_port}/cgi-bin/webhook/send?key={KEY}"
     return {

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from monitor.sim.cluster import SimCluster
-from monitor.sim.manifests import Work
+from monitor.sim.manifests import Workload
 from monitor.sim.node import GIB
 from monitor.sim.outages import image
 
 USERS = (("zhang", "nlp"), ("li", "vision"), ("wang", "speech"), ("zhao", "nlp"), ("chen", "vision"), ("liu", "rl"))
 MODELS = ("bert", "resnet", "whisper", "llama", "vit", "ppo")
-MOST_FREE = 0.3  # of the cards; below that nobody submits
+MIN_FREE_RATIO = 0.3  # of the cards; below that nobody submits
 
 
-def begin_day(cluster: SimCluster) -> None:
+def fill_cluster(cluster: SimCluster) -> None:
     """Fill the cluster as on an ordinary morning: most nodes partly used, some images left behind."""
     now = cluster.clock()
     for number, node in enumerate(cluster.nodes.values()):
@@ -25,8 +25,8 @@ def begin_day(cluster: SimCluster) -> None:
 def churn(cluster: SimCluster) -> None:
     """Now and then somebody submits something, where there is room for it; it ends after some minutes."""
     cards = sum(len(node.cards) for node in cluster.nodes.values())
-    free = sum(len(node.free_cards()) for node in cluster.nodes.values())
-    if free > cards * MOST_FREE and cluster.chance.random() < 0.02:
+    free = sum(len(node.free_gpu_indexes()) for node in cluster.nodes.values())
+    if free > cards * MIN_FREE_RATIO and cluster.chance.random() < 0.02:
         _submit(cluster, cluster.chance.choice((1, 1, 2)))
     if cluster.chance.random() < 0.01:
         _tidy(cluster)
@@ -35,7 +35,7 @@ def churn(cluster: SimCluster) -> None:
 def _submit(cluster: SimCluster, gpus: int, node: str | None = None) -> None:
     user, team = cluster.chance.choice(USERS)
     model, number = cluster.chance.choice(MODELS), cluster.chance.randrange(1000)
-    work = Work(
+    work = Workload(
         f"{model}-{number:03d}-0", team, user, f"vc-{team}", gpus, image(team, f"{model}:{number % 7}"),
         busy=cluster.chance.uniform(0.55, 0.97),
     )  # fmt: skip

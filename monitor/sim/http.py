@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-LONGEST_BODY = 1 << 20
+MAX_BODY_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
-class Request:
+class SimRequest:
     """One request. `at` is the loopback address on which it was made: it tells the agents apart."""
 
     method: str
@@ -24,10 +24,10 @@ class Request:
     at: str
 
 
-Handler = Callable[[Request, asyncio.StreamWriter], Awaitable[None]]
+Handler = Callable[[SimRequest, asyncio.StreamWriter], Awaitable[None]]
 
 
-class Server:
+class SimServer:
     """Serves one handler, on any number of addresses."""
 
     def __init__(self, handler: Handler) -> None:
@@ -70,7 +70,7 @@ class Server:
                 writer.close()
 
 
-async def _read(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Request | None:
+async def _read(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> SimRequest | None:
     """Return the next request of a connection; None at its end."""
     line = (await reader.readline()).decode("latin-1").split()
     if len(line) < 2:
@@ -79,14 +79,14 @@ async def _read(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> R
     while header := (await reader.readline()).decode("latin-1").strip():
         name, _, value = header.partition(":")
         headers[name.lower()] = value.strip()
-    length = min(int(headers.get("content-length") or 0), LONGEST_BODY)
+    length = min(int(headers.get("content-length") or 0), MAX_BODY_BYTES)
     body = await reader.readexactly(length) if length else b""
     url = urlsplit(line[1])
     at = str(writer.get_extra_info("sockname")[0])
-    return Request(line[0], unquote(url.path), dict(parse_qsl(url.query)), headers, body, at)
+    return SimRequest(line[0], unquote(url.path), dict(parse_qsl(url.query)), headers, body, at)
 
 
-def answer(
+def write_response(
     writer: asyncio.StreamWriter, body: bytes, status: int = 200, content_type: str = "application/json"
 ) -> None:
     """Write a whole answer."""
@@ -94,11 +94,11 @@ def answer(
     writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
 
 
-def begin_chunks(writer: asyncio.StreamWriter) -> None:
+def start_chunked_response(writer: asyncio.StreamWriter) -> None:
     """Begin an answer that has no end yet."""
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")
 
 
-def chunk(writer: asyncio.StreamWriter, data: bytes) -> None:
+def write_chunk(writer: asyncio.StreamWriter, data: bytes) -> None:
     """Write the next piece of it."""
     writer.write(b"%x\r\n%s\r\n" % (len(data), data))

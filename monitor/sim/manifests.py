@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from monitor.sim.objects import Object
 
-GPU = "nvidia.com/gpu"
+GPU_RESOURCE = "nvidia.com/gpu"
 
 
 @dataclass(frozen=True)
-class Work:
+class Workload:
     """What somebody submits: a training job's pod, a notebook, a service."""
 
     name: str
@@ -25,7 +25,7 @@ class Work:
     labels: dict[str, str] = field(default_factory=dict)
 
 
-def when(seconds: float) -> str:
+def rfc3339(seconds: float) -> str:
     """Given seconds since the epoch, return them as Kubernetes writes times."""
     return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
@@ -36,12 +36,12 @@ def node(
     """Return a node: ready, or one whose kubelet has been silent for a while."""
     ready = silent_since is None
     status, reason = ("True", "KubeletReady") if ready else ("Unknown", "NodeStatusUnknown")
-    amounts = {"cpu": "96", "memory": "1024Gi", GPU: str(gpus), "pods": "110"}
+    amounts = {"cpu": "96", "memory": "1024Gi", GPU_RESOURCE: str(gpus), "pods": "110"}
     condition = {
         "type": "Ready",
         "status": status,
         "reason": reason,
-        "lastTransitionTime": when(silent_since or created_at),
+        "lastTransitionTime": rfc3339(silent_since or created_at),
     }
     if not ready:
         condition["message"] = "Kubelet stopped posting node status."
@@ -49,7 +49,7 @@ def node(
         "metadata": {
             "name": name,
             "uid": f"node-{name}",
-            "creationTimestamp": when(created_at),
+            "creationTimestamp": rfc3339(created_at),
             "labels": {"kubernetes.io/hostname": name, "nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"},
         },
         "spec": {"unschedulable": True} if cordoned else {},
@@ -65,11 +65,11 @@ def agent_pod(node_name: str, address: str, created_at: float) -> Object:
         {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "gpuwarden-agent", "uid": "ds-agent", "controller": True}
     ]
     pod["spec"] = {"nodeName": node_name, "containers": [{"name": "agent", "image": "gpuwarden:dev"}]}
-    pod["status"] = {"phase": "Running", "podIP": address, "startTime": when(created_at)}
+    pod["status"] = {"phase": "Running", "podIP": address, "startTime": rfc3339(created_at)}
     return pod
 
 
-def work_pod(work: Work, uid: str, created_at: float) -> Object:
+def workload_pod(work: Workload, uid: str, created_at: float) -> Object:
     """Return the pod of a job, waiting for a node. Labels are those of OpenPAI, notebooks' those of JupyterHub."""
     labels = dict(work.labels)
     annotations: dict[str, str] = {}
@@ -80,7 +80,7 @@ def work_pod(work: Work, uid: str, created_at: float) -> Object:
         labels |= {"FC_FRAMEWORK_NAME": work.name, "userName": work.user, "virtualCluster": work.queue}
     pod = _pod(work.name, work.namespace, uid, labels, created_at)
     pod["metadata"]["annotations"] = annotations
-    amounts = {GPU: str(work.gpus), "cpu": str(max(1, 4 * work.gpus)), "memory": f"{max(8, 32 * work.gpus)}Gi"}
+    amounts = {GPU_RESOURCE: str(work.gpus), "cpu": str(max(1, 4 * work.gpus)), "memory": f"{max(8, 32 * work.gpus)}Gi"}
     container = {"name": "main", "image": work.image, "resources": {"requests": amounts, "limits": amounts}}
     pod["spec"] = {
         "containers": [container],
@@ -92,13 +92,13 @@ def work_pod(work: Work, uid: str, created_at: float) -> Object:
 
 
 def _pod(name: str, namespace: str, uid: str, labels: dict[str, str], created_at: float) -> Object:
-    meta = {"name": name, "namespace": namespace, "uid": uid, "labels": labels, "creationTimestamp": when(created_at)}
+    meta = {"name": name, "namespace": namespace, "uid": uid, "labels": labels, "creationTimestamp": rfc3339(created_at)}
     return {"metadata": meta}
 
 
 def running(pod: Object, container_id: str, now: float) -> Object:
     """Return a pod whose container runs."""
-    state = {"running": {"startedAt": when(now)}}
+    state = {"running": {"startedAt": rfc3339(now)}}
     return _with_status(pod, "Running", [_container(pod, state, f"docker://{container_id}", ready=True)], now)
 
 
@@ -111,7 +111,7 @@ def waiting(pod: Object, reason: str, message: str, now: float) -> Object:
 def finished(pod: Object, phase: str, now: float, exit_code: int = 0) -> Object:
     """Return a pod that has ended."""
     old = (pod["status"].get("containerStatuses") or [{}])[0]
-    ended = {"exitCode": exit_code, "finishedAt": when(now), "reason": "Completed" if not exit_code else "Error"}
+    ended = {"exitCode": exit_code, "finishedAt": rfc3339(now), "reason": "Completed" if not exit_code else "Error"}
     status = _container(pod, {"terminated": ended}, old.get("containerID"))
     return _with_status(pod, phase, [status], now)
 
@@ -120,7 +120,7 @@ def unschedulable(pod: Object, message: str, now: float) -> Object:
     """Return a pod that no node has room for."""
     condition = {
         "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message,
-        "lastTransitionTime": when(now),
+        "lastTransitionTime": rfc3339(now),
     }  # fmt: skip
     return pod | {"status": {"phase": "Pending", "conditions": [condition]}}
 
@@ -132,7 +132,7 @@ def placed(pod: Object, node_name: str) -> Object:
 
 def terminating(pod: Object, now: float, grace: float) -> Object:
     """Return a pod that was told to go."""
-    meta = {"deletionTimestamp": when(now + grace), "deletionGracePeriodSeconds": int(grace)}
+    meta = {"deletionTimestamp": rfc3339(now + grace), "deletionGracePeriodSeconds": int(grace)}
     return pod | {"metadata": pod["metadata"] | meta}
 
 
@@ -146,8 +146,8 @@ def event(pod: Object, number: int, reason: str, message: str, now: float, count
         "reason": reason,
         "message": message,
         "count": count,
-        "firstTimestamp": when(now),
-        "lastTimestamp": when(now),
+        "firstTimestamp": rfc3339(now),
+        "lastTimestamp": rfc3339(now),
         "source": {"component": "kubelet", "host": pod["spec"].get("nodeName", "")},
     }
 
@@ -159,7 +159,7 @@ def _container(pod: Object, state: Object, container_id: str | None = None, *, r
 
 
 def _with_status(pod: Object, phase: str, containers: list[Object], now: float) -> Object:
-    started = pod["status"].get("startTime") or when(now)
+    started = pod["status"].get("startTime") or rfc3339(now)
     scheduled = {"type": "PodScheduled", "status": "True"}
     status = {"phase": phase, "startTime": started, "conditions": [scheduled], "containerStatuses": containers}
     return pod | {"status": status}

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from monitor.facts import CollectorFact, ImageFact, MountFact, XidEvent
 
 GIB = 1 << 30
-TOTAL_MEMORY = 80 * GIB
+GPU_MEMORY_BYTES = 80 * GIB
 _pids = itertools.count(20_000)
 
 
 @dataclass
-class Card:
+class SimGpu:
     """One card. `busy` is how much its processes make it work; what is wrong with it is set from outside."""
 
     index: int
@@ -32,7 +32,7 @@ class Card:
 
 
 @dataclass(frozen=True)
-class Process:
+class SimProcess:
     """A process on a card."""
 
     pid: int
@@ -48,7 +48,7 @@ class Process:
 
 
 @dataclass
-class Container:
+class SimContainer:
     """A pod's container on this node, with the cards that it was given."""
 
     id: str
@@ -71,7 +71,7 @@ class Container:
 
 
 @dataclass
-class Disk:
+class SimDisk:
     """A filesystem, how fast it fills, and how busy its device is."""
 
     mount: str
@@ -92,16 +92,16 @@ class SimNode:
 
     name: str
     address: str
-    cards: list[Card]
-    disks: list[Disk]
+    cards: list[SimGpu]
+    disks: list[SimDisk]
     booted_at: float
     images: dict[str, ImageFact] = field(default_factory=dict)
-    containers: dict[str, Container] = field(default_factory=dict)
-    processes: list[Process] = field(default_factory=list)
+    containers: dict[str, SimContainer] = field(default_factory=dict)
+    processes: list[SimProcess] = field(default_factory=list)
     probe_failure: tuple[str, str, str] | None = None  # stage, cause, error of reaching the registry
     answering: bool = True
     cordoned: bool = False
-    booked: list[Container] = field(default_factory=list)  # what the kubelet gave cards and never took back
+    booked: list[SimContainer] = field(default_factory=list)  # what the kubelet gave cards and never took back
     mounts: list[MountFact] = field(default_factory=list)
     xids: list[XidEvent] = field(default_factory=list)
     collectors: list[CollectorFact] = field(default_factory=list)  # those in trouble
@@ -111,12 +111,12 @@ class SimNode:
     waited_seconds: float = 0.0
     chance: random.Random = field(default_factory=lambda: random.Random(7))  # noqa: S311  # no secret
 
-    def start(self, container: Container, now: float) -> None:
+    def start(self, container: SimContainer, now: float) -> None:
         """Start a container, with a process on each of its cards."""
         self.containers[container.id] = container
         for card in container.cards:
             self.processes.append(
-                Process(next(_pids), card, container.id, container.pod_uid, now, int(TOTAL_MEMORY * 0.7))
+                SimProcess(next(_pids), card, container.id, container.pod_uid, now, int(GPU_MEMORY_BYTES * 0.7))
             )
 
     def end(self, pod_uid: str, *, keep_processes: bool = False) -> None:
@@ -133,7 +133,7 @@ class SimNode:
         self.processes = [each for each in self.processes if each.pid != pid]
         return len(self.processes) < before
 
-    def free_cards(self) -> list[int]:
+    def free_gpu_indexes(self) -> list[int]:
         """Return the cards that no container has."""
         held = {card for container in self.containers.values() for card in container.cards}
         held |= {process.card for process in self.processes}
@@ -174,7 +174,7 @@ class SimNode:
         return None
 
     @property
-    def runtime_disk(self) -> Disk:
+    def runtime_disk(self) -> SimDisk:
         return next(disk for disk in self.disks if "runtime" in disk.roles)
 
     def users_of(self, image: str) -> tuple[str, ...]:

@@ -10,17 +10,17 @@ from typing import Any
 import msgspec
 
 Object = dict[str, Any]
-Tell = Callable[[bytes], None]
-REMEMBERED = 20_000  # changes; a watch from before the first of them has to list again
+WatchCallback = Callable[[bytes], None]
+MAX_CHANGES = 20_000  # changes; a watch from before the first of them has to list again
 
 
-class Objects:
+class SimObjects:
     """All objects, by the plural of their kind and their uid."""
 
     def __init__(self) -> None:
         self._kept: dict[str, dict[str, Object]] = {}
-        self._changes: deque[tuple[int, str, bytes]] = deque(maxlen=REMEMBERED)
-        self._watchers: dict[str, set[Tell]] = {}
+        self._changes: deque[tuple[int, str, bytes]] = deque(maxlen=MAX_CHANGES)
+        self._watchers: dict[str, set[WatchCallback]] = {}
         self._versions = itertools.count(1)
         self.version = 0
 
@@ -62,7 +62,7 @@ class Objects:
             return None
         return (line for at, kind, line in list(self._changes) if kind == plural and at > version)
 
-    def watch(self, plural: str, tell: Tell) -> Callable[[], None]:
+    def watch(self, plural: str, tell: WatchCallback) -> Callable[[], None]:
         """Have each change of a kind told; return what ends that."""
         watchers = self._watchers.setdefault(plural, set())
         watchers.add(tell)

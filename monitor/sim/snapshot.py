@@ -25,7 +25,7 @@ from monitor.facts import (
     XidFacts,
 )
 from monitor.facts.actions import ActionsFact
-from monitor.sim.node import GIB, TOTAL_MEMORY, Card, Container, Disk, Process, SimNode
+from monitor.sim.node import GIB, GPU_MEMORY_BYTES, SimGpu, SimContainer, SimDisk, SimProcess, SimNode
 
 MODEL = "NVIDIA A100-SXM4-80GB"
 REGISTRY = "https://harbor.lab"
@@ -85,7 +85,7 @@ def _host(node: SimNode, now: float) -> HostFact:
     )  # fmt: skip
 
 
-def _gpu(node: SimNode, card: Card) -> GpuFact:
+def _gpu(node: SimNode, card: SimGpu) -> GpuFact:
     if card.lost:
         return GpuFact(index=card.index, uuid=card.uuid, model=MODEL, lost=True, error="GPU is lost")
     used = sum(process.memory_bytes for process in node.processes if process.card == card.index)
@@ -94,7 +94,7 @@ def _gpu(node: SimNode, card: Card) -> GpuFact:
     return GpuFact(
         index=card.index, uuid=card.uuid, model=MODEL, pci_bus_id=f"0000:{0x10 + card.index:02x}:00.0",
         utilization_ratio=round(busy, 2), utilization_peak_ratio=round(max(busy, *peaks, 0.0), 2),
-        memory_total_bytes=TOTAL_MEMORY, memory_used_bytes=used + card.stray_bytes,
+        memory_total_bytes=GPU_MEMORY_BYTES, memory_used_bytes=used + card.stray_bytes,
         temperature_celsius=34.0 + 40 * card.busy,
         power_watts=round(IDLE_WATTS + (BUSY_WATTS - IDLE_WATTS) * card.busy, 1), power_limit_watts=400.0,
         performance_state=0 if card.busy else 8, persistence_mode=True, recovery_action=card.recovery,
@@ -105,7 +105,7 @@ def _gpu(node: SimNode, card: Card) -> GpuFact:
     )  # fmt: skip
 
 
-def _process(node: SimNode, process: Process) -> GpuProcessFact:
+def _process(node: SimNode, process: SimProcess) -> GpuProcessFact:
     return GpuProcessFact(
         gpu_uuid=node.cards[process.card].uuid, pid=process.pid, kind="compute", memory_bytes=process.memory_bytes,
         name=process.name, state=process.state, state_since=process.state_since or process.started_at,
@@ -113,7 +113,7 @@ def _process(node: SimNode, process: Process) -> GpuProcessFact:
     )  # fmt: skip
 
 
-def _device(node: SimNode, container: Container, card: int) -> PodDeviceFact:
+def _device(node: SimNode, container: SimContainer, card: int) -> PodDeviceFact:
     uuid = node.cards[card].uuid
     return PodDeviceFact(
         resource="nvidia.com/gpu", device_id=uuid, source="pod-resources", pod_uid=container.pod_uid,
@@ -121,7 +121,7 @@ def _device(node: SimNode, container: Container, card: int) -> PodDeviceFact:
     )  # fmt: skip
 
 
-def _container(container: Container) -> ContainerFact:
+def _container(container: SimContainer) -> ContainerFact:
     return ContainerFact(
         id=container.id, runtime="docker", state="running", name=f"k8s_main_{container.pod}", image=container.image,
         pid=4200, created_at=container.started_at, started_at=container.started_at, pod_uid=container.pod_uid,
@@ -129,20 +129,20 @@ def _container(container: Container) -> ContainerFact:
     )  # fmt: skip
 
 
-def _usage(container: Container) -> ContainerUsageFact:
+def _usage(container: SimContainer) -> ContainerUsageFact:
     return ContainerUsageFact(
         container_id=container.id, cpu_seconds_total=container.cpu_cores * 1000, cpu_cores=container.cpu_cores,
         cpu_limit_cores=16.0, memory_bytes=container.memory_bytes, memory_limit_bytes=64 * GIB,
     )  # fmt: skip
 
 
-def _shm(device: int, container: Container) -> ShmFact:
+def _shm(device: int, container: SimContainer) -> ShmFact:
     return ShmFact(
         size_bytes=container.shm_size, used_bytes=container.shm_used, device=device, container_id=container.id, pid=4200
     )
 
 
-def _disk(disk: Disk) -> DiskFact:
+def _disk(disk: SimDisk) -> DiskFact:
     used = int(disk.used)
     return DiskFact(
         mount=disk.mount, device=disk.device, fstype="nfs4" if "nas" in disk.roles else "ext4", roles=disk.roles,
@@ -151,7 +151,7 @@ def _disk(disk: Disk) -> DiskFact:
     )  # fmt: skip
 
 
-def _disk_io(disk: Disk) -> DiskIoFact:
+def _disk_io(disk: SimDisk) -> DiskIoFact:
     return DiskIoFact(
         device=disk.device, read_bytes_total=0, written_bytes_total=0, reads_total=0, writes_total=0,
         busy_seconds_total=0.0, queue_seconds_total=0.0, busy_ratio=disk.busy, queue_length=disk.queue,

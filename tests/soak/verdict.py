@@ -18,7 +18,7 @@ from typing import Protocol, TypeVar
 
 from bench.report import Goal
 from monitor.config.daemon import DaemonConfig
-from monitor.daemon.evaluator import GLANCE
+from monitor.daemon.evaluator import MIN_PROMPT_PAUSE_SECONDS
 from tests.soak.life import CANARY_LIVES
 from tests.soak.retention import Kept
 from tests.soak.run import Course
@@ -109,7 +109,7 @@ def canary_bound(longest_look: float) -> float:
     What fails right after a look has begun waits for its end, for the pause before a glance and for the glance, each of
     which is shorter than a look; then it takes as long as a message takes anyway. Whatever looks take, there is an end.
     """
-    return min(LATEST, ALERT_P99 + 3 * max(GLANCE, longest_look))
+    return min(LATEST, ALERT_P99 + 3 * max(MIN_PROMPT_PAUSE_SECONDS, longest_look))
 
 
 def judge(course: Course, kept: Kept) -> tuple[Goal, ...]:

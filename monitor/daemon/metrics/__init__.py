@@ -29,7 +29,7 @@ MODULES = (own, cluster, findings, pods, alerts, cleanup)
 
 
 @dataclass(frozen=True)
-class Area:
+class MetricArea:
     """A part of the scrape: what it is called, who gives its values, and what becomes of them.
 
     `read` may return what it returned before: the same object means the same text.
@@ -40,10 +40,10 @@ class Area:
     families: Callable[[Any], Iterable[Metric]]
 
 
-class Exposition:
+class DaemonMetrics:
     """Renders the areas, each only when its values have changed. For use from any thread."""
 
-    def __init__(self, areas: Sequence[Area]) -> None:
+    def __init__(self, areas: Sequence[MetricArea]) -> None:
         self._areas = tuple(areas)
         self._failures = Counter({area.name: 0 for area in areas})
         self._rendered: dict[str, tuple[Any, bytes]] = {}
@@ -56,7 +56,7 @@ class Exposition:
             failures = text_of(FAILURES.families(((name,), count) for name, count in self._failures.items()))
         return b"".join((*texts, failures))
 
-    def _text(self, area: Area) -> bytes:
+    def _text(self, area: MetricArea) -> bytes:
         try:
             values = area.read()
             before = self._rendered.get(area.name)

@@ -47,7 +47,7 @@ def families(shown: Iterable[Shown]) -> Iterable[Metric]:
     yield from ALERTS.families(counts.items())
 
 
-def post_families(traffic: tuple[Traffic, ...]) -> Iterable[Metric]:
+def delivery_families(traffic: tuple[Traffic, ...]) -> Iterable[Metric]:
     """Yield what becomes of messages, by receiver."""
     yield from MESSAGES.families(
         ((short(each.receiver), state), count)

@@ -21,7 +21,7 @@ from monitor.facts.cluster import (
     UsageView,
 )
 
-NOBODY = Holder()
+NO_HOLDER = Holder()
 
 SOURCES: MetricTable[SourceView] = MetricTable(
     ("source",), (("gpuwarden_source_up", "Whether a part of the world can be seen.", lambda s: s.ok),)
@@ -106,7 +106,7 @@ def _cards(gpus: tuple[GpuView, ...]) -> Iterable[Metric]:
 
 
 def _card(gpu: GpuView) -> tuple[str, ...]:
-    holder = gpu.holders[0] if gpu.holders else NOBODY
+    holder = gpu.holders[0] if gpu.holders else NO_HOLDER
     return (
         short(gpu.node),
         str(gpu.index),

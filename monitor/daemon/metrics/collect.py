@@ -12,73 +12,73 @@ from prometheus_client import ProcessCollector
 
 import monitor
 from monitor.cluster.live import LiveCluster
-from monitor.daemon.alerting import Alerting
-from monitor.daemon.cleaning import Cleaning
-from monitor.daemon.evaluator import FindingsWatch
-from monitor.daemon.metrics import Area, Exposition, alerts, cleanup, cluster, findings, own, pods
-from monitor.daemon.metrics.findings import Found
-from monitor.daemon.metrics.own import Own
-from monitor.daemon.pod_health import Explainer, Unwell
+from monitor.daemon.alerting import AlertingService
+from monitor.daemon.cleaning import CleanupController
+from monitor.daemon.evaluator import Evaluator
+from monitor.daemon.metrics import MetricArea, DaemonMetrics, alerts, cleanup, cluster, findings, own, pods
+from monitor.daemon.metrics.findings import FindingsSnapshot
+from monitor.daemon.metrics.own import DaemonStatus
+from monitor.daemon.pod_health import PodHealthChecker, PodHealth
 from monitor.detect.meta import META_RULE_NAMES
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.queries.cluster import cluster_facts_of
 
 log = logging.getLogger(__name__)
-EVERY = 10.0  # seconds between two rounds of explanations
-PATIENCE = 0.25  # for how long the first one is waited for
-UNASKED = 300.0  # seconds without a scrape after which nobody is interested any more
+ROUND_INTERVAL_SECONDS = 10.0  # seconds between two rounds of explanations
+FIRST_ROUND_TIMEOUT_SECONDS = 0.25  # for how long the first one is waited for
+IDLE_TIMEOUT_SECONDS = 300.0  # seconds without a scrape after which nobody is interested any more
 
 
 @dataclass(frozen=True)
-class Scraped:
+class MetricsDeps:
     """Whom a scrape asks. `holds` says whether this replica holds the lease, where there is one."""
 
     live: LiveCluster
-    watch: FindingsWatch
-    alerting: Alerting
-    cleaning: Cleaning
+    watch: Evaluator
+    alerting: AlertingService
+    cleaning: CleanupController
     resource: str
     cluster: str | None = None  # its name, as on alerts
     holds: Callable[[], bool] | None = None
 
-    def exposition(self) -> Exposition:
+    def daemon_metrics(self) -> DaemonMetrics:
         """Return what renders the metrics. Nothing runs before the first scrape."""
         process = ProcessCollector(registry=None)
-        explaining = Explaining(self._world)
-        return Exposition(
+        explaining = PodHealthCollector(self._world)
+        return DaemonMetrics(
             (
-                Area("own", self._own, own.families),
-                Area("process", lambda: tuple(process.collect()), lambda found: found),
-                Area("cluster", lambda: self.live.view, cluster.families),
-                Area("findings", self._found, findings.families),
-                Area("services", self.watch.services, findings.service_families),
-                Area("pods", explaining.latest, pods.families),
-                Area("alerts", self.alerting.desk.snapshot, alerts.families),
-                Area("post", self.alerting.traffic, alerts.post_families),
-                Area("cleanup", self.cleaning.cleaned, cleanup.families),
+                MetricArea("own", self._own, own.families),
+                MetricArea("process", lambda: tuple(process.collect()), lambda found: found),
+                MetricArea("cluster", lambda: self.live.view, cluster.families),
+                MetricArea("findings", self._found, findings.families),
+                MetricArea("services", self.watch.services, findings.service_families),
+                MetricArea("pods", explaining.latest, pods.families),
+                MetricArea("alerts", self.alerting.desk.snapshot, alerts.families),
+                MetricArea("post", self.alerting.traffic, alerts.delivery_families),
+                MetricArea("cleanup", self.cleaning.cleaned, cleanup.families),
             )
         )
 
-    def _own(self) -> Own:
+    def _own(self) -> DaemonStatus:
         last = self.watch.last
-        return Own(
+        return DaemonStatus(
             version=monitor.__version__,
             now=time.time(),
             view_at=self.live.view.at,
             looked_at=last.at if last is not None else None,
-            look_seconds=last.seconds if last is not None else None,
+            evaluation_seconds=last.seconds if last is not None else None,
             lease_held=self.holds() if self.holds is not None else None,
         )
 
-    def _found(self) -> Found:
-        return Found(self.alerting.desk.findings, (*self.watch.rules(), *META_RULE_NAMES), self.cluster)
+    def _found(self) -> FindingsSnapshot:
+        return FindingsSnapshot(self.alerting.desk.findings, (*self.watch.rules(), *META_RULE_NAMES), self.cluster)
 
     def _world(self) -> ClusterFacts | None:
         """Return everything that an explanation may look at; None without Kubernetes, which alone knows pods."""
         return cluster_facts_of(self.live, self.resource) if self.live.kube is not None else None
 
 
-class Explaining:
+class PodHealthCollector:
     """Explains pods in the background, for as long as somebody asks now and then."""
 
     def __init__(self, world: Callable[[], ClusterFacts | None], now: Callable[[], float] = time.time) -> None:
@@ -88,9 +88,9 @@ class Explaining:
         self._asked_at = 0.0  # of the monotonic clock
         self._thread: threading.Thread | None = None
         self._first = threading.Event()
-        self._latest: Unwell | None = None
+        self._latest: PodHealth | None = None
 
-    def latest(self) -> Unwell | None:
+    def latest(self) -> PodHealth | None:
         """Return what the last round has found; None before the first, or if there is nothing to be known."""
         with self._lock:
             self._asked_at = time.monotonic()
@@ -98,12 +98,12 @@ class Explaining:
                 self._first.clear()
                 self._thread = threading.Thread(target=self._keep_explaining, name="explain pods", daemon=True)
                 self._thread.start()
-        self._first.wait(PATIENCE)
+        self._first.wait(FIRST_ROUND_TIMEOUT_SECONDS)
         return self._latest
 
     def _keep_explaining(self) -> None:
-        explainer = Explainer()
-        while time.monotonic() - self._asked_at < UNASKED:
+        explainer = PodHealthChecker()
+        while time.monotonic() - self._asked_at < IDLE_TIMEOUT_SECONDS:
             began = time.monotonic()
             try:
                 world = self._world()
@@ -112,5 +112,5 @@ class Explaining:
                 log.exception("explaining pods")
                 self._latest = None
             self._first.set()
-            time.sleep(max(0.0, began + EVERY - time.monotonic()))
+            time.sleep(max(0.0, began + ROUND_INTERVAL_SECONDS - time.monotonic()))
         self._latest = None

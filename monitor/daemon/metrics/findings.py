@@ -39,7 +39,7 @@ TABLES = (FINDING, FINDINGS, SERVICES)
 
 
 @dataclass(frozen=True)
-class Found:
+class FindingsSnapshot:
     """What the last look has found (None: nobody has looked yet), the rules that are looked for, and the cluster."""
 
     findings: tuple[Finding, ...] | None
@@ -47,7 +47,7 @@ class Found:
     cluster: str | None = None
 
 
-def families(found: Found) -> Iterable[Metric]:
+def families(found: FindingsSnapshot) -> Iterable[Metric]:
     """Yield the findings, and the number of those of each rule: what is looked for and not found is 0."""
     if found.findings is None:
         return

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from monitor.base.metrics import label
 
-LONGEST = 253  # as long as Kubernetes allows names to be; what an annotation says of its owner may be any length
+MAX_LABEL_CHARS = 253  # as long as Kubernetes allows names to be; what an annotation says of its owner may be any length
 
 
 def short(text: str | int | None) -> str:
     """Return a label value of bounded length."""
     if text is None:
         return ""
-    if isinstance(text, str) and text.isascii() and len(text) <= LONGEST:  # as nearly all are
+    if isinstance(text, str) and text.isascii() and len(text) <= MAX_LABEL_CHARS:  # as nearly all are
         return text
     value = label(text)
-    return value if len(value) <= LONGEST else value[: LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    return value if len(value) <= MAX_LABEL_CHARS else value[: MAX_LABEL_CHARS - 1] + "\N{HORIZONTAL ELLIPSIS}"

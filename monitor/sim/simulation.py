@@ -10,21 +10,21 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import TypeVar
 
-from monitor.sim.actions import Actor
-from monitor.sim.agents import Agents
-from monitor.sim.api import ApiServer, Writes
+from monitor.sim.actions import SimActions
+from monitor.sim.agents import SimAgents
+from monitor.sim.api import SimApiServer, ApiWrites
 from monitor.sim.cluster import SimCluster
-from monitor.sim.everyday import begin_day, churn
-from monitor.sim.http import Request, Server, answer
-from monitor.sim.objects import Objects
-from monitor.sim.outages import LENGTH, OUTAGES, Outage, Stage
-from monitor.sim.wecom import Robot
+from monitor.sim.everyday import fill_cluster, churn
+from monitor.sim.http import SimRequest, SimServer, write_response
+from monitor.sim.objects import SimObjects
+from monitor.sim.outages import CYCLE_SECONDS, OUTAGES, Outage, OutageContext
+from monitor.sim.wecom import SimRobot
 
-STEP = 0.5
+STEP_SECONDS = 0.5
 T = TypeVar("T")
 
 
-class Story:
+class Simulation:
     """Runs on a thread of its own between start() and stop(). Others reach into it by `call`.
 
     Work comes and goes by itself, unless all is to stay as it is at first (`changing`).
@@ -33,17 +33,17 @@ class Story:
     def __init__(
         self, nodes: int = 6, gpus: int = 8, outages: tuple[Outage, ...] = OUTAGES, *, changing: bool = True
     ) -> None:
-        objects = Objects()
+        objects = SimObjects()
         self.cluster = SimCluster(objects, time.time)
         for number in range(1, nodes + 1):
             self.cluster.add_node(f"gpu{number:02d}", gpus)
-        self.stage = Stage(self.cluster)
+        self.stage = OutageContext(self.cluster)
         self._outages = outages
         self._changing = changing
-        self._api = ApiServer(objects, Writes(self.cluster.delete_pod, self.cluster.cordon))
-        self._agents = Agents(self.cluster.nodes, Actor().act)
-        self._portal = Server(self._answer_portal)
-        self.robot = Robot()
+        self._api = SimApiServer(objects, ApiWrites(self.cluster.delete_pod, self.cluster.cordon))
+        self._agents = SimAgents(self.cluster.nodes, SimActions().act)
+        self._portal = SimServer(self._answer_portal)
+        self.robot = SimRobot()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="simulation", daemon=True)
         self.api_port = self.agents_port = self.portal_port = self.robot_port = 0
@@ -60,7 +60,7 @@ class Story:
         self._thread.join(5)
         self._loop.close()
 
-    def call(self, do: Callable[[Stage], T]) -> T:
+    def call(self, do: Callable[[OutageContext], T]) -> T:
         """Do something in the simulated world, from another thread, and return what came of it."""
         result: Future[T] = Future()
 
@@ -84,7 +84,7 @@ class Story:
         return path
 
     async def _start(self) -> None:
-        begin_day(self.cluster)
+        fill_cluster(self.cluster)
         self.api_port = await self._api.start()
         self.agents_port = await self._agents.start()
         self.portal_port = await self._portal.start(["127.0.0.1"])
@@ -101,12 +101,12 @@ class Story:
         began = last = time.monotonic()
         going: set[str] = set()
         while True:
-            await asyncio.sleep(STEP)
+            await asyncio.sleep(STEP_SECONDS)
             at = time.monotonic()
             self.cluster.step(at - last)
             if self._changing:
                 churn(self.cluster)
-            self._turn((at - began) % LENGTH, going)
+            self._turn((at - began) % CYCLE_SECONDS, going)
             last = at
 
     def _turn(self, moment: float, going: set[str]) -> None:
@@ -120,6 +120,6 @@ class Story:
                 going.discard(outage.name)
                 outage.end(self.stage)
 
-    async def _answer_portal(self, _request: Request, writer: asyncio.StreamWriter) -> None:
+    async def _answer_portal(self, _request: SimRequest, writer: asyncio.StreamWriter) -> None:
         status = self.stage.portal_status
-        answer(writer, b"<h1>portal</h1>" if status == 200 else b"<h1>502 Bad Gateway</h1>", status, "text/html")
+        write_response(writer, b"<h1>portal</h1>" if status == 200 else b"<h1>502 Bad Gateway</h1>", status, "text/html")

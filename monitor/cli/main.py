@@ -192,7 +192,7 @@ def check_config(path: str, as_json: bool) -> None:
 def _run(serve: Callable[[], int], config: Config) -> NoReturn:
     """Serve until told to stop, and end with the exit code, or with the sentence that says why it cannot start."""
     from monitor.base import logs
-    from monitor.daemon.main import StartError
+    from monitor.daemon.listen import StartError
 
     logs.setup(config.log_level)
     try:

@@ -1,4 +1,4 @@
-"""The record of the daemon: what the configuration says is put together here, started and stopped."""
+"""Wires the usage recorder and the report from the configuration, and runs them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from monitor.cluster.live import LiveCluster
 from monitor.config.daemon import DaemonConfig
 from monitor.daemon.alerting import AlertingService
-from monitor.daemon.cleaning import CleanupController, AlertOutbox
+from monitor.daemon.cleaning import AlertOutbox, CleanupController
 from monitor.report.mail import ReportScheduler
 from monitor.report.recorder import UsageRecorder
 from monitor.report.reports import ReportService
@@ -15,9 +15,11 @@ from monitor.report.store import FILE, UsageStore
 
 
 class RecordingService:
-    """Between start() and stop() it records what happens, and sends the report when it is due."""
+    """Records usage and sends the scheduled report between start() and stop()."""
 
-    def __init__(self, config: DaemonConfig, cluster: LiveCluster, alerting: AlertingService, cleaning: CleanupController) -> None:
+    def __init__(
+        self, config: DaemonConfig, cluster: LiveCluster, alerting: AlertingService, cleaning: CleanupController
+    ) -> None:
         store = UsageStore(os.path.join(config.state, FILE))
         self.recorder = UsageRecorder(store, lambda: cluster.view, cluster.poller.facts, config.cycle, cleaning.scans)
         self.reports = ReportService(self.recorder, alerting.store.history, cleaning)
@@ -32,7 +34,6 @@ class RecordingService:
             self._mail.start()
 
     def stop(self) -> None:
-        """End, and write down what happened until now."""
         if self._mail is not None:
             self._mail.stop()
         self.recorder.stop()

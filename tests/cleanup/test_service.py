@@ -193,7 +193,7 @@ def test_after_kill_9_what_was_begun_is_asked_for_and_the_run_begun_anew(
     on_node(story, old_images(3))
     policy = ImagePolicy(name="images", when=When(), min_age=3600.0, **ACT)
     with cleaning(tmp_path, outbox, policy, story=story) as made:
-        planned = made._gatherer.plan(policy, "gpu01")
+        planned = made._planner.plan(policy, "gpu01")
         target = made._target("gpu01") or ""
         done = planned.items[0]
         request = _request(done.act, "act-known")

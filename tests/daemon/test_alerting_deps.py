@@ -14,8 +14,8 @@ import pytest
 
 from monitor.alert.model import Phase
 from monitor.config.root import Config
-from monitor.daemon.alerting import AlertingService, AlertingInputs
-from monitor.daemon.main import linked_url
+from monitor.daemon.alerting import AlertingInputs, AlertingService
+from monitor.daemon.listen import linked_url
 from monitor.facts.cluster import SourceView
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text

@@ -340,7 +340,7 @@ def test_a_damaged_file_is_said_and_replaced(
     (tmp_path / FILE).write_bytes(content)
     file = history_file(str(tmp_path))
     assert file.load() == History()
-    assert "what was found before is forgotten" in caplog.text
+    assert "the finding history is lost" in caplog.text
     history = History(memories={"a": {"n1": [1.5]}}, findings=(finding(),))
     file.save(history)
     assert file.load() == history

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from monitor.daemon.metrics.pods import families
-from monitor.daemon.pod_health import PodHealthChecker, PodHealth
+from monitor.daemon.pod_health import PodHealth, PodHealthChecker
 from monitor.facts.cluster import GpuState, Identity
 from monitor.facts.cluster_facts import ClusterFacts, make_cluster_facts
 from monitor.facts.kube import PodFact

@@ -13,7 +13,7 @@ from monitor.alert.delivery.stats import Traffic
 from monitor.alert.model import Alert, Phase
 from monitor.alert.muted import Shown
 from monitor.cleanup.totals import CleanupTotals
-from monitor.daemon.metrics import MetricArea, DaemonMetrics, alerts, catalogue, cleanup, cluster, findings, own, pods
+from monitor.daemon.metrics import DaemonMetrics, MetricArea, alerts, catalogue, cleanup, cluster, findings, own, pods
 from monitor.daemon.metrics.collect import MetricsDeps
 from monitor.daemon.metrics.findings import FindingsSnapshot
 from monitor.daemon.metrics.own import DaemonStatus

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from monitor.config.root import Config
-from monitor.daemon.alerting import AlertingService, AlertingInputs
+from monitor.daemon.alerting import AlertingInputs, AlertingService
 from monitor.leader.elector import LeaseElector, LeaseState, NotLeaderError
 from monitor.queries.alerts import AlertQueries, SilenceRequest
 from monitor.sim.simulation import Simulation

@@ -10,7 +10,7 @@ from monitor.facts import XidEvent
 from monitor.sim.cluster import SimPod
 from monitor.sim.everyday import MODELS, USERS
 from monitor.sim.manifests import Workload
-from monitor.sim.node import GIB, SimProcess, SimNode
+from monitor.sim.node import GIB, SimNode, SimProcess
 from monitor.sim.outages import image
 from tests.scorecard.scene import EVERYDAY_CARDS, SHARE, Scene, disk
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import msgspec
 
 from bench.cluster_data import KINDS
-from monitor.sim.http import SimRequest, SimServer, write_response, start_chunked_response, write_chunk
+from monitor.sim.http import SimRequest, SimServer, start_chunked_response, write_chunk, write_response
 from monitor.sim.objects import Object, SimObjects
 
 LISTS = 4  # lists that are being read page by page

@@ -1,4 +1,4 @@
-"""Alerts, and what becomes of the messages about them."""
+"""Metrics of alerts and their delivery."""
 
 from __future__ import annotations
 
@@ -38,34 +38,36 @@ RECEIVERS: MetricTable[Traffic] = MetricTable(
 TABLES = (ALERTS, MESSAGES, DELIVERIES, RECEIVERS)
 
 
-def families(shown: Iterable[Shown]) -> Iterable[Metric]:
-    """Yield the number of alerts by severity and state."""
+def families(views: Iterable[Shown]) -> Iterable[Metric]:
+    """Number of alerts by severity and state."""
     counts = Counter({(severity.value, state): 0 for severity in Severity for state in STATES})
     counts.update(
-        (each.alert.finding.severity.value, _state(each)) for each in shown if each.alert.phase is not Phase.RESOLVED
+        (view.alert.finding.severity.value, _state(view)) for view in views if view.alert.phase is not Phase.RESOLVED
     )
     yield from ALERTS.families(counts.items())
 
 
-def delivery_families(traffic: tuple[Traffic, ...]) -> Iterable[Metric]:
-    """Yield what becomes of messages, by receiver."""
+def delivery_families(stats: tuple[Traffic, ...]) -> Iterable[Metric]:
+    """Queued messages and delivery attempts by receiver."""
     yield from MESSAGES.families(
-        ((short(each.receiver), state), count)
-        for each in traffic
-        for state, count in (("waiting", each.waiting), ("parked", each.parked))
+        ((short(receiver.receiver), state), count)
+        for receiver in stats
+        for state, count in (("waiting", receiver.waiting), ("parked", receiver.parked))
     )
     yield from DELIVERIES.families(
-        ((short(each.receiver), outcome), count) for each in traffic for outcome, count in each.outcomes.items()
+        ((short(receiver.receiver), outcome), count)
+        for receiver in stats
+        for outcome, count in receiver.outcomes.items()
     )
-    yield from RECEIVERS.families(((short(each.receiver),), each) for each in traffic)
+    yield from RECEIVERS.families(((short(receiver.receiver),), receiver) for receiver in stats)
 
 
-def _state(shown: Shown) -> str:
-    """Return where an alert is, and of one that fires why nothing is told about it."""
-    if shown.alert.phase is Phase.PENDING:
+def _state(view: Shown) -> str:
+    """State of an alert: pending, firing, or why a firing one is muted."""
+    if view.alert.phase is Phase.PENDING:
         return "pending"
-    if shown.silenced_by is not None:
+    if view.silenced_by is not None:
         return "silenced"
-    if shown.in_maintenance:
+    if view.in_maintenance:
         return "maintenance"
-    return "firing" if shown.explained_by is None else "inhibited"
+    return "firing" if view.explained_by is None else "inhibited"

@@ -1,4 +1,4 @@
-"""What cleanup has done."""
+"""Metrics of cleanup."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ LAST: MetricTable[float] = MetricTable(
 TABLES = (RUNS, ITEMS, FREED, LAST)
 
 
-def families(cleaned: CleanupTotals) -> Iterable[Metric]:
-    """Yield runs, items and bytes by policy."""
-    yield from RUNS.families(((short(policy), short(end)), count) for (policy, end), count in cleaned.runs.items())
-    yield from ITEMS.families(((short(policy), short(word)), count) for (policy, word), count in cleaned.items.items())
-    yield from FREED.families(((short(policy),), count) for policy, count in cleaned.freed_bytes.items())
-    yield from LAST.families(((short(policy),), at) for policy, at in cleaned.last_run.items())
+def families(totals: CleanupTotals) -> Iterable[Metric]:
+    """Runs, items and bytes by policy."""
+    yield from RUNS.families(((short(policy), short(outcome)), n) for (policy, outcome), n in totals.runs.items())
+    yield from ITEMS.families(((short(policy), short(outcome)), n) for (policy, outcome), n in totals.items.items())
+    yield from FREED.families(((short(policy),), freed) for policy, freed in totals.freed_bytes.items())
+    yield from LAST.families(((short(policy),), at) for policy, at in totals.last_run.items())

@@ -1,4 +1,4 @@
-"""The cluster: what can be seen of it, its nodes, cards, queues, users and pods."""
+"""Metrics of the cluster: data sources, nodes, GPUs, queues, users and pods."""
 
 from __future__ import annotations
 
@@ -88,24 +88,24 @@ TABLES = (SOURCES, NODES, GPUS, GPU_STATE, GPU_SINCE, FREE, QUEUES, USERS, PODS)
 
 
 def families(view: ClusterView) -> Iterable[Metric]:
-    """Yield everything about the cluster, as one view has it."""
-    yield from SOURCES.families(((short(each.name),), each) for each in view.sources)
-    yield from NODES.families(((short(each.name),), each) for each in view.nodes)
-    yield from _cards(view.gpus)
-    yield from FREE.families(((short(each.model),), each) for each in view.free)
-    yield from QUEUES.families(((short(each.name),), each) for each in view.queues)
+    """Metrics of one cluster view."""
+    yield from SOURCES.families(((short(source.name),), source) for source in view.sources)
+    yield from NODES.families(((short(node.name),), node) for node in view.nodes)
+    yield from _gpus(view.gpus)
+    yield from FREE.families(((short(free.model),), free) for free in view.free)
+    yield from QUEUES.families(((short(queue.name),), queue) for queue in view.queues)
     yield from USERS.families(((short(user),), usage) for user, usage in view.users.items())
-    yield from PODS.families((_pod(each), each) for each in view.pods if each.requested_gpus > 0)
+    yield from PODS.families((_pod_labels(pod), pod) for pod in view.pods if pod.requested_gpus > 0)
 
 
-def _cards(gpus: tuple[GpuView, ...]) -> Iterable[Metric]:
+def _gpus(gpus: tuple[GpuView, ...]) -> Iterable[Metric]:
     counts = Counter((short(gpu.node), short(gpu.model), gpu.state.value) for gpu in gpus)
     yield from GPUS.families(counts.items())
-    yield from GPU_STATE.families((_card(gpu), gpu) for gpu in gpus)
+    yield from GPU_STATE.families((_gpu_labels(gpu), gpu) for gpu in gpus)
     yield from GPU_SINCE.families(((short(gpu.node), str(gpu.index), short(gpu.uuid)), gpu) for gpu in gpus)
 
 
-def _card(gpu: GpuView) -> tuple[str, ...]:
+def _gpu_labels(gpu: GpuView) -> tuple[str, ...]:
     holder = gpu.holders[0] if gpu.holders else NO_HOLDER
     return (
         short(gpu.node),
@@ -121,6 +121,7 @@ def _card(gpu: GpuView) -> tuple[str, ...]:
     )
 
 
-def _pod(pod: PodView) -> tuple[str, ...]:
-    who = pod.identity
-    return tuple(short(each) for each in (pod.namespace, pod.name, pod.node, who.user, who.job, who.queue, pod.phase))
+def _pod_labels(pod: PodView) -> tuple[str, ...]:
+    owner = pod.identity
+    labels = (pod.namespace, pod.name, pod.node, owner.user, owner.job, owner.queue, pod.phase)
+    return tuple(short(label) for label in labels)

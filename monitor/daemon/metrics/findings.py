@@ -1,4 +1,4 @@
-"""What is wrong: every finding with its subject, how many there are of each rule, and how the services fare."""
+"""Metrics of findings, with their subjects and counts by rule, and of service probes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from monitor.daemon.metrics.label_values import short
 from monitor.facts.findings import LABELS, Finding, Severity
 from monitor.facts.services import ServiceFact
 
-# Prometheus has a label `job` of its own: a training job is a workload here.
+# Prometheus sets the label `job` itself: a training job is a workload here.
 SUBJECT = tuple("workload" if name == "job" else name for name in LABELS)
 
 FINDING: MetricTable[Finding] = MetricTable(
@@ -40,40 +40,40 @@ TABLES = (FINDING, FINDINGS, SERVICES)
 
 @dataclass(frozen=True)
 class FindingsSnapshot:
-    """What the last look has found (None: nobody has looked yet), the rules that are looked for, and the cluster."""
+    """Findings of the last evaluation (None before the first), enabled rules, and cluster name."""
 
     findings: tuple[Finding, ...] | None
     rules: tuple[str, ...] = ()
     cluster: str | None = None
 
 
-def families(found: FindingsSnapshot) -> Iterable[Metric]:
-    """Yield the findings, and the number of those of each rule: what is looked for and not found is 0."""
-    if found.findings is None:
+def families(snapshot: FindingsSnapshot) -> Iterable[Metric]:
+    """Findings, and their number by rule: 0 for an enabled rule without findings."""
+    if snapshot.findings is None:
         return
-    yield from FINDING.families((_labels(each, found.cluster), each) for each in found.findings)
-    counts = Counter({(rule, severity.value): 0 for rule in found.rules for severity in Severity})
-    counts.update((short(each.rule), each.severity.value) for each in found.findings)
+    yield from FINDING.families((_labels(finding, snapshot.cluster), finding) for finding in snapshot.findings)
+    counts = Counter({(rule, severity.value): 0 for rule in snapshot.rules for severity in Severity})
+    counts.update((short(finding.rule), finding.severity.value) for finding in snapshot.findings)
     yield from FINDINGS.families(sorted(counts.items()))
 
 
 def service_families(services: tuple[ServiceFact, ...]) -> Iterable[Metric]:
-    """Yield how the services fare that are probed."""
-    yield from SERVICES.families(((short(each.name),), each) for each in services)
+    """Results of the service probes."""
+    yield from SERVICES.families(((short(service.name),), service) for service in services)
 
 
 def _labels(finding: Finding, cluster: str | None) -> tuple[str, ...]:
-    known = labels_of(finding, cluster)
+    labels = labels_of(finding, cluster)
     return (
-        short(known["alertname"]),
+        short(labels["alertname"]),
         short(finding.rule),
         finding.severity.value,
         short(finding.cause),
-        *(short(known.get(name)) for name in LABELS),
-        _word(finding.explained_by is not None),
-        _word(finding.held),
+        *(short(labels.get(name)) for name in LABELS),
+        _bool_label(finding.explained_by is not None),
+        _bool_label(finding.held),
     )
 
 
-def _word(true: bool) -> str:
-    return "true" if true else "false"
+def _bool_label(value: bool) -> str:
+    return "true" if value else "false"

@@ -5,7 +5,7 @@ from typing import Any
 from monitor.alert.delivery.stats import Tally, Traffic
 from monitor.alert.model import Alert, Phase
 from monitor.alert.muted import Shown
-from monitor.daemon.metrics.alerts import STATES, families, delivery_families
+from monitor.daemon.metrics.alerts import STATES, delivery_families, families
 from tests.alert.delivery.sender_support import finding, notification
 from tests.daemon.metrics.support import lines
 

@@ -11,7 +11,7 @@ import pytest
 from prometheus_client.core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from monitor.daemon.metrics import MODULES, MetricArea, DaemonMetrics, catalogue, own
+from monitor.daemon.metrics import MODULES, DaemonMetrics, MetricArea, catalogue, own
 from monitor.daemon.metrics.own import DaemonStatus
 from tests.daemon.metrics.support import assert_promtool_is_content, lines, sampled
 

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 FAILURES: MetricTable[int] = MetricTable(
     ("area",),
-    counters=(("gpuwarden_exposition_failures", "Scrapes from which an area is missing.", lambda count: count),),
+    counters=(("gpuwarden_exposition_failures", "Scrapes without the area, because it failed.", lambda count: count),),
 )
 MODULES = (own, cluster, findings, pods, alerts, cleanup)
 

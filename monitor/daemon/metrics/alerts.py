@@ -17,21 +17,27 @@ from monitor.facts.findings import Severity
 STATES = ("pending", "firing", "silenced", "maintenance", "inhibited")
 
 ALERTS: MetricTable[int] = MetricTable(
-    ("severity", "state"), (("gpuwarden_alerts", "Alerts that are not over.", lambda count: count),)
+    ("severity", "state"), (("gpuwarden_alerts", "Alerts that are not resolved.", lambda count: count),)
 )
 MESSAGES: MetricTable[int] = MetricTable(
     ("receiver", "state"),
-    (("gpuwarden_outbox_messages", "Messages that wait, or were refused for good.", lambda count: count),),
+    (
+        (
+            "gpuwarden_outbox_messages",
+            "Messages waiting for delivery, or parked after a permanent failure.",
+            lambda count: count,
+        ),
+    ),
 )
 DELIVERIES: MetricTable[int] = MetricTable(
     ("receiver", "outcome"),
-    counters=(("gpuwarden_deliveries", "Attempts to deliver, since the start of the process.", lambda count: count),),
+    counters=(("gpuwarden_deliveries", "Delivery attempts since the start of the process.", lambda count: count),),
 )
 RECEIVERS: MetricTable[Traffic] = MetricTable(
     ("receiver",),
     (
-        ("gpuwarden_delivery_seconds", "How old the last message was when it was delivered.", lambda t: t.took),
-        ("gpuwarden_receiver_failing_since_seconds", "Since when it takes no messages (Unix time).",
+        ("gpuwarden_delivery_seconds", "Age of the last message at its delivery.", lambda t: t.took),
+        ("gpuwarden_receiver_failing_since_seconds", "Start of the current delivery failures (Unix time).",
          lambda t: t.failing_since),
     ),
 )  # fmt: skip

@@ -12,18 +12,18 @@ from monitor.daemon.metrics.label_values import short
 
 RUNS: MetricTable[int] = MetricTable(
     ("policy", "outcome"),
-    counters=(("gpuwarden_cleanup_runs", "Runs by how they ended, since the start of the process.", lambda n: n),),
+    counters=(("gpuwarden_cleanup_runs", "Runs by outcome since the start of the process.", lambda n: n),),
 )
 ITEMS: MetricTable[int] = MetricTable(
     ("policy", "outcome"),
-    counters=(("gpuwarden_cleanup_items", "Items by what became of them, since the start.", lambda n: n),),
+    counters=(("gpuwarden_cleanup_items", "Items by outcome since the start of the process.", lambda n: n),),
 )
 FREED: MetricTable[int] = MetricTable(
     ("policy",),
-    counters=(("gpuwarden_cleanup_freed_bytes", "Bytes freed by runs that ended, since the start.", lambda n: n),),
+    counters=(("gpuwarden_cleanup_freed_bytes", "Bytes freed by completed runs since the start.", lambda n: n),),
 )
 LAST: MetricTable[float] = MetricTable(
-    ("policy",), (("gpuwarden_cleanup_last_run_seconds", "When the last run began (Unix time).", lambda at: at),)
+    ("policy",), (("gpuwarden_cleanup_last_run_seconds", "Start of the last run (Unix time).", lambda at: at),)
 )
 TABLES = (RUNS, ITEMS, FREED, LAST)
 

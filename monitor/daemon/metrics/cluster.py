@@ -24,65 +24,65 @@ from monitor.facts.cluster import (
 NO_HOLDER = Holder()
 
 SOURCES: MetricTable[SourceView] = MetricTable(
-    ("source",), (("gpuwarden_source_up", "Whether a part of the world can be seen.", lambda s: s.ok),)
+    ("source",), (("gpuwarden_source_up", "Whether the data source is available.", lambda s: s.ok),)
 )
 NODES: MetricTable[NodeView] = MetricTable(
     ("node",),
     (
-        ("gpuwarden_node_ready", "Whether Kubernetes says that the node is ready.", lambda n: n.ready),
-        ("gpuwarden_node_schedulable", "Whether new pods may come to the node.",
+        ("gpuwarden_node_ready", "Whether the node is ready in Kubernetes.", lambda n: n.ready),
+        ("gpuwarden_node_schedulable", "Whether new pods can be scheduled on the node.",
          lambda n: n.schedulable if n.in_kubernetes else None),
-        ("gpuwarden_node_agent_silent", "Whether the node's agent does not answer.",
+        ("gpuwarden_node_agent_silent", "Whether the agent of the node does not respond.",
          lambda n: n.silent_since is not None if n.has_agent else None),
-        ("gpuwarden_node_requested_gpus", "GPUs that the node's pods have asked for.",
+        ("gpuwarden_node_requested_gpus", "GPUs requested by pods on the node.",
          lambda n: n.requested if n.in_kubernetes else None),
-        ("gpuwarden_node_free_gpus", "GPUs that the scheduler could still give away and no card's state forbids.",
+        ("gpuwarden_node_free_gpus", "Allocatable GPUs that are not requested and usable.",
          lambda n: n.free),
     ),
 )  # fmt: skip
 GPUS: MetricTable[int] = MetricTable(
-    ("node", "model", "state"), (("gpuwarden_gpus", "Cards in a state.", lambda count: count),)
+    ("node", "model", "state"), (("gpuwarden_gpus", "GPUs by state.", lambda count: count),)
 )
 GPU_STATE: MetricTable[GpuView] = MetricTable(
     ("node", "gpu", "uuid", "model", "state", "namespace", "pod", "user", "workload", "queue"),
-    (("gpuwarden_gpu_state", "The state that the card is in, and who holds it first.", lambda _: 1),),
+    (("gpuwarden_gpu_state", "State of the GPU, with its first holder.", lambda _: 1),),
 )
 GPU_SINCE: MetricTable[GpuView] = MetricTable(
     ("node", "gpu", "uuid"),
-    (("gpuwarden_gpu_state_since_seconds", "Since when the card is in its state (Unix time).", lambda g: g.since),),
+    (("gpuwarden_gpu_state_since_seconds", "Time at which the GPU entered its state (Unix time).", lambda g: g.since),),
 )
 FREE: MetricTable[FreeView] = MetricTable(
     ("model",),
     (
-        ("gpuwarden_free_gpus", "Free cards of the model.", lambda f: f.free),
-        ("gpuwarden_free_gpus_largest_on_one_node", "GPUs of the largest pod that fits.",
+        ("gpuwarden_free_gpus", "Free GPUs of the model.", lambda f: f.free),
+        ("gpuwarden_free_gpus_largest_on_one_node", "Most free GPUs of the model on one node.",
          lambda f: f.largest_on_one_node),
     ),
 )  # fmt: skip
 QUEUES: MetricTable[QueueView] = MetricTable(
     ("queue",),
     (
-        ("gpuwarden_queue_used_gpus", "GPUs that the queue's pods have.", lambda q: q.used),
-        ("gpuwarden_queue_waiting_gpus", "GPUs that the queue's pods wait for.", lambda q: q.waiting),
-        ("gpuwarden_queue_capacity_gpus", "GPUs that the queue may have.", lambda q: q.capacity),
-        ("gpuwarden_queue_free_gpus", "GPUs that the queue may still take.", lambda q: q.free),
+        ("gpuwarden_queue_used_gpus", "GPUs allocated to pods of the queue.", lambda q: q.used),
+        ("gpuwarden_queue_waiting_gpus", "GPUs requested by waiting pods of the queue.", lambda q: q.waiting),
+        ("gpuwarden_queue_capacity_gpus", "GPU quota of the queue.", lambda q: q.capacity),
+        ("gpuwarden_queue_free_gpus", "GPU quota of the queue that is not used.", lambda q: q.free),
     ),
 )
 USERS: MetricTable[UsageView] = MetricTable(
     ("user",),
     (
-        ("gpuwarden_user_gpus", "GPUs that the user's pods have.", lambda u: u.gpus),
-        ("gpuwarden_user_gpu_utilization_ratio", "Mean utilisation of these.", lambda u: u.gpu_utilization_ratio),
-        ("gpuwarden_user_gpu_memory_bytes", "GPU memory that the user's processes hold.", lambda u: u.gpu_memory_bytes),
-        ("gpuwarden_user_cpu_cores", "Cores in use by the user's pods.", lambda u: u.cpu_cores),
-        ("gpuwarden_user_memory_bytes", "Memory in use by the user's pods.", lambda u: u.memory_bytes),
-        ("gpuwarden_user_shm_bytes", "Shared memory in use by the user's pods.", lambda u: u.shm_bytes),
-        ("gpuwarden_user_disk_bytes", "Logs and writable layers of the user's pods.", lambda u: u.disk_bytes),
+        ("gpuwarden_user_gpus", "GPUs allocated to pods of the user.", lambda u: u.gpus),
+        ("gpuwarden_user_gpu_utilization_ratio", "Mean utilization of these GPUs.", lambda u: u.gpu_utilization_ratio),
+        ("gpuwarden_user_gpu_memory_bytes", "GPU memory used by processes of the user.", lambda u: u.gpu_memory_bytes),
+        ("gpuwarden_user_cpu_cores", "CPU cores used by pods of the user.", lambda u: u.cpu_cores),
+        ("gpuwarden_user_memory_bytes", "Memory used by pods of the user.", lambda u: u.memory_bytes),
+        ("gpuwarden_user_shm_bytes", "Shared memory used by pods of the user.", lambda u: u.shm_bytes),
+        ("gpuwarden_user_disk_bytes", "Logs and writable layers of pods of the user.", lambda u: u.disk_bytes),
     ),
 )
 PODS: MetricTable[PodView] = MetricTable(
     ("namespace", "pod", "node", "user", "workload", "queue", "phase"),
-    (("gpuwarden_pod_requested_gpus", "GPUs that the pod has asked for.", lambda p: p.requested_gpus),),
+    (("gpuwarden_pod_requested_gpus", "GPUs requested by the pod.", lambda p: p.requested_gpus),),
 )
 TABLES = (SOURCES, NODES, GPUS, GPU_STATE, GPU_SINCE, FREE, QUEUES, USERS, PODS)
 

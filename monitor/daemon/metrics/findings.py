@@ -20,19 +20,19 @@ SUBJECT = tuple("workload" if name == "job" else name for name in LABELS)
 FINDING: MetricTable[Finding] = MetricTable(
     ("alertname", "rule", "severity", "cause", *SUBJECT, "explained", "held"),
     (
-        ("gpuwarden_finding", "Something that is wrong; explained by something else, or held without fresh facts.",
+        ("gpuwarden_finding", "A finding; explained by another one, or held for lack of fresh facts.",
          lambda _: 1),
-        ("gpuwarden_finding_since_seconds", "Since when it is wrong (Unix time).", lambda f: f.since),
+        ("gpuwarden_finding_since_seconds", "Start of the finding (Unix time).", lambda f: f.since),
     ),
 )  # fmt: skip
 FINDINGS: MetricTable[int] = MetricTable(
-    ("rule", "severity"), (("gpuwarden_findings", "Findings of each rule that is looked for.", lambda count: count),)
+    ("rule", "severity"), (("gpuwarden_findings", "Findings of each enabled rule.", lambda count: count),)
 )
 SERVICES: MetricTable[ServiceFact] = MetricTable(
     ("service",),
     (
-        ("gpuwarden_service_up", "Whether the service is well.", lambda s: s.ok),
-        ("gpuwarden_service_probe_duration_seconds", "How long it took to find out.", lambda s: s.latency_seconds),
+        ("gpuwarden_service_up", "Whether the last probe of the service succeeded.", lambda s: s.ok),
+        ("gpuwarden_service_probe_duration_seconds", "Duration of the last probe.", lambda s: s.latency_seconds),
     ),
 )
 TABLES = (FINDING, FINDINGS, SERVICES)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from monitor.base.metrics import label
 
 MAX_LABEL_CHARS = 253  # longest Kubernetes name; an owner taken from an annotation may be longer
-    253  # as long as Kubernetes allows names to be; what an annotation says of its owner may be any length
-)
 
 
 def short(text: str | int | None) -> str:

@@ -23,14 +23,16 @@ class DaemonStatus:
     lease_held: bool | None = None
 
 
-INFO: MetricTable[DaemonStatus] = MetricTable(("version",), (("gpuwarden_daemon_info", "The daemon.", lambda _: 1),))
+INFO: MetricTable[DaemonStatus] = MetricTable(
+    ("version",), (("gpuwarden_daemon_info", "Version of the daemon.", lambda _: 1),)
+)
 OWN: MetricTable[DaemonStatus] = MetricTable(
     (),
     (
-        ("gpuwarden_view_age_seconds", "How old the view of the cluster is.", lambda o: max(0.0, o.now - o.view_at)),
-        ("gpuwarden_last_look_seconds", "When it was last looked for findings (Unix time).", lambda o: o.evaluated_at),
-        ("gpuwarden_look_duration_seconds", "How long that took.", lambda o: o.evaluation_seconds),
-        ("gpuwarden_lease_held", "Whether this replica is the one that acts.", lambda o: o.lease_held),
+        ("gpuwarden_view_age_seconds", "Age of the cluster view.", lambda o: max(0.0, o.now - o.view_at)),
+        ("gpuwarden_last_look_seconds", "Time of the last evaluation (Unix time).", lambda o: o.evaluated_at),
+        ("gpuwarden_look_duration_seconds", "Duration of the last evaluation.", lambda o: o.evaluation_seconds),
+        ("gpuwarden_lease_held", "Whether this replica is the leader.", lambda o: o.lease_held),
     ),
 )
 TABLES = (INFO, OWN)

@@ -12,13 +12,13 @@ from monitor.daemon.pod_health import PodHealth, UnhealthyPod
 
 PODS: MetricTable[UnhealthyPod] = MetricTable(
     ("namespace", "pod", "user", "workload", "queue", "status", "cause"),
-    (("gpuwarden_pod_explained", "A pod that is not well, and why.", lambda _: 1),),
+    (("gpuwarden_pod_explained", "An unhealthy pod, with its cause.", lambda _: 1),),
 )
 COUNTS: MetricTable[int] = MetricTable(
-    ("status", "cause"), (("gpuwarden_pods_explained", "Pods that are not well, by the reason.", lambda count: count),)
+    ("status", "cause"), (("gpuwarden_pods_explained", "Unhealthy pods by status and cause.", lambda count: count),)
 )
 OMITTED: MetricTable[int] = MetricTable(
-    (), (("gpuwarden_pods_not_explained", "Pods beyond the number or time that there is for them.", lambda n: n),)
+    (), (("gpuwarden_pods_not_explained", "Pods omitted by the limits on listed pods and CPU time.", lambda n: n),)
 )
 TABLES = (PODS, COUNTS, OMITTED)
 

@@ -1,4 +1,4 @@
-"""The agents of the simulated nodes: each on a loopback address of its own, all on one port."""
+"""Agents of the simulated nodes: each on its own loopback address, all on one port."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ ActionHandler = Callable[[SimNode, SimRequest], tuple[int, bytes]]
 
 
 class SimAgents:
-    """Serves snapshots, and hands what agents are asked to do to `act`."""
+    """Serves snapshots and metrics, and passes action requests to `act`."""
 
     def __init__(self, nodes: Mapping[str, SimNode], act: ActionHandler, now: Callable[[], float] = time.time) -> None:
         self._by_address = {node.address: node for node in nodes.values()}
-        self._expositions = {address: AgentMetrics() for address in self._by_address}
+        self._metrics = {address: AgentMetrics() for address in self._by_address}
         self._act = act
         self._now = now
         self._encode = msgspec.json.Encoder().encode
@@ -30,7 +30,7 @@ class SimAgents:
         self.stop = self._server.stop
 
     async def start(self, port: int = 0) -> int:
-        """Listen on every node's address, and return the port."""
+        """Listen on the address of every node, and return the port."""
         return await self._server.start(list(self._by_address), port)
 
     async def _answer(self, request: SimRequest, writer: asyncio.StreamWriter) -> None:
@@ -40,7 +40,7 @@ class SimAgents:
         elif request.path == "/v1/snapshot":
             write_response(writer, self._encode(snapshot(node, self._now())))
         elif request.path == "/metrics":
-            text = self._expositions[node.address].render(snapshot(node, self._now()))
+            text = self._metrics[node.address].render(snapshot(node, self._now()))
             write_response(writer, text, content_type=CONTENT_TYPE_LATEST)
         elif request.path.startswith("/v1/actions"):
             status, body = self._act(node, request)
@@ -50,5 +50,5 @@ class SimAgents:
 
 
 def agent_address(number: int) -> str:
-    """Given a node's number, return the loopback address of its agent."""
+    """Loopback address of the agent on a node."""
     return f"127.81.{number // 250}.{1 + number % 250}"

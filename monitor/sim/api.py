@@ -1,4 +1,4 @@
-"""The simulated Kubernetes API server: lists, watches, deletions, evictions and cordons."""
+"""Simulated Kubernetes API server: lists, watches, deletions, evictions and cordons."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import msgspec
 
-from monitor.sim.http import SimRequest, SimServer, write_response, start_chunked_response, write_chunk
+from monitor.sim.http import SimRequest, SimServer, start_chunked_response, write_chunk, write_response
 from monitor.sim.objects import Object, SimObjects
 
-# Where each kind is served: the plural, and the path of its group and version.
+# Path of each group and version, and its plurals.
 GROUPS = {
     "/api/v1": (
         "pods",
@@ -32,14 +32,14 @@ DISCOVERED = {"policy": "v1", "apps": "v1", "batch": "v1"}
 
 @dataclass(frozen=True)
 class ApiWrites:
-    """What the simulated cluster does when somebody writes. Each returns whether there was such an object."""
+    """Effects of writes on the simulated cluster. Each returns whether the object exists."""
 
     delete_pod: Callable[[str, str, float | None], bool]
     cordon: Callable[[str, bool], bool]
 
 
 class SimApiServer:
-    """Serves objects. `down` makes it as good as unplugged."""
+    """Serves objects over the Kubernetes API."""
 
     def __init__(self, objects: SimObjects, writes: ApiWrites) -> None:
         self._objects = objects
@@ -77,7 +77,9 @@ class SimApiServer:
         else:
             items = [item for item in self._objects.items(plural) if _selected(item, namespace, request.query)]
             meta = {"resourceVersion": str(self._objects.version)}
-            write_response(writer, msgspec.json.encode({"kind": "List", "apiVersion": "v1", "metadata": meta, "items": items}))
+            write_response(
+                writer, msgspec.json.encode({"kind": "List", "apiVersion": "v1", "metadata": meta, "items": items})
+            )
 
     async def _watch(self, plural: str, request: SimRequest, writer: asyncio.StreamWriter) -> None:
         missed = self._objects.since(plural, int(request.query.get("resourceVersion") or 0))
@@ -116,23 +118,23 @@ class SimApiServer:
             _refuse(writer, 404, "NotFound", f'{plural} "{name}" not found')
 
     def _write_lease(self, request: SimRequest, writer: asyncio.StreamWriter, namespace: str, name: str | None) -> None:
-        """Create a Lease, or replace the version that is named."""
-        given = msgspec.json.decode(request.body)
-        name = name or given["metadata"]["name"]
-        kept = self._objects.named("leases", namespace, name)
-        version = kept["metadata"]["resourceVersion"] if kept is not None else None
-        if version != given["metadata"].get("resourceVersion"):
+        """Create a Lease, or replace the given resource version of it."""
+        lease = msgspec.json.decode(request.body)
+        name = name or lease["metadata"]["name"]
+        current = self._objects.named("leases", namespace, name)
+        version = current["metadata"]["resourceVersion"] if current is not None else None
+        if version != lease["metadata"].get("resourceVersion"):
             _refuse(writer, 409, "Conflict", f'leases "{name}": the object has been modified')
         else:
-            meta = given["metadata"] | {"namespace": namespace, "uid": f"lease-{namespace}-{name}"}
-            write_response(writer, msgspec.json.encode(self._objects.put("leases", given | {"metadata": meta})))
+            meta = lease["metadata"] | {"namespace": namespace, "uid": f"lease-{namespace}-{name}"}
+            write_response(writer, msgspec.json.encode(self._objects.put("leases", lease | {"metadata": meta})))
 
 
 def _parts(path: str) -> tuple[str, str, str | None, str | None]:
-    """Given a path, return its group and version, the plural, the namespace and the name."""
-    words = path.strip("/").split("/")
-    size = 2 if words[0] == "api" else 3
-    base, rest = "/" + "/".join(words[:size]), words[size:]
+    """Group and version, plural, namespace and name in a path."""
+    segments = path.strip("/").split("/")
+    size = 2 if segments[0] == "api" else 3
+    base, rest = "/" + "/".join(segments[:size]), segments[size:]
     namespace = None
     if len(rest) >= 3 and rest[0] == "namespaces":
         namespace, rest = rest[1], rest[2:]
@@ -149,16 +151,16 @@ def _selected(item: Object, namespace: str | None, query: dict[str, str]) -> boo
 
 
 def _grace(body: bytes) -> float | None:
-    """Given the body of a deletion or an eviction, return the grace it asks for."""
+    """Grace period in the body of a deletion or eviction."""
     try:
-        asked = msgspec.json.decode(body) if body else {}
+        content = msgspec.json.decode(body) if body else {}
     except msgspec.MsgspecError:
         return None
-    options = asked.get("deleteOptions") or asked
+    options = content.get("deleteOptions") or content
     seconds = options.get("gracePeriodSeconds")
     return float(seconds) if seconds is not None else None
 
 
 def _refuse(writer: asyncio.StreamWriter, status: int, reason: str, message: str) -> None:
-    said = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "message": message}
-    write_response(writer, msgspec.json.encode(said | {"code": status}), status)
+    body = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "message": message}
+    write_response(writer, msgspec.json.encode(body | {"code": status}), status)

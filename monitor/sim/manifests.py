@@ -1,4 +1,4 @@
-"""Kubernetes objects as JSON, as the API server would show them."""
+"""Kubernetes objects as the API server returns them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ GPU_RESOURCE = "nvidia.com/gpu"
 
 @dataclass(frozen=True)
 class Workload:
-    """What somebody submits: a training job's pod, a notebook, a service."""
+    """A pod to submit: training job, notebook or service."""
 
     name: str
     namespace: str
@@ -26,14 +26,14 @@ class Workload:
 
 
 def rfc3339(seconds: float) -> str:
-    """Given seconds since the epoch, return them as Kubernetes writes times."""
+    """Unix time in the format of Kubernetes."""
     return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def node(
     name: str, gpus: int, created_at: float, *, silent_since: float | None = None, cordoned: bool = False
 ) -> Object:
-    """Return a node: ready, or one whose kubelet has been silent for a while."""
+    """Node that is ready, or whose kubelet is silent."""
     ready = silent_since is None
     status, reason = ("True", "KubeletReady") if ready else ("Unknown", "NodeStatusUnknown")
     amounts = {"cpu": "96", "memory": "1024Gi", GPU_RESOURCE: str(gpus), "pods": "110"}
@@ -58,7 +58,7 @@ def node(
 
 
 def agent_pod(node_name: str, address: str, created_at: float) -> Object:
-    """Return the pod of a node's agent."""
+    """Pod of the agent on a node."""
     labels = {"app.kubernetes.io/name": "gpuwarden-agent"}
     pod = _pod(f"gpuwarden-agent-{node_name}", "monitoring", f"agent-{node_name}", labels, created_at)
     pod["metadata"]["ownerReferences"] = [
@@ -70,7 +70,7 @@ def agent_pod(node_name: str, address: str, created_at: float) -> Object:
 
 
 def workload_pod(work: Workload, uid: str, created_at: float) -> Object:
-    """Return the pod of a job, waiting for a node. Labels are those of OpenPAI, notebooks' those of JupyterHub."""
+    """Pending pod of a workload, with the labels of OpenPAI, or of JupyterHub for a notebook."""
     labels = dict(work.labels)
     annotations: dict[str, str] = {}
     if work.kind == "notebook":
@@ -92,24 +92,30 @@ def workload_pod(work: Workload, uid: str, created_at: float) -> Object:
 
 
 def _pod(name: str, namespace: str, uid: str, labels: dict[str, str], created_at: float) -> Object:
-    meta = {"name": name, "namespace": namespace, "uid": uid, "labels": labels, "creationTimestamp": rfc3339(created_at)}
+    meta = {
+        "name": name,
+        "namespace": namespace,
+        "uid": uid,
+        "labels": labels,
+        "creationTimestamp": rfc3339(created_at),
+    }
     return {"metadata": meta}
 
 
 def running(pod: Object, container_id: str, now: float) -> Object:
-    """Return a pod whose container runs."""
+    """Pod with a running container."""
     state = {"running": {"startedAt": rfc3339(now)}}
     return _with_status(pod, "Running", [_container(pod, state, f"docker://{container_id}", ready=True)], now)
 
 
 def waiting(pod: Object, reason: str, message: str, now: float) -> Object:
-    """Return a pod on a node whose container cannot start."""
+    """Scheduled pod whose container cannot start."""
     state = {"waiting": {"reason": reason, "message": message}}
     return _with_status(pod, "Pending", [_container(pod, state)], now)
 
 
 def finished(pod: Object, phase: str, now: float, exit_code: int = 0) -> Object:
-    """Return a pod that has ended."""
+    """Pod that has finished."""
     old = (pod["status"].get("containerStatuses") or [{}])[0]
     ended = {"exitCode": exit_code, "finishedAt": rfc3339(now), "reason": "Completed" if not exit_code else "Error"}
     status = _container(pod, {"terminated": ended}, old.get("containerID"))
@@ -117,7 +123,7 @@ def finished(pod: Object, phase: str, now: float, exit_code: int = 0) -> Object:
 
 
 def unschedulable(pod: Object, message: str, now: float) -> Object:
-    """Return a pod that no node has room for."""
+    """Pod that fits no node."""
     condition = {
         "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message,
         "lastTransitionTime": rfc3339(now),
@@ -126,18 +132,18 @@ def unschedulable(pod: Object, message: str, now: float) -> Object:
 
 
 def placed(pod: Object, node_name: str) -> Object:
-    """Return a pod that was given a node."""
+    """Pod that is scheduled to a node."""
     return pod | {"spec": pod["spec"] | {"nodeName": node_name}}
 
 
 def terminating(pod: Object, now: float, grace: float) -> Object:
-    """Return a pod that was told to go."""
+    """Pod that is being deleted."""
     meta = {"deletionTimestamp": rfc3339(now + grace), "deletionGracePeriodSeconds": int(grace)}
     return pod | {"metadata": pod["metadata"] | meta}
 
 
 def event(pod: Object, number: int, reason: str, message: str, now: float, count: int = 1) -> Object:
-    """Return an event about a pod."""
+    """Warning event of a pod."""
     meta = pod["metadata"]
     return {
         "metadata": {"name": f"{meta['name']}.{number}", "namespace": meta["namespace"], "uid": f"event-{number}"},

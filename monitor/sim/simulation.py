@@ -1,4 +1,4 @@
-"""The simulated cluster as something that runs: its servers, everyday work that comes and goes, and the outages."""
+"""Runs the simulated cluster: its servers, everyday workloads and outages."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import TypeVar
 
+from monitor.base.threads import spawn
 from monitor.sim.actions import SimActions
 from monitor.sim.agents import SimAgents
-from monitor.sim.api import SimApiServer, ApiWrites
+from monitor.sim.api import ApiWrites, SimApiServer
 from monitor.sim.cluster import SimCluster
-from monitor.sim.everyday import fill_cluster, churn
+from monitor.sim.everyday import churn, fill_cluster
 from monitor.sim.http import SimRequest, SimServer, write_response
 from monitor.sim.objects import SimObjects
 from monitor.sim.outages import CYCLE_SECONDS, OUTAGES, Outage, OutageContext
@@ -25,9 +26,9 @@ T = TypeVar("T")
 
 
 class Simulation:
-    """Runs on a thread of its own between start() and stop(). Others reach into it by `call`.
+    """Runs on its own thread between start() and stop(). `call` accesses its state from other threads.
 
-    Work comes and goes by itself, unless all is to stay as it is at first (`changing`).
+    `changing` lets everyday workloads come and go.
     """
 
     def __init__(
@@ -37,7 +38,7 @@ class Simulation:
         self.cluster = SimCluster(objects, time.time)
         for number in range(1, nodes + 1):
             self.cluster.add_node(f"gpu{number:02d}", gpus)
-        self.stage = OutageContext(self.cluster)
+        self.context = OutageContext(self.cluster)
         self._outages = outages
         self._changing = changing
         self._api = SimApiServer(objects, ApiWrites(self.cluster.delete_pod, self.cluster.cordon))
@@ -45,36 +46,35 @@ class Simulation:
         self._portal = SimServer(self._answer_portal)
         self.robot = SimRobot()
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="simulation", daemon=True)
+        self._thread: threading.Thread | None = None
         self.api_port = self.agents_port = self.portal_port = self.robot_port = 0
 
     def start(self) -> None:
-        """Start the servers and the story."""
-        self._thread.start()
+        self._thread = spawn("simulation", self._loop.run_forever)
         asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(30)
 
     def stop(self) -> None:
-        """End it all."""
         asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(10)
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(5)
+        if self._thread is not None:
+            self._thread.join(5)
         self._loop.close()
 
     def call(self, do: Callable[[OutageContext], T]) -> T:
-        """Do something in the simulated world, from another thread, and return what came of it."""
+        """Result of `do`, called on the thread of the simulation. Raise what it raises."""
         result: Future[T] = Future()
 
         def run() -> None:
             try:
-                result.set_result(do(self.stage))
-            except Exception as error:  # it belongs to who asked
+                result.set_result(do(self.context))
+            except Exception as error:  # raised in the caller
                 result.set_exception(error)
 
         self._loop.call_soon_threadsafe(run)
         return result.result(10)
 
     def kubeconfig(self, directory: Path) -> Path:
-        """Write a kubeconfig that leads to the simulated API server, and return where."""
+        """Write a kubeconfig for the simulated API server, and return its path."""
         path = directory / "kubeconfig"
         path.write_text(
             "{apiVersion: v1, kind: Config, users: [{name: demo, user: {}}], current-context: demo,"
@@ -89,37 +89,38 @@ class Simulation:
         self.agents_port = await self._agents.start()
         self.portal_port = await self._portal.start(["127.0.0.1"])
         self.robot_port = await self.robot.start()
-        self._playing = asyncio.create_task(self._play())
+        self._ticker = asyncio.create_task(self._run())
 
     async def _stop(self) -> None:
-        self._playing.cancel()
+        self._ticker.cancel()
         for server in (self._api, self._agents, self._portal, self.robot):
             await server.stop()
 
-    async def _play(self) -> None:
-        """Let time pass for ever; outages begin and end at their moments, and the story repeats."""
+    async def _run(self) -> None:
+        """Advance time, and start and end outages on schedule, until cancelled."""
         began = last = time.monotonic()
-        going: set[str] = set()
+        active: set[str] = set()
         while True:
             await asyncio.sleep(STEP_SECONDS)
             at = time.monotonic()
             self.cluster.step(at - last)
             if self._changing:
                 churn(self.cluster)
-            self._turn((at - began) % CYCLE_SECONDS, going)
+            self._switch_outages((at - began) % CYCLE_SECONDS, active)
             last = at
 
-    def _turn(self, moment: float, going: set[str]) -> None:
-        """Begin what begins at this moment of the story, end what ends."""
+    def _switch_outages(self, elapsed: float, active: set[str]) -> None:
         for outage in self._outages:
-            due = outage.at <= moment < outage.at + outage.lasts
-            if due and outage.name not in going:
-                going.add(outage.name)
-                outage.begin(self.stage)
-            elif not due and outage.name in going:
-                going.discard(outage.name)
-                outage.end(self.stage)
+            due = outage.at <= elapsed < outage.at + outage.lasts
+            if due and outage.name not in active:
+                active.add(outage.name)
+                outage.begin(self.context)
+            elif not due and outage.name in active:
+                active.discard(outage.name)
+                outage.end(self.context)
 
     async def _answer_portal(self, _request: SimRequest, writer: asyncio.StreamWriter) -> None:
-        status = self.stage.portal_status
-        write_response(writer, b"<h1>portal</h1>" if status == 200 else b"<h1>502 Bad Gateway</h1>", status, "text/html")
+        status = self.context.portal_status
+        write_response(
+            writer, b"<h1>portal</h1>" if status == 200 else b"<h1>502 Bad Gateway</h1>", status, "text/html"
+        )

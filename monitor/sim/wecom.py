@@ -1,4 +1,4 @@
-"""A WeCom group robot for the demo: takes messages as the real one does, and shows them as the app would."""
+"""Simulated WeCom group robot: accepts messages like the real one, and shows them like the app."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_MESSAGES = 200
 
 @dataclass(frozen=True)
 class SimMessage:
-    """A message as it arrived."""
+    """A received message."""
 
     at: float
     kind: str
@@ -29,7 +29,7 @@ class SimMessage:
 
 
 class SimRobot:
-    """Answers the robot's address, and shows what it was told at `/`."""
+    """Serves the webhook of the robot, and its messages at `/`."""
 
     def __init__(self) -> None:
         self.messages: deque[SimMessage] = deque(maxlen=MAX_MESSAGES)
@@ -43,15 +43,15 @@ class SimRobot:
 
     async def _answer(self, request: SimRequest, writer: asyncio.StreamWriter) -> None:
         if request.method == "POST" and request.path == "/cgi-bin/webhook/send":
-            code, said = self._take(request)
-            write_response(writer, msgspec.json.encode({"errcode": code, "errmsg": said}))
+            code, message = self._receive(request)
+            write_response(writer, msgspec.json.encode({"errcode": code, "errmsg": message}))
         elif request.path == "/":
             write_response(writer, chat_page(list(self.messages)).encode(), content_type="text/html; charset=utf-8")
         else:
             write_response(writer, b"not found", 404, "text/plain")
 
-    def _take(self, request: SimRequest) -> tuple[int, str]:
-        """Return the code that the real robot would answer with, and what it says."""
+    def _receive(self, request: SimRequest) -> tuple[int, str]:
+        """Error code and message of the real robot."""
         if request.query.get("key") != KEY:
             return 93000, "invalid webhook url"
         try:
@@ -72,7 +72,7 @@ class SimRobot:
         return 0, "ok"
 
 
-# What WeCom's markdown knows, each as the app shows it. Everything else is text.
+# The markdown that WeCom supports, as HTML. Everything else is text.
 _SHOWN = (
     (
         re.compile(r"&lt;font color=&quot;(info|comment|warning)&quot;&gt;(.*?)&lt;/font&gt;"),
@@ -98,7 +98,7 @@ code{background:#f3f3f3;border-radius:4px;padding:0 4px;font-size:13px}
 
 
 def markdown_html(text: str) -> str:
-    """Given a message, return it as HTML. What a name contains stays text."""
+    """A message as HTML. Markup in names is escaped."""
     out = html.escape(text)
     for pattern, replacement in _SHOWN:
         out = pattern.sub(replacement, out)
@@ -106,11 +106,15 @@ def markdown_html(text: str) -> str:
 
 
 def chat_page(messages: list[SimMessage]) -> str:
-    """Given messages, return the chat they make, the latest first."""
+    """HTML page of the messages, newest first."""
     rows = []
     for message in reversed(messages):
         clock = time.strftime("%H:%M:%S", time.localtime(message.at))
-        body = markdown_html(message.text) if message.kind == "markdown" else html.escape(message.text).replace("\n", "<br>")
+        body = (
+            markdown_html(message.text)
+            if message.kind == "markdown"
+            else html.escape(message.text).replace("\n", "<br>")
+        )
         rows.append(f"<article><i>GW</i><div><time>gpuwarden {clock}</time>{body}</div></article>")
     empty = "<p>Nothing yet: the first outage is seconds away. / 还没有消息</p>"
     return (

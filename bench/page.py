@@ -176,7 +176,7 @@ def serve(directory: Path) -> None:
     found = detect(RULES, {}, RuleContext(world, NOW), History()).findings
     assert world.view is not None
     alerting = AlertingService(AlertsConfig(), str(directory), "http://127.0.0.1", AlertingInputs, now=lambda: NOW + BEAT)
-    alerting.found(found)
+    alerting.update(found)
     alerts = AlertQueries(alerting, now=lambda: NOW + BEAT)
     parts = PageData(agents=lambda: facts.inputs.agents, findings=lambda: found, alerts=alerting.desk.snapshot)
     app = create_app(Cluster(views(world.view), found), alerts=alerts, page_data=parts)

@@ -365,7 +365,7 @@ def test_that_it_cannot_be_written_is_said_once(
     file = history_file(str(tmp_path / "state"))
     for _ in range(3):
         file.save(History())
-    assert caplog.text.count("a restart will forget") == 1
+    assert caplog.text.count("will not survive a restart") == 1
 
 
 def test_a_full_disk_keeps_what_was_saved_before(tmp_path: Path) -> None:

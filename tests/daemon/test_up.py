@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from monitor.config.types import Listen
-from monitor.daemon.main import listen_error, page_url
+from monitor.daemon.listen import listen_error, page_url
 from monitor.facts import NodeSnapshot
 from monitor.facts.cluster import ClusterView, SourceView
 from tests.support import wait_until

@@ -32,7 +32,7 @@ from bench.detect import BEAT, NOW, Facts, read, worlds
 from bench.plot import Bar, Plot
 from bench.report import Goal, Report
 from monitor.config.alerts import AlertsConfig
-from monitor.daemon.alerting import AlertingService, AlertingInputs
+from monitor.daemon.alerting import AlertingInputs, AlertingService
 from monitor.detect.base import RuleContext
 from monitor.detect.engine import History, detect
 from monitor.detect.rules import RULES
@@ -175,7 +175,9 @@ def serve(directory: Path) -> None:
     world = worlds(facts)(NOW)
     found = detect(RULES, {}, RuleContext(world, NOW), History()).findings
     assert world.view is not None
-    alerting = AlertingService(AlertsConfig(), str(directory), "http://127.0.0.1", AlertingInputs, now=lambda: NOW + BEAT)
+    alerting = AlertingService(
+        AlertsConfig(), str(directory), "http://127.0.0.1", AlertingInputs, now=lambda: NOW + BEAT
+    )
     alerting.update(found)
     alerts = AlertQueries(alerting, now=lambda: NOW + BEAT)
     parts = PageData(agents=lambda: facts.inputs.agents, findings=lambda: found, alerts=alerting.desk.snapshot)

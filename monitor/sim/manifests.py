@@ -37,12 +37,8 @@ def node(
     ready = silent_since is None
     status, reason = ("True", "KubeletReady") if ready else ("Unknown", "NodeStatusUnknown")
     amounts = {"cpu": "96", "memory": "1024Gi", GPU_RESOURCE: str(gpus), "pods": "110"}
-    condition = {
-        "type": "Ready",
-        "status": status,
-        "reason": reason,
-        "lastTransitionTime": rfc3339(silent_since or created_at),
-    }
+    condition = {"type": "Ready", "status": status, "reason": reason}
+    condition["lastTransitionTime"] = rfc3339(silent_since or created_at)
     if not ready:
         condition["message"] = "Kubelet stopped posting node status."
     return {

@@ -71,7 +71,9 @@ def cleaning(
     cluster.start()
     with contextlib.ExitStack() as ends:
         ends.callback(cluster.stop)
-        made = CleanupController(policies, Access(TOKEN, 5.0), str(state), cluster, outbox, **({"check_interval": 0.2} | more))
+        made = CleanupController(
+            policies, Access(TOKEN, 5.0), str(state), cluster, outbox, **({"check_interval": 0.2} | more)
+        )
         ends.callback(made.stop)
         wait_until(lambda: [fact for fact in cluster.poller.facts() if fact.snapshot], SOON, "an agent answered")
         made.start()

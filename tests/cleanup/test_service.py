@@ -72,7 +72,9 @@ def findings(outbox: Outbox, rule: str) -> list[Any]:
     return [sent.subjects[0].finding for sent in outbox.sent if sent.subjects[0].finding.rule == rule]
 
 
-def test_a_full_disk_is_back_under_its_low_water_mark_by_itself(story: Simulation, tmp_path: Path, outbox: Outbox) -> None:
+def test_a_full_disk_is_back_under_its_low_water_mark_by_itself(
+    story: Simulation, tmp_path: Path, outbox: Outbox
+) -> None:
     on_node(story, old_images(15))
     on_node(story, fill(0.79))
     before, used = names(story), in_use(story)
@@ -117,7 +119,9 @@ def test_a_dry_run_does_nothing_and_says_so_once(story: Simulation, tmp_path: Pa
     assert report.headline.key == "cleanup.report.dry-run"
 
 
-def test_the_first_enforcement_is_announced_ahead_with_its_plan(story: Simulation, tmp_path: Path, outbox: Outbox) -> None:
+def test_the_first_enforcement_is_announced_ahead_with_its_plan(
+    story: Simulation, tmp_path: Path, outbox: Outbox
+) -> None:
     on_node(story, old_images(12))
     on_node(story, fill(0.90))
     before = names(story)

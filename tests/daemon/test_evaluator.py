@@ -105,7 +105,10 @@ def test_the_first_look_waits_until_every_agent_was_asked(tmp_path: Path) -> Non
 
 
 def test_the_first_look_does_not_wait_for_ever(tmp_path: Path) -> None:
-    with FakeAgent(says_nothing) as agent, watching(tmp_path, Noting().rule, agents=(agent,), startup_timeout=0.2) as watch:
+    with (
+        FakeAgent(says_nothing) as agent,
+        watching(tmp_path, Noting().rule, agents=(agent,), startup_timeout=0.2) as watch,
+    ):
         wait_until(lambda: watch.findings is not None, 5, "it has looked")
 
 

@@ -207,7 +207,9 @@ def test_without_a_daemon_it_says_who_keeps_the_record(tmp_path: Path) -> None:
     assert run("report", "--since", "soon", environ=environ).returncode == 2
 
 
-def test_a_kill_forgets_nothing_that_was_reported_and_the_missed_report_is_sent(story: Simulation, tmp_path: Path) -> None:
+def test_a_kill_forgets_nothing_that_was_reported_and_the_missed_report_is_sent(
+    story: Simulation, tmp_path: Path
+) -> None:
     with WeComBot() as bot:
         environ = follow(
             story,

@@ -172,7 +172,9 @@ def unreachable(folder: Path) -> LeaseApi:
     return LeaseApi(connect(config), "ops", "gpuwarden", 0.2)
 
 
-def test_only_who_holds_the_lease_cleans_up_and_what_it_began_is_not_begun_again(story: Simulation, tmp_path: Path) -> None:
+def test_only_who_holds_the_lease_cleans_up_and_what_it_began_is_not_begun_again(
+    story: Simulation, tmp_path: Path
+) -> None:
     on_node(story, old_images(4))
     box = Outbox()
     with (

@@ -43,7 +43,9 @@ class ManualClock:
 
 
 @contextmanager
-def alerting(state: Path, leading: LeaseElector, clock: ManualClock | None = None, **alerts: Any) -> Iterator[AlertingService]:
+def alerting(
+    state: Path, leading: LeaseElector, clock: ManualClock | None = None, **alerts: Any
+) -> Iterator[AlertingService]:
     """Alerting of a replica. It is not started, so nothing is sent."""
     config = Config.model_validate({"daemon": {"alerts": {"receivers": RECEIVERS, **alerts}}}).daemon.alerts
     made = AlertingService(config, str(state), "http://page", AlertingInputs, (clock or ManualClock()).time, leading)

@@ -165,7 +165,9 @@ def _pull(scene: Scene, node: SimNode) -> Wait:
     """An image of some gigabytes comes within minutes; then its container fails once, and runs."""
     if not node.answering or node.probe_failure is not None:
         return
-    work = Workload(f"pulled-{int(scene.clock.now)}", "rl", "liu", "vc-rl", 0, image("rl", f"fresh-{int(scene.clock.now)}"))
+    work = Workload(
+        f"pulled-{int(scene.clock.now)}", "rl", "liu", "vc-rl", 0, image("rl", f"fresh-{int(scene.clock.now)}")
+    )
     pod = scene.submit(work, node.name, held=True)
     scene.pull(pod)
     yield 200.0

@@ -88,7 +88,9 @@ class Scene:
         self.cluster.step(moment - self._stepped)
         self._stepped = moment
 
-    def submit(self, work: Workload, node: str | None = None, lasts: float | None = None, *, held: bool = False) -> SimPod:
+    def submit(
+        self, work: Workload, node: str | None = None, lasts: float | None = None, *, held: bool = False
+    ) -> SimPod:
         """Submit work. On a node that is named it needs to have room."""
         if node is not None and not held:
             assert len(self.cluster.nodes[node].free_gpu_indexes()) >= work.gpus, f"no room for {work.name} on {node}"

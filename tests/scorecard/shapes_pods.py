@@ -97,7 +97,9 @@ def _never_created(reason: str, said: str, volumes: list[dict[str, Any]] | None 
 
     def act(it: Happening) -> Wait:
         pod = it.job(held=True)
-        it.scene.change_pod(pod, {"spec": {"volumes": volumes or []}, "status": {"startTime": manifests.rfc3339(it.now)}})
+        it.scene.change_pod(
+            pod, {"spec": {"volumes": volumes or []}, "status": {"startTime": manifests.rfc3339(it.now)}}
+        )
         for _ in range(5):
             it.scene.cluster.record_event(pod, reason, said)
             yield 2 * MINUTE

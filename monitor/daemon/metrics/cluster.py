@@ -107,18 +107,11 @@ def _gpus(gpus: tuple[GpuView, ...]) -> Iterable[Metric]:
 
 def _gpu_labels(gpu: GpuView) -> tuple[str, ...]:
     holder = gpu.holders[0] if gpu.holders else NO_HOLDER
-    return (
-        short(gpu.node),
-        str(gpu.index),
-        short(gpu.uuid),
-        short(gpu.model),
-        gpu.state.value,
-        short(holder.namespace),
-        short(holder.pod),
-        short(holder.user),
-        short(holder.job),
-        short(holder.queue),
-    )
+    labels = (
+        gpu.node, gpu.index, gpu.uuid, gpu.model, gpu.state.value,
+        holder.namespace, holder.pod, holder.user, holder.job, holder.queue,
+    )  # fmt: skip
+    return tuple(short(label) for label in labels)
 
 
 def _pod_labels(pod: PodView) -> tuple[str, ...]:

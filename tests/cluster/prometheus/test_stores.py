@@ -111,7 +111,9 @@ def through(store: Store) -> dict[str, Any]:
     return {"prometheus": {"url": store.url, "interval": "500ms", "selector": 'job="gpuwarden-agent"'}}
 
 
-def test_the_findings_are_the_same_through_each_store(story: Simulation, stores: dict[str, Store], tmp_path: Path) -> None:
+def test_the_findings_are_the_same_through_each_store(
+    story: Simulation, stores: dict[str, Store], tmp_path: Path
+) -> None:
     with contextlib.ExitStack() as stack:
         direct = stack.enter_context(View(story, tmp_path))
         others = {kind: stack.enter_context(View(story, tmp_path, **through(stores[kind]))) for kind in KINDS}
@@ -157,7 +159,9 @@ def _silent(view: View) -> set[str]:
     return {finding.labels["node"] for finding in view.find() if finding.rule == "agent-silent"}
 
 
-def test_a_plan_is_made_from_what_the_agent_says_itself(story: Simulation, stores: dict[str, Store], tmp_path: Path) -> None:
+def test_a_plan_is_made_from_what_the_agent_says_itself(
+    story: Simulation, stores: dict[str, Store], tmp_path: Path
+) -> None:
     """A store may be minutes behind, so deletions are planned from the agent itself."""
     with View(story, tmp_path, **through(stores["victoria-metrics"])) as view:
         wait_until(lambda: len(view.cluster.poller.facts()) == NODES, 60, "all agents are known")

@@ -39,7 +39,9 @@ def render_badly(_: object) -> Iterable[Metric]:
 @pytest.mark.parametrize(
     "broken", [area("b", read=fail), area("b", families=render_badly)], ids=["cannot be read", "cannot be rendered"]
 )
-def test_an_area_that_fails_costs_nothing_else_and_is_counted(broken: MetricArea, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_area_that_fails_costs_nothing_else_and_is_counted(
+    broken: MetricArea, caplog: pytest.LogCaptureFixture
+) -> None:
     exposition = DaemonMetrics((area("a"), broken, area("c")))
     with caplog.at_level(logging.CRITICAL):
         exposition.render()
@@ -73,7 +75,9 @@ def test_what_the_daemon_knows_of_itself() -> None:
         'gpuwarden_daemon_info{version="1.2"} 1.0',
         "gpuwarden_view_age_seconds 2.0",
     ]
-    known = DaemonStatus(version="1.2", now=8.0, view_at=9.0, evaluated_at=7.0, evaluation_seconds=0.5, lease_held=False)
+    known = DaemonStatus(
+        version="1.2", now=8.0, view_at=9.0, evaluated_at=7.0, evaluation_seconds=0.5, lease_held=False
+    )
     assert lines(own.families(known))[1:] == [
         "gpuwarden_view_age_seconds 0.0",
         "gpuwarden_last_look_seconds 7.0",

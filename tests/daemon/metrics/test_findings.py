@@ -37,7 +37,9 @@ def test_a_symptom_says_so_and_a_beginning_that_nobody_knows_is_none() -> None:
     (line, *_) = lines(families(FindingsSnapshot((found,))))
     assert 'explained="true",held="false"' in line
     assert "cluster=" not in line
-    assert not [each for each in lines(families(FindingsSnapshot((found,)))) if each.startswith("gpuwarden_finding_since")]
+    assert not [
+        each for each in lines(families(FindingsSnapshot((found,)))) if each.startswith("gpuwarden_finding_since")
+    ]
 
 
 def test_nothing_is_said_before_the_first_look() -> None:

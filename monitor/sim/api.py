@@ -21,7 +21,7 @@ GROUPS = {
         "resourcequotas",
         "persistentvolumeclaims",
         "persistentvolumes",
-    ),  # fmt: skip
+    ),
     "/apis/apps/v1": ("replicasets", "deployments", "statefulsets", "daemonsets"),
     "/apis/batch/v1": ("jobs", "cronjobs"),
     "/apis/policy/v1": ("poddisruptionbudgets",),

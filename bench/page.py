@@ -32,7 +32,7 @@ from bench.detect import BEAT, NOW, Facts, read, worlds
 from bench.plot import Bar, Plot
 from bench.report import Goal, Report
 from monitor.config.alerts import AlertsConfig
-from monitor.daemon.alerting import Alerting, Sources
+from monitor.daemon.alerting import AlertingInputs, AlertingService
 from monitor.detect.base import RuleContext
 from monitor.detect.engine import DetectionHistory, detect
 from monitor.detect.rules import RULES
@@ -175,8 +175,10 @@ def serve(directory: Path) -> None:
     world = worlds(facts)(NOW)
     found = detect(RULES, {}, RuleContext(world, NOW), DetectionHistory()).findings
     assert world.view is not None
-    alerting = Alerting(AlertsConfig(), str(directory), "http://127.0.0.1", Sources, now=lambda: NOW + BEAT)
-    alerting.found(found)
+    alerting = AlertingService(
+        AlertsConfig(), str(directory), "http://127.0.0.1", AlertingInputs, now=lambda: NOW + BEAT
+    )
+    alerting.update(found)
     alerts = AlertQueries(alerting, now=lambda: NOW + BEAT)
     parts = PageData(agents=lambda: facts.inputs.agents, findings=lambda: found, alerts=alerting.dispatcher.snapshot)
     app = create_app(Cluster(views(world.view), found), alerts=alerts, page_data=parts)

@@ -1,4 +1,7 @@
-"""What all commands share: options, exit codes, reading the configuration, and asking the daemon."""
+"""Options, exit codes and output shared by all commands.
+
+Commands import what they need when they run, which keeps `gpuwarden --help` fast.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,8 @@ if TYPE_CHECKING:
     from monitor.present.table import TextTable
 
 T = TypeVar("T")
-PROBLEM_FOUND = 1
-WRONG_CONFIGURATION = 2
+PROBLEM_EXIT_CODE = 1
+CONFIG_EXIT_CODE = 2
 
 config_option = click.option(
     "--config",
@@ -25,46 +28,44 @@ config_option = click.option(
     metavar="F",
     help="Configuration file. Default: $GPUWARDEN_CONFIG, else /etc/gpuwarden/gpuwarden.yml if there is one.",
 )
-lang_option = click.option("--lang", type=click.Choice(["en", "zh"]), help="Language. Default: that of the locale.")
-json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print JSON for programs instead of text for people."
-)
+lang_option = click.option("--lang", type=click.Choice(["en", "zh"]), help="Language. Default: from the locale.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
 
 def load_config(path: str | None) -> Config:
-    """Return the configuration, or end with everything that is wrong with it."""
+    """The configuration. Exits with all its errors if it is invalid."""
     from monitor.config.file import ConfigError, default_path, load
 
     try:
         return load(path or default_path(os.environ), os.environ)
     except ConfigError as error:
         click.echo(str(error), err=True)
-        sys.exit(WRONG_CONFIGURATION)
+        sys.exit(CONFIG_EXIT_CODE)
 
 
-def asked(ask: Callable[[], T]) -> T:
-    """Return the answer, or end with the sentence that says why there is none."""
-    from monitor.cli.ask import AskError
+def or_exit(query: Callable[[], T]) -> T:
+    """Result of a query. Exits with its error message if it fails."""
+    from monitor.cli.ask import QueryError
 
     try:
-        return ask()
-    except AskError as error:
+        return query()
+    except QueryError as error:
         click.echo(f"gpuwarden: {error}", err=True)
-        sys.exit(PROBLEM_FOUND)
+        sys.exit(PROBLEM_EXIT_CODE)
 
 
 def user_name() -> str:
-    """Return who runs this command, for the record."""
+    """Name of the current user, for the audit log."""
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # a container's user has no name
+    except (KeyError, OSError):  # in a container, the user may have no name
         return str(os.getuid())
 
 
-def show(whole: object, as_json: bool, *tables: TextTable) -> None:
-    """Print it as JSON, or as tables."""
+def show(content: object, as_json: bool, *tables: TextTable) -> None:
+    """Print `content` as JSON, or the tables."""
     if as_json:
-        print_json(whole)
+        print_json(content)
         return
     from monitor.cli.tables import print_tables
 
@@ -72,7 +73,7 @@ def show(whole: object, as_json: bool, *tables: TextTable) -> None:
 
 
 def print_json(content: object) -> None:
-    """Print it as JSON that a person can read too."""
+    """Print indented JSON."""
     import msgspec
 
     click.echo(msgspec.json.format(msgspec.json.encode(content)))

@@ -1,4 +1,4 @@
-"""The commands about cleanup. What a command needs is imported when it runs, so that `gpuwarden --help` is quick."""
+"""Commands for cleanup."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from urllib.parse import quote, urlencode
 import click
 
 from monitor.cli.base import (
-    PROBLEM_FOUND,
-    asked,
+    PROBLEM_EXIT_CODE,
     config_option,
     json_option,
     lang_option,
     load_config,
+    or_exit,
     print_json,
     show,
     user_name,
@@ -27,25 +27,25 @@ if TYPE_CHECKING:
     from monitor.config.root import Config
     from monitor.present.cleanup import ShownRun
 
-PLAN_LIMIT = 300.0  # seconds; the needs of a large cluster are many lists
-ACT_LIMIT = 1800.0
-LOOK = 0.3
+PLAN_TIMEOUT_SECONDS = 300.0  # reading the references of a large cluster takes many list requests
+ACTION_TIMEOUT_SECONDS = 1800.0
+POLL_SECONDS = 0.3
 DATASETS = "datasets"
 
 
 @click.group()
 def cleanup() -> None:
-    """See what would be cleaned up, have it done, and undo it."""
+    """Plan, run and undo cleanup."""
 
 
 @cleanup.command()
 @click.argument("policy", required=False)
-@click.option("--no-scan", is_flag=True, help="Take the last scan of a dataset root instead of a new one.")
+@click.option("--no-scan", is_flag=True, help="Use the last scan of a dataset root instead of a new one.")
 @lang_option
 @config_option
 @json_option
 def plan(policy: str | None, no_scan: bool, lang: str | None, config_path: str | None, as_json: bool) -> None:
-    """Show what each POLICY would do now. Nothing is changed."""
+    """Show what each POLICY would do now, without changing anything."""
     config = load_config(config_path)
     from monitor.cli.ask import call_daemon, locale_language
     from monitor.present import cleanup as cleanup_tables
@@ -56,23 +56,23 @@ def plan(policy: str | None, no_scan: bool, lang: str | None, config_path: str |
             _scan(config, name, quiet=as_json)
     query = {"lang": lang or locale_language(os.environ)} | ({"policy": policy} if policy else {})
     path = f"/v1/cleanup/plan?{urlencode(query)}"
-    plans = asked(lambda: call_daemon(config, "GET", path, tuple[ShownPlan, ...], None, PLAN_LIMIT))
+    plans = or_exit(lambda: call_daemon(config, "GET", path, tuple[ShownPlan, ...], None, PLAN_TIMEOUT_SECONDS))
     show({"plans": plans}, as_json, *cleanup_tables.plan_tables(plans))
-    sys.exit(PROBLEM_FOUND if any(each.refused is not None for each in plans) else 0)
+    sys.exit(PROBLEM_EXIT_CODE if any(shown.refused is not None for shown in plans) else 0)
 
 
 @cleanup.command()
 @click.argument("policy")
-@click.option("--node", help="On this node only. Default: wherever the policy applies.")
+@click.option("--node", help="Only on this node. Default: wherever the policy applies.")
 @config_option
 @json_option
 def run(policy: str, node: str | None, config_path: str | None, as_json: bool) -> None:
-    """Have a POLICY run now. What it does is up to its mode: a dry run stays one."""
+    """Run a POLICY now, in its configured mode: a dry run stays one."""
     config = load_config(config_path)
     from monitor.cli.ask import call_daemon
 
-    wanted = {"policy": policy, "node": node, "by": user_name()}
-    started = asked(lambda: call_daemon(config, "POST", "/v1/cleanup/run", dict[str, tuple[str, ...]], wanted))
+    request = {"policy": policy, "node": node, "by": user_name()}
+    started = or_exit(lambda: call_daemon(config, "POST", "/v1/cleanup/run", dict[str, tuple[str, ...]], request))
     if as_json:
         print_json(started)
     else:
@@ -82,22 +82,22 @@ def run(policy: str, node: str | None, config_path: str | None, as_json: bool) -
 
 @cleanup.command()
 @click.argument("policy", required=False)
-@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="How many runs.")
-@click.option("--items", is_flag=True, help="Show what became of each item.")
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="Number of runs.")
+@click.option("--items", is_flag=True, help="Show the outcome of each item.")
 @config_option
 @json_option
 def history(policy: str | None, limit: int, items: bool, config_path: str | None, as_json: bool) -> None:
-    """Show the latest runs, of one POLICY or of all."""
+    """Show the latest runs of one POLICY, or of all."""
     config = load_config(config_path)
     from monitor.cli.ask import call_daemon
-    from monitor.present import cleanup as overview_cleanup
+    from monitor.present import cleanup as cleanup_tables
     from monitor.present.cleanup import ShownRun
 
     query = {"limit": str(limit)} | ({"policy": policy} if policy else {})
     path = f"/v1/cleanup/history?{urlencode(query)}"
-    runs = asked(lambda: call_daemon(config, "GET", path, tuple[ShownRun, ...], None, PLAN_LIMIT))
-    each = [overview_cleanup.items_table(shown) for shown in runs if shown.items] if items else []
-    show({"runs": runs}, as_json, overview_cleanup.history_table(runs), *each)
+    runs = or_exit(lambda: call_daemon(config, "GET", path, tuple[ShownRun, ...], None, PLAN_TIMEOUT_SECONDS))
+    item_tables = [cleanup_tables.items_table(shown) for shown in runs if shown.items] if items else []
+    show({"runs": runs}, as_json, cleanup_tables.history_table(runs), *item_tables)
 
 
 @cleanup.command()
@@ -105,9 +105,9 @@ def history(policy: str | None, limit: int, items: bool, config_path: str | None
 @config_option
 @json_option
 def restore(trash_id: str, config_path: str | None, as_json: bool) -> None:
-    """Put something back from the trash. `gpuwarden cleanup history --items` shows the ids."""
+    """Restore an item from the trash. `gpuwarden cleanup history --items` shows the ids."""
     config = load_config(config_path)
-    _finish(config, f"/v1/cleanup/restore/{quote(trash_id, safe='')}", {"by": user_name()}, as_json)
+    _act(config, f"/v1/cleanup/restore/{quote(trash_id, safe='')}", {"by": user_name()}, as_json)
 
 
 @cleanup.command()
@@ -116,34 +116,31 @@ def restore(trash_id: str, config_path: str | None, as_json: bool) -> None:
 @config_option
 @json_option
 def release(node: str, gpu: str, config_path: str | None, as_json: bool) -> None:
-    """Release a GPU (by index or uuid) of a NODE that is held for nothing: by an idle or dead pod, or an orphan."""
+    """Release a GPU (index or uuid) of a NODE that is held without use: by an idle or dead pod, or an orphan."""
     config = load_config(config_path)
-    _finish(config, "/v1/cleanup/release", {"node": node, "gpu": gpu, "by": user_name()}, as_json)
+    _act(config, "/v1/cleanup/release", {"node": node, "gpu": gpu, "by": user_name()}, as_json)
 
 
-def _finish(config: Config, path: str, wanted: dict[str, str], as_json: bool) -> None:
-    """Have something done, and show what became of it. Exit code 1 if it was not done."""
+def _act(config: Config, path: str, request: dict[str, str], as_json: bool) -> None:
+    """Request an action and show its outcome. Exit code 1 unless every item succeeded."""
     from monitor.cleanup.journal import ItemState
     from monitor.cli.ask import call_daemon
-    from monitor.present import cleanup as overview_cleanup
+    from monitor.present import cleanup as cleanup_tables
     from monitor.present.cleanup import ShownRun
 
-    shown: ShownRun = asked(lambda: call_daemon(config, "POST", path, ShownRun, wanted, ACT_LIMIT))
-    show(shown, as_json, overview_cleanup.items_table(shown))
-    sys.exit(0 if shown.items and all(item.state is ItemState.DONE for item in shown.items) else PROBLEM_FOUND)
+    shown: ShownRun = or_exit(lambda: call_daemon(config, "POST", path, ShownRun, request, ACTION_TIMEOUT_SECONDS))
+    show(shown, as_json, cleanup_tables.items_table(shown))
+    sys.exit(0 if shown.items and all(item.state is ItemState.DONE for item in shown.items) else PROBLEM_EXIT_CODE)
 
 
 def _to_scan(config: Config, policy: str | None) -> list[str]:
-    """Return the dataset policies that are asked for: their plan takes a scan."""
-    return [
-        each.name
-        for each in config.daemon.cleanup.policies
-        if each.kind == DATASETS and policy in (None, each.name)
-    ]  # fmt: skip
+    """Dataset policies among the selected ones: their plan needs a scan."""
+    policies = config.daemon.cleanup.policies
+    return [each.name for each in policies if each.kind == DATASETS and policy in (None, each.name)]
 
 
 def _scan(config: Config, policy: str, *, quiet: bool) -> None:
-    """Have a root scanned, and show how far that is. Whoever breaks it off stops the scan."""
+    """Scan the root of a policy and show the progress. Ctrl-C stops the scan."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -151,20 +148,20 @@ def _scan(config: Config, policy: str, *, quiet: bool) -> None:
     from monitor.cli.ask import call_daemon
 
     path = f"/v1/cleanup/scan?{urlencode({'policy': policy})}"
-    found = asked(lambda: call_daemon(config, "POST", "/v1/cleanup/scan", ScanProgress, {"policy": policy}))
+    scan = or_exit(lambda: call_daemon(config, "POST", "/v1/cleanup/scan", ScanProgress, {"policy": policy}))
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=quiet) as shown:
-        task = shown.add_task(_progress_text(found), total=None)
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=quiet) as bar:
+        task = bar.add_task(_progress_text(scan), total=None)
         try:
-            while found.finished_at is None:
-                time.sleep(LOOK)
-                found = asked(lambda: call_daemon(config, "GET", path, ScanProgress))
-                shown.update(task, description=_progress_text(found))
+            while scan.finished_at is None:
+                time.sleep(POLL_SECONDS)
+                scan = or_exit(lambda: call_daemon(config, "GET", path, ScanProgress))
+                bar.update(task, description=_progress_text(scan))
         except KeyboardInterrupt:
-            asked(lambda: call_daemon(config, "POST", "/v1/cleanup/scan/stop", dict[str, bool], {"policy": policy}))
+            or_exit(lambda: call_daemon(config, "POST", "/v1/cleanup/scan/stop", dict[str, bool], {"policy": policy}))
             raise
-    if found.error is not None:
-        click.echo(f"gpuwarden: {found.root} on {found.node} was not scanned: {found.error}", err=True)
+    if scan.error is not None:
+        click.echo(f"gpuwarden: {scan.root} on {scan.node} was not scanned: {scan.error}", err=True)
 
 
 def _progress_text(progress: ScanProgress) -> str:

@@ -1,6 +1,6 @@
-"""The commands; nothing else. What a command needs is imported when it runs, so that `gpuwarden --help` is quick.
+"""The `gpuwarden` command.
 
-Exit codes: 0 fine, 1 a problem was found, 2 wrong usage or configuration.
+Exit codes: 0 success, 1 a problem was found, 2 wrong usage or configuration.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import monitor
 from monitor.cli.access import hash_password, login_link
 from monitor.cli.alerts import alerts
 from monitor.cli.base import (
-    PROBLEM_FOUND,
-    WRONG_CONFIGURATION,
-    asked,
+    CONFIG_EXIT_CODE,
+    PROBLEM_EXIT_CODE,
     config_option,
     json_option,
     lang_option,
     load_config,
+    or_exit,
 )
 from monitor.cli.cleanup import cleanup
 from monitor.cli.doctor import doctor
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from monitor.config.root import Config
 
-SNAPSHOT_LIMIT = 10.0
+SNAPSHOT_TIMEOUT_SECONDS = 10.0
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -52,7 +52,7 @@ main.add_command(login_link)
 @main.command()
 @config_option
 def up(config_path: str | None) -> None:
-    """Run agent and page on this machine, in one process."""
+    """Run agent and daemon on this machine, in one process."""
     config = load_config(config_path)
     from monitor.cli.tables import print_snapshot
     from monitor.daemon.main import run_up
@@ -73,7 +73,7 @@ def agent(config_path: str | None) -> None:
 @main.command()
 @config_option
 def daemon(config_path: str | None) -> None:
-    """Run the central daemon and its page."""
+    """Run the central daemon with its web page."""
     config = load_config(config_path)
     from monitor.daemon.main import run_daemon
 
@@ -82,10 +82,10 @@ def daemon(config_path: str | None) -> None:
 
 @main.command()
 @click.option("--nodes", type=click.IntRange(2, 250), default=6, show_default=True, help="Nodes with 8 GPUs each.")
-@click.option("--listen", default="127.0.0.1:9836", show_default=True, help="Where the page is served.")
+@click.option("--listen", default="127.0.0.1:9836", show_default=True, help="Address of the web page.")
 @lang_option
 def demo(nodes: int, listen: str, lang: str | None) -> None:
-    """Run all of it on a simulated cluster, in which everything goes wrong within minutes."""
+    """Run the daemon on a simulated cluster with an outage of every kind within minutes."""
     from monitor.cli.ask import locale_language
     from monitor.config.root import Config
     from monitor.config.types import Listen, parse_listen
@@ -100,34 +100,34 @@ def demo(nodes: int, listen: str, lang: str | None) -> None:
         address = Listen.model_validate(parse_listen(listen))
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--listen") from None
-    tongue = lang or locale_language(os.environ)
-    _run(lambda: run_demo(run, nodes, address, tongue, click.echo), Config.model_validate({"log_level": "warning"}))
+    language = lang or locale_language(os.environ)
+    _run(lambda: run_demo(run, nodes, address, language, click.echo), Config.model_validate({"log_level": "warning"}))
 
 
 @main.command()
 @config_option
 @json_option
 def snapshot(config_path: str | None, as_json: bool) -> None:
-    """Read this machine once and print what was found. Exit code 1 if something could not be read."""
+    """Collect from this machine once and print the result. Exit code 1 if a collector failed."""
     config = load_config(config_path)
     import msgspec
 
     from monitor.base import logs
     from monitor.cli import tables
     from monitor.daemon import launch
-    from monitor.present import node as overview
+    from monitor.present import node as node_tables
 
-    logs.setup("error")  # what a collector could not do is in the table
-    taken = launch.read_machine_once(config.agent_settings(), SNAPSHOT_LIMIT)
+    logs.setup("error")  # failed collectors are in the table
+    machine = launch.read_machine_once(config.agent_settings(), SNAPSHOT_TIMEOUT_SECONDS)
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(taken)))
+        click.echo(msgspec.json.format(msgspec.json.encode(machine)))
     else:
-        tables.print_snapshot(taken, sys.stdout)
-    sys.exit(PROBLEM_FOUND if overview.failed_collectors(taken) else 0)
+        tables.print_snapshot(machine, sys.stdout)
+    sys.exit(PROBLEM_EXIT_CODE if node_tables.failed_collectors(machine) else 0)
 
 
 @main.command()
-@click.option("--all", "everything", is_flag=True, help="Show also what is only a symptom of something else.")
+@click.option("--all", "everything", is_flag=True, help="Also show findings that another one explains.")
 @lang_option
 @config_option
 @json_option
@@ -136,44 +136,44 @@ def status(everything: bool, lang: str | None, config_path: str | None, as_json:
     config = load_config(config_path)
     import msgspec
 
-    from monitor.cli import tables as render
+    from monitor.cli import tables
     from monitor.cli.ask import findings_now, locale_language, view_now
-    from monitor.present import cluster as overview_cluster
-    from monitor.present import findings as overview_findings
+    from monitor.present import cluster as cluster_tables
+    from monitor.present import findings as finding_tables
 
-    view = asked(lambda: view_now(config))
+    view = or_exit(lambda: view_now(config))
     findings = findings_now(config, lang or locale_language(os.environ))
     if as_json:
-        whole = msgspec.to_builtins(view) | {"findings": findings}
-        click.echo(msgspec.json.format(msgspec.json.encode(whole)))
+        content = msgspec.to_builtins(view) | {"findings": findings}
+        click.echo(msgspec.json.format(msgspec.json.encode(content)))
     else:
-        render.print_view(view, sys.stdout, overview_findings.findings_table(findings, view.at, everything))
-    sys.exit(PROBLEM_FOUND if overview_cluster.needs_attention(view) or overview_findings.has_urgent(findings) else 0)
+        tables.print_view(view, sys.stdout, finding_tables.findings_table(findings, view.at, everything))
+    sys.exit(PROBLEM_EXIT_CODE if cluster_tables.needs_attention(view) or finding_tables.has_urgent(findings) else 0)
 
 
 @main.command()
 @click.argument("name", metavar="POD")
-@click.option("-n", "--namespace", help="Namespace; all of them if not given.")
+@click.option("-n", "--namespace", help="Namespace. Default: all of them.")
 @lang_option
 @config_option
 @json_option
 def why(name: str, namespace: str | None, lang: str | None, config_path: str | None, as_json: bool) -> None:
-    """Say why a pod or job is not running, idle or stuck. Exit code 1 if something is wrong with it."""
+    """Explain why a pod or job is not running, idle or stuck. Exit code 1 if it is unhealthy."""
     config = load_config(config_path)
     import json
 
     from monitor.cli.ask import locale_language, why_now
 
-    answer = asked(lambda: why_now(config, name, namespace, lang or locale_language(os.environ)))
+    answer = or_exit(lambda: why_now(config, name, namespace, lang or locale_language(os.environ)))
     click.echo(json.dumps(answer.as_dict(), ensure_ascii=False) if as_json else "\n".join(answer.lines))
-    sys.exit(0 if answer.well else PROBLEM_FOUND)
+    sys.exit(0 if answer.well else PROBLEM_EXIT_CODE)
 
 
 @main.command("check-config")
 @click.argument("path", metavar="F")
 @json_option
 def check_config(path: str, as_json: bool) -> None:
-    """Say everything that is wrong with a configuration file, with the variables that are set now."""
+    """Report all errors in a configuration file and the environment variables."""
     import json
 
     from monitor.config.file import ConfigError, ConfigProblem, load, summary
@@ -186,17 +186,17 @@ def check_config(path: str, as_json: bool) -> None:
     if as_json:
         verdict = json.dumps({"file": path, "ok": not problems, "problems": [vars(problem) for problem in problems]})
     click.echo(verdict, err=bool(problems) and not as_json)
-    sys.exit(WRONG_CONFIGURATION if problems else 0)
+    sys.exit(CONFIG_EXIT_CODE if problems else 0)
 
 
 def _run(serve: Callable[[], int], config: Config) -> NoReturn:
-    """Serve until told to stop, and end with the exit code, or with the sentence that says why it cannot start."""
+    """Exit with the exit code of `serve`, or with the message of a StartError."""
     from monitor.base import logs
-    from monitor.daemon.main import StartError
+    from monitor.daemon.listen import StartError
 
     logs.setup(config.log_level)
     try:
         sys.exit(serve())
     except StartError as error:
         click.echo(f"gpuwarden: {error}", err=True)
-        sys.exit(PROBLEM_FOUND)
+        sys.exit(PROBLEM_EXIT_CODE)

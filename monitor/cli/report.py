@@ -1,4 +1,4 @@
-"""The command that prints the report. What it needs is imported when it runs, so that `gpuwarden --help` is quick."""
+"""The command that prints the usage report."""
 
 from __future__ import annotations
 
@@ -9,29 +9,33 @@ from urllib.parse import urlencode
 
 import click
 
-from monitor.cli.base import asked, config_option, json_option, lang_option, load_config
+from monitor.cli.base import config_option, json_option, lang_option, load_config, or_exit
 
 if TYPE_CHECKING:
     from monitor.config.root import Config
     from monitor.report.model import Report
 
-LIMIT = 60.0  # seconds; a year of a thousand nodes takes a while
+REPORT_TIMEOUT_SECONDS = 60.0  # a year of a thousand nodes takes a while
 
 
 @click.command()
-@click.option("--since", default="7d", show_default=True, metavar="TIME", help="On which time: the last 24h, 7d, 30d.")
+@click.option("--since", default="7d", show_default=True, metavar="TIME", help="Time range: 24h, 7d, 30d.")
 @click.option(
-    "--by", type=click.Choice(["user", "queue", "node"]), default="user", show_default=True, help="A row each."
+    "--by",
+    type=click.Choice(["user", "queue", "node"]),
+    default="user",
+    show_default=True,
+    help="Grouping of the rows.",
 )
 @click.option(
     "--format", "form", type=click.Choice(["table", "json", "csv", "html"]), default="table", show_default=True,
-    help="For people, programs, spreadsheets, or as a page to keep.",
+    help="Output format.",
 )  # fmt: skip
 @lang_option
 @config_option
 @json_option
 def report(since: str, by: str, form: str, lang: str | None, config_path: str | None, as_json: bool) -> None:
-    """Show GPU hours allocated, used and wasted, disk by owner, what was cleaned up, and incidents by cause."""
+    """Show GPU hours allocated, used and wasted, disk by owner, cleanup results, and incidents by cause."""
     config = load_config(config_path)
     from monitor.base.units import parse_duration
     from monitor.cli.ask import locale_language
@@ -41,27 +45,29 @@ def report(since: str, by: str, form: str, lang: str | None, config_path: str | 
         parse_duration(since)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    made = asked(lambda: _ask(config, since, by))
+    content = or_exit(lambda: _fetch(config, since, by))
     lang = lang or locale_language(os.environ)
     if as_json or form == "json":
-        click.echo(render.as_json(made), nl=False)
+        click.echo(render.as_json(content), nl=False)
     elif form == "csv":
-        sys.stdout.write(render.as_csv(made))
+        sys.stdout.write(render.as_csv(content))
     elif form == "html":
-        click.echo(render.as_html(made, lang))
+        click.echo(render.as_html(content, lang))
     else:
-        render.print_tables(made, lang, sys.stdout)
+        render.print_tables(content, lang, sys.stdout)
 
 
-def _ask(config: Config, since: str, by: str) -> Report:
-    """Return the daemon's report. Raise AskError."""
-    from monitor.cli.ask import AskError, NoDaemonError, call_daemon
+def _fetch(config: Config, since: str, by: str) -> Report:
+    """Report of the daemon. Raise QueryError."""
+    from monitor.cli.ask import NoDaemonError, QueryError, call_daemon
     from monitor.report.model import Report
 
     try:
-        return call_daemon(config, "GET", f"/v1/report?{urlencode({'since': since, 'by': by})}", Report, None, LIMIT)
+        return call_daemon(
+            config, "GET", f"/v1/report?{urlencode({'since': since, 'by': by})}", Report, None, REPORT_TIMEOUT_SECONDS
+        )
     except NoDaemonError:
-        raise AskError(
-            f"no daemon answers on {config.daemon.listen}; it keeps the record that the report is made of: "
-            "gpuwarden daemon (daemon.listen says where)"
+        raise QueryError(
+            f"no daemon answers on {config.daemon.listen}, and the report needs its usage records; start one with "
+            "gpuwarden daemon, or correct daemon.listen"
         ) from None

@@ -1,4 +1,4 @@
-"""A snapshot, or a view of the cluster, as tables in the terminal; plain text 120 columns wide elsewhere."""
+"""Prints tables to the terminal, and as plain text 120 columns wide elsewhere."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from rich.text import Text
 
 from monitor.facts import NodeSnapshot
 from monitor.facts.cluster import ClusterView
-from monitor.present import cluster as overview_cluster
+from monitor.present import cluster as cluster_tables
 from monitor.present import node
 from monitor.present.table import NUMERIC_COLUMNS, TextTable
 
-PLAIN_WIDTH = 120
+PLAIN_COLUMNS = 120
 
 
 def print_snapshot(snapshot: NodeSnapshot, file: TextIO) -> None:
-    """Given a snapshot, print its tables to `file`."""
+    """Print the tables of a node snapshot."""
     _print(node.headline(snapshot), node.tables(snapshot), file)
 
 
 def print_view(view: ClusterView, file: TextIO, *first: TextTable) -> None:
-    """Given a view of the cluster, print its tables to `file`, after those that come first."""
-    _print(overview_cluster.headline(view), (*first, *overview_cluster.tables(view)), file)
+    """Print the tables of a cluster view, after the tables `first`."""
+    _print(cluster_tables.headline(view), (*first, *cluster_tables.tables(view)), file)
 
 
 def print_tables(tables: Iterable[TextTable], file: TextIO) -> None:
-    """Print these tables to `file`."""
+    """Print tables to `file`."""
     _print_each(_console(file), tables)
 
 
@@ -41,7 +41,7 @@ def _print(headline: str, tables: Iterable[TextTable], file: TextIO) -> None:
 
 
 def _console(file: TextIO) -> Console:
-    width = None if file.isatty() else PLAIN_WIDTH
+    width = None if file.isatty() else PLAIN_COLUMNS
     return Console(file=file, width=width, markup=False, highlight=False, emoji=False)
 
 

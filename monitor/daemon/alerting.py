@@ -1,4 +1,4 @@
-"""Alerts of the daemon: what the configuration says is put together here, started, fed and stopped."""
+"""Wires alerting from the configuration and runs it."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from dataclasses import dataclass
 import msgspec
 
 from monitor.alert.alertmanager import callback
-from monitor.alert.alertmanager.callback import NotificationLog, OwnAlerts, process_callback
+from monitor.alert.alertmanager.callback import Ours, TheTold, called
 from monitor.alert.alertmanager.silences import AlertmanagerSilences
 from monitor.alert.delivery.heartbeat import Heartbeat
-from monitor.alert.delivery.sender import Sender
-from monitor.alert.delivery.stats import DeliveryStats
-from monitor.alert.digest import DigestSchedule, digest_notifications, is_due
-from monitor.alert.dispatcher import Dispatcher
+from monitor.alert.delivery.sender import PostOffice
+from monitor.alert.delivery.stats import Traffic
+from monitor.alert.digest import Digest, is_due, summaries
+from monitor.alert.dispatcher import AlertDesk
+from monitor.alert.notify import Policy
 from monitor.alert.receivers.base import ReceiverSettings
 from monitor.alert.receivers.registry import build
-from monitor.alert.routes import NotifyPolicy
 from monitor.alert.silences import Silence
-from monitor.alert.store import FILE, AlertStore
+from monitor.alert.store import FILE, Store
 from monitor.base.endpoint import Endpoint
+from monitor.base.threads import Periodic
 from monitor.config.alerts import AlertsConfig
 from monitor.detect.meta import META_RULE_NAMES
 from monitor.detect.meta.monitor import BLIND_AFTER_SECONDS, MonitorState, with_monitor_findings
@@ -35,92 +36,93 @@ from monitor.facts.findings import Finding
 from monitor.leader.elector import LeaderElector, NotLeaderError, SingleReplica
 
 log = logging.getLogger(__name__)
-BEAT = 5.0  # how often it is looked whether a summary is due, or nobody looks any more
-SILENCES_LIMIT = 5.0  # an Alertmanager that does not answer delays the start by no more
+CHECK_INTERVAL_SECONDS = 5.0  # between checks for a due digest and for stalled evaluations
+SILENCES_TIMEOUT_SECONDS = 5.0  # an unreachable Alertmanager delays startup by at most this
 RULE_NAMES = (*(rule.rule for rule in RULES), *META_RULE_NAMES)
-CALLED_NOTE = "callback"
-LONGEST_TOLD = 96 * 1024  # of the 256 KiB that a Lease holds
+CALLBACK_NOTE = "callback"
+MAX_NOTIFICATION_LOG_BYTES = 96 * 1024  # a Lease holds 256 KiB
+STOP_TIMEOUT_SECONDS = 1.0
 DIGEST_NOTE = "digest"
 NO_RECEIVERS = (
-    "nobody is told of alerts: no receiver is configured; for a WeCom group write "
-    "daemon: {alerts: {receivers: [the address of its robot]}}"
+    "alerts are not sent: no receiver is configured; for a WeCom group set "
+    "daemon: {alerts: {receivers: [webhook URL of its robot]}}"
 )
 
 
 @dataclass(frozen=True)
-class Sources:
-    """What can be seen of the cluster."""
+class AlertingInputs:
+    """State of the data sources and agents, for alerts about the monitoring itself."""
 
     sources: tuple[SourceView, ...] = ()
     agents: Sequence[AgentFact] = ()
 
 
-class Alerting:
-    """Everything about alerts, between start() and stop(). `found` is called after each look."""
+class AlertingService:
+    """Alerting between start() and stop(). `update` is called after each evaluation."""
 
     def __init__(
         self,
         config: AlertsConfig,
         state: str,
         page: str,
-        see: Callable[[], Sources],
+        inputs: Callable[[], AlertingInputs],
         now: Callable[[], float] = time.time,
         leading: LeaderElector | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Raise ValueError, in words for a user, if a file that is needed is gone."""
+        """Raise ValueError, with a message for the user, if a required file is missing."""
         self._config = config
-        self._see = see
+        self._inputs = inputs
         self._now = now
-        self._monotonic = monotonic  # for how long: a clock that is set must not make it look as if nobody looked
+        self._monotonic = monotonic  # for durations: setting the clock must not look like stalled evaluations
         self.leading = leading or SingleReplica()
         self.settings: tuple[ReceiverSettings, ...] = config.receiver_settings(page)
-        self._routes = config.effective_routes(shared=self.leading.shared)
+        self._routes = config.real_routes(shared=self.leading.shared)
         self._windows = config.windows()
         self._digest = _digest(config, self.settings)
-        self._foreign = _foreign_silences(config)
-        self._heartbeat = _heartbeat(config, lambda: self._looked, self.leading.holds)
-        self.store = AlertStore(os.path.join(state, FILE))
-        self._post = Sender(self.store, [build(settings) for settings in self.settings], now)
-        self.dispatcher = Dispatcher(self.store, self._post, self.policy, config.rules.timings(), config.group_by, now)
-        self._started = monotonic()
-        self._looked: float | None = None  # by the monotonic clock, as the start
+        self._alertmanager = _alertmanager_silences(config)
+        self._heartbeat = _heartbeat(config, lambda: self._evaluated_at, self.leading.holds)
+        self.store = Store(os.path.join(state, FILE))
+        self._sender = PostOffice(self.store, [build(settings) for settings in self.settings], now)
+        self.desk = AlertDesk(self.store, self._sender, self.policy, config.rules.timings(), config.group_by, now)
+        self._started_at = monotonic()
+        self._evaluated_at: float | None = None  # monotonic
         self._findings: tuple[Finding, ...] = ()
-        self._calling = threading.Lock()
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._keep_watch, name="alerting", daemon=True)
+        self._callback_lock = threading.Lock()
+        self._checks = Periodic(
+            "alerting", self._check, CHECK_INTERVAL_SECONDS, initial_delay=CHECK_INTERVAL_SECONDS
+        )  # fmt: skip
 
     def start(self) -> None:
         if not self.settings:
             log.warning(NO_RECEIVERS)
-        self._started = self._monotonic()
-        if self._foreign is not None:
-            self._foreign.refresh()  # before anything is told that is silenced there
-            self._foreign.start()
+        self._started_at = self._monotonic()
+        if self._alertmanager is not None:
+            self._alertmanager.ask()  # before an alert silenced there is sent
+            self._alertmanager.start()
         if self._heartbeat is not None:
             self._heartbeat.start()
-        self.dispatcher.start()
-        self._thread.start()
+        self.desk.start()
+        self._checks.start()
 
     def stop(self) -> None:
-        self._stopping.set()
         if self._heartbeat is not None:
             self._heartbeat.stop()
-        if self._foreign is not None:
-            self._foreign.stop()
-        self._thread.join(1.0)
-        self.dispatcher.stop()
+        if self._alertmanager is not None:
+            self._alertmanager.stop()
+        self._checks.stop(STOP_TIMEOUT_SECONDS)
+        self.desk.stop()
         self.store.close()
 
-    def found(self, findings: tuple[Finding, ...]) -> None:
-        """Take in what a look has found."""
-        self._looked = self._monotonic()
+    def update(self, findings: tuple[Finding, ...]) -> None:
+        """Process the findings of an evaluation."""
+        self._evaluated_at = self._monotonic()
         self._findings = findings
-        self._pass_on(findings)
+        self._dispatch(findings)
 
-    def policy(self) -> NotifyPolicy:
-        """Return what holds at this moment."""
-        return NotifyPolicy(
+    def policy(self) -> Policy:
+        """Notification policy now: routes, silences and maintenance windows."""
+        return Policy(
             routes=self._routes,
             silences=self.silences(),
             windows=self._windows,
@@ -128,120 +130,119 @@ class Alerting:
         )
 
     def silences(self) -> tuple[Silence, ...]:
-        """Return the silences: our own, and those of the Alertmanager that is configured."""
-        return (*self.store.silences(self._now()), *(self._foreign.silences if self._foreign is not None else ()))
+        """Silences of the daemon and of the configured Alertmanager."""
+        foreign = self._alertmanager.silences if self._alertmanager is not None else ()
+        return (*self.store.silences(self._now()), *foreign)
 
-    def delivery_stats(self) -> tuple[DeliveryStats, ...]:
-        """Return what becomes of messages, for each receiver."""
-        return self._post.delivery_stats()
+    def traffic(self) -> tuple[Traffic, ...]:
+        """Delivery statistics of each receiver."""
+        return self._sender.traffic()
 
     def call(self, body: bytes) -> int:
-        """Take in what an Alertmanager tells, and return how many messages that makes. Raise ValueError.
+        """Process a webhook call of an Alertmanager; return the number of notifications. Raise ValueError.
 
-        Of several replicas one answers: what it was told it writes on the lease, for the next. Raise NotLeadingError.
+        Only the leader accepts calls, and stores the notification log on the lease for its successor.
+        Raise NotLeaderError.
         """
         payload = callback.read_payload(body)
         self.leading.check()
-        ours = OwnAlerts(self.dispatcher.state.alerts, RULE_NAMES, self._config.cluster)
-        with self._calling:  # two replicas may call at the same moment
-            result = process_callback(payload, self._config.callback_receivers(), self._told(), ours, self._now())
+        ours = Ours(self.desk.book.alerts, RULE_NAMES, self._config.cluster)
+        with self._callback_lock:  # two Alertmanager replicas may call at the same time
+            result = called(payload, self._config.called_back(), self._notification_log(), ours, self._now())
             if result.notifications:
-                note = msgspec.json.encode(result.log)
-                self.dispatcher.send(result.notifications, {CALLED_NOTE: note})
-                self._tell_replicas(note)
+                note = msgspec.json.encode(result.told)
+                self.desk.send(result.notifications, {CALLBACK_NOTE: note})
+                self._share_notification_log(note)
         return len(result.notifications)
 
-    def _tell_replicas(self, note: bytes) -> None:
-        if len(note) > LONGEST_TOLD:
-            log.warning("what Alertmanager told is too much for the lease; another replica might tell it again")
+    def _share_notification_log(self, note: bytes) -> None:
+        if len(note) > MAX_NOTIFICATION_LOG_BYTES:
+            log.warning("the notification log is too large for the lease; another replica might notify again")
             return
         try:
             self.leading.put_told(note.decode())
-        except NotLeaderError as error:  # it is on its way, and that is what counts
-            log.warning("what was told could not be written down for other replicas: %s", error)
+        except NotLeaderError as error:  # the notifications themselves are in the outbox
+            log.warning("cannot share the notification log with other replicas: %s", error)
 
-    def _told(self) -> NotificationLog:
+    def _notification_log(self) -> TheTold:
         shared = self.leading.told()
-        note = self.store.note(CALLED_NOTE) if shared is None else shared.encode()
+        note = self.store.note(CALLBACK_NOTE) if shared is None else shared.encode()
         try:
-            return msgspec.json.decode(note, type=NotificationLog) if note is not None else NotificationLog()
+            return msgspec.json.decode(note, type=TheTold) if note is not None else TheTold()
         except msgspec.MsgspecError as error:
-            log.warning("what was told of an Alertmanager's calls is forgotten: %s", error)
-            return NotificationLog()
+            log.warning("discarding the unreadable notification log of Alertmanager calls: %s", error)
+            return TheTold()
 
-    def _pass_on(self, findings: tuple[Finding, ...]) -> None:
-        seen, now, monotonic = self._see(), self._now(), self._monotonic()
+    def _dispatch(self, findings: tuple[Finding, ...]) -> None:
+        inputs, now, monotonic = self._inputs(), self._now(), self._monotonic()
         state = MonitorState(
-            started_at=now - (monotonic - self._started),
-            looked_at=now - (monotonic - self._looked) if self._looked is not None else None,
-            sources=seen.sources,
-            agents=seen.agents,
+            started_at=now - (monotonic - self._started_at),
+            looked_at=now - (monotonic - self._evaluated_at) if self._evaluated_at is not None else None,
+            sources=inputs.sources,
+            agents=inputs.agents,
             trouble=self.store.trouble,
         )
-        self.dispatcher.update(with_monitor_findings(findings, state, now))
+        self.desk.found(with_monitor_findings(findings, state, now))
 
-    def _keep_watch(self) -> None:
-        while not self._stopping.wait(BEAT):
-            try:
-                self._look_after_the_looks()
-                self._send_digest()
-            except NotLeaderError as error:
-                log.warning("the summary is left to another replica: %s", error)
-            except Exception:  # whatever is odd about one of them, alerts go on
-                log.exception("looking after alerts")
+    def _check(self) -> None:
+        try:
+            self._check_evaluations()
+            self._send_digest()
+        except NotLeaderError as error:
+            log.warning("leaving the digest to another replica: %s", error)
 
-    def _look_after_the_looks(self) -> None:
-        """If nobody looks any more, say so; what was found is then as last seen."""
-        looked = self._looked if self._looked is not None else self._started
-        if self._monotonic() - looked >= BLIND_AFTER_SECONDS:
-            self._pass_on(tuple(msgspec.structs.replace(finding, held=True) for finding in self._findings))
+    def _check_evaluations(self) -> None:
+        """If evaluations have stalled, alert about that and hold the last findings."""
+        last = self._evaluated_at if self._evaluated_at is not None else self._started_at
+        if self._monotonic() - last >= BLIND_AFTER_SECONDS:
+            self._dispatch(tuple(msgspec.structs.replace(finding, held=True) for finding in self._findings))
 
     def _send_digest(self) -> None:
-        """Send a summary when it is due; one that was missed while nobody ran is made up once."""
+        """Send the digest when it is due. Digests missed while the daemon was down are sent as one."""
         if self._digest is None:
             return
         now, note = self._now(), self.store.note(DIGEST_NOTE)
         last = None if note is None else float(note)
-        if last is None or last > now:  # the first time, or the clock was wrong then
-            self.dispatcher.send((), {DIGEST_NOTE: repr(now).encode()})
+        if last is None or last > now:  # first run, or the clock was wrong then
+            self.desk.send((), {DIGEST_NOTE: repr(now).encode()})
             return
         last = max(last, self.leading.record().marks.get(DIGEST_NOTE, 0.0))
         if self.leading.holds() and is_due(self._digest, last, now):
             self.leading.mark(DIGEST_NOTE, now)
             events = self.store.history(last)
-            news = digest_notifications(self._digest, events, self.dispatcher.state.alerts.values(), last, now)
-            self.dispatcher.send(news, {DIGEST_NOTE: repr(now).encode()})
+            digests = summaries(self._digest, events, self.desk.book.alerts.values(), last, now)
+            self.desk.send(digests, {DIGEST_NOTE: repr(now).encode()})
 
 
-def _digest(config: AlertsConfig, settings: Sequence[ReceiverSettings]) -> DigestSchedule | None:
+def _digest(config: AlertsConfig, settings: Sequence[ReceiverSettings]) -> Digest | None:
     if config.digest is None:
         return None
-    everybody = tuple(each.name for each in settings if each.kind != "alertmanager")
-    named = config.digest.receivers
-    return DigestSchedule(
-        config.digest.cron, config.digest.timezone or config.timezone, everybody if named is None else named
-    )
+    receivers = config.digest.receivers
+    if receivers is None:
+        receivers = tuple(receiver.name for receiver in settings if receiver.kind != "alertmanager")
+    return Digest(config.digest.cron, config.digest.timezone or config.timezone, receivers)
 
 
-def _foreign_silences(config: AlertsConfig) -> AlertmanagerSilences | None:
-    given = config.alertmanager
-    if given is None:
+def _alertmanager_silences(config: AlertsConfig) -> AlertmanagerSilences | None:
+    alertmanager = config.alertmanager
+    if alertmanager is None:
         return None
-    token = given.read_token()
-    way = Endpoint(
-        url=given.url.get_secret_value(),
-        timeout=SILENCES_LIMIT,
-        ca_file=given.ca_file,
-        verify_tls=given.verify_tls,
+    token = alertmanager.read_token()
+    endpoint = Endpoint(
+        url=alertmanager.url.get_secret_value(),
+        timeout=SILENCES_TIMEOUT_SECONDS,
+        ca_file=alertmanager.ca_file,
+        verify_tls=alertmanager.verify_tls,
         secrets=(token,) if token is not None else (),
     )
-    return AlertmanagerSilences(way, token)
+    return AlertmanagerSilences(endpoint, token)
 
 
 def _heartbeat(
-    config: AlertsConfig, looked_at: Callable[[], float | None], ours: Callable[[], bool]
+    config: AlertsConfig, evaluated_at: Callable[[], float | None], is_leader: Callable[[], bool]
 ) -> Heartbeat | None:
-    given = config.heartbeat
-    if given is None:
+    heartbeat = config.heartbeat
+    if heartbeat is None:
         return None
-    return Heartbeat(Endpoint(url=given.address, timeout=min(10.0, given.interval)), given.interval, looked_at, ours)
+    endpoint = Endpoint(url=heartbeat.address, timeout=min(10.0, heartbeat.interval))
+    return Heartbeat(endpoint, heartbeat.interval, evaluated_at, is_leader)

@@ -10,14 +10,14 @@ from monitor.cluster.platforms import all_rules
 from monitor.config.root import Config
 from monitor.kube.client import KubeCredentialsError, connect
 
-STORE_MISSES = 4  # queries of a metrics store without news of a node before its facts count as stale
+MAX_MISSED_STORE_QUERIES = 4  # metrics store queries without data of a node until its facts are stale
 
 
 def make_cluster(config: Config, own_agent: str | None = None, state: str | None = None) -> LiveCluster:
-    """Given the configuration, return a cluster that is not followed yet. `own_agent` is the one in this process.
+    """Cluster of the configuration, not started. `own_agent` is the address of the agent in this process.
 
-    `state` is where what must not be forgotten is kept, by the one process that follows the cluster for good.
-    Raise NoClusterError if the configuration asks for Kubernetes and there is none.
+    `state` is the state directory; only the daemon has one. Raise KubeCredentialsError if the configuration requires
+    Kubernetes and it is not available.
     """
     daemon = config.daemon
     api, why_none = None, "switched off by daemon.kubernetes.enabled"
@@ -32,7 +32,7 @@ def make_cluster(config: Config, own_agent: str | None = None, state: str | None
     if own_agent is not None:
         agents = (*agents, own_agent)
     elif not agents and api is None and daemon.prometheus is None:
-        agents = (str(config.agent.listen),)  # the one node there can be without Kubernetes is this one
+        agents = (str(config.agent.listen),)  # without Kubernetes, the only node is this one
     poll = daemon.agents.settings()
     settings = ClusterSettings(
         poll=replace(poll, token=poll.token or config.agent.read_token()),
@@ -51,8 +51,8 @@ def make_cluster(config: Config, own_agent: str | None = None, state: str | None
 
 
 def state_limits(config: Config) -> StateLimits:
-    """Return when a card's facts count as what. A store that is asked rarely does not make them stale."""
+    """Thresholds of the GPU states. Facts of a metrics store stay fresh for several of its query intervals."""
     limits, store = config.daemon.gpu.limits(), config.daemon.prometheus
-    return (
-        limits if store is None else replace(limits, stale_after=max(limits.stale_after, STORE_MISSES * store.interval))
-    )
+    if store is None:
+        return limits
+    return replace(limits, stale_after=max(limits.stale_after, MAX_MISSED_STORE_QUERIES * store.interval))

@@ -1,8 +1,8 @@
-"""Runs the rules over the live cluster, again and again, and remembers what they found across restarts.
+"""Evaluates the rules over the live cluster and persists their history across restarts.
 
-A look is due every few seconds, and soon after a pod, a node, an event or a service has changed. However large the
-cluster, looking takes no more than a fifth of a core. Where looks are far apart for that, glances by the few rules that
-are prompt come in between, so that what Kubernetes says is told within seconds there too; they are kept to as much.
+An evaluation is due every few seconds, and soon after a pod, node, event or service changes. Evaluation takes at most a
+fifth of a core on a cluster of any size. Where that spaces evaluations far apart, the few rules marked prompt are
+evaluated in between, within the same CPU limit, so that what Kubernetes reports is notified within seconds.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from monitor.base.statefile import StateFile
+from monitor.base.threads import spawn
 from monitor.cluster.live import LiveCluster
 from monitor.detect.base import CleanupDeletion, Limits, Rule, RuleContext
-from monitor.detect.engine import DetectionHistory, detect
+from monitor.detect.engine import History, detect
 from monitor.detect.rules import RULES
 from monitor.facts.findings import Finding
 from monitor.facts.services import ServiceFact
@@ -27,183 +28,186 @@ from monitor.queries.cluster import cluster_facts_of
 
 log = logging.getLogger(__name__)
 FILE = "findings.json"
-NOTICE = 0.1  # how often it is looked whether something has changed
-QUIET = 4.0  # a look is followed by at least so many times as long, without one, as it needed a core ...
-BRIEF = 0.25  # ... and by at least this
-GLANCE = 0.5  # the same between two glances
-SAVE_EVERY = 15.0
-FIRST_LOOK = 15.0  # the longest that the first look waits for Kubernetes, the agents and the probes
+CHANGE_POLL_SECONDS = 0.1
+IDLE_FACTOR = 4.0  # idle for at least 4x the CPU time of the last evaluation, capping evaluation at 20 % of a core
+MIN_PAUSE_SECONDS = 0.25
+MIN_PROMPT_PAUSE_SECONDS = 0.5
+SAVE_INTERVAL_SECONDS = 15.0
+STARTUP_TIMEOUT_SECONDS = 15.0  # the first evaluation waits this long for Kubernetes, the agents and the probes
+STOP_TIMEOUT_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
-class WatchSettings:
-    """What is looked for, how often, and where it is remembered."""
+class EvaluatorSettings:
+    """Rules and their limits, evaluation interval, and directory of the history file."""
 
     state: str
     resource: str = "nvidia.com/gpu"
     limits: Mapping[str, Limits[Any]] = field(default_factory=dict)
     rules: Sequence[Rule] = RULES
     interval: float = 5.0
-    first_look: float = FIRST_LOOK
+    startup_timeout: float = STARTUP_TIMEOUT_SECONDS
 
 
 @dataclass(frozen=True)
-class Look:
-    """When it was looked, and how many seconds that took."""
+class Evaluation:
+    """Time and duration of a full evaluation."""
 
     at: float
     seconds: float
 
 
-Listener = Callable[[tuple[Finding, ...]], None]
+FindingsListener = Callable[[tuple[Finding, ...]], None]
 
 
-def history_file(directory: str) -> StateFile[DetectionHistory]:
-    """Return the file in which the rules' memory outlives the process."""
-    return StateFile(directory, FILE, DetectionHistory, "what was found before")
+def history_file(directory: str) -> StateFile[History]:
+    """File that persists the history of the rules."""
+    return StateFile(directory, FILE, History, "the finding history")
 
 
-class FindingsWatch:
-    """Looks between start() and stop(). `findings` are those of the last look, `last`; None before the first.
+class Evaluator:
+    """Evaluates the rules between start() and stop().
 
-    `on_look` is told what each look has found, when that cannot be forgotten any more: a finding that is held only
-    because it was there before would otherwise be gone after a crash, while an alert about it is not.
+    `findings` and `last` describe the latest evaluation; None before the first. `on_evaluated` is called after the
+    findings are saved: a finding that is held only because it was there before would otherwise be lost in a crash,
+    while its alert would not.
     """
 
     def __init__(
         self,
-        settings: WatchSettings,
+        settings: EvaluatorSettings,
         cluster: LiveCluster,
         probes: ServiceProbes,
         now: Callable[[], float] = time.time,
-        on_look: Listener = lambda _: None,
+        on_evaluated: FindingsListener = lambda _: None,
         own_deletions: Callable[[], tuple[CleanupDeletion, ...]] = lambda: (),
     ) -> None:
         self._settings = settings
         self._cluster = cluster
         self._probes = probes
         self._now = now
-        self._on_look = on_look
+        self._on_evaluated = on_evaluated
         self._own_deletions = own_deletions
-        self._memory = history_file(settings.state)
-        self._history = DetectionHistory()
+        self._history_file = history_file(settings.state)
+        self._history = History()
         self._save_at = 0.0
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._keep_looking, name="findings", daemon=True)
+        self._thread: threading.Thread | None = None
         self.findings: tuple[Finding, ...] | None = None
-        self.last: Look | None = None
+        self.last: Evaluation | None = None
 
     def start(self) -> None:
-        self._history = self._memory.load()
+        self._history = self._history_file.load()
         self._probes.start()
-        self._thread.start()
+        self._thread = spawn("findings", self._run)
 
     def stop(self) -> None:
-        """End, and save what is remembered. A look that is under way is not waited for long."""
+        """Stop evaluating and save the history. Does not wait long for an evaluation in progress."""
         self._stopping.set()
         self._probes.stop()
-        self._thread.join(1.0)
+        if self._thread is not None:
+            self._thread.join(STOP_TIMEOUT_SECONDS)
 
-    def look(self, glance: bool = False) -> tuple[Finding, ...]:
-        """Look once, or only glance, and return what is found."""
+    def evaluate(self, prompt_only: bool = False) -> tuple[Finding, ...]:
+        """Evaluate all rules, or only the prompt ones, once."""
         began = time.monotonic()
-        situation = RuleContext(
-            facts=cluster_facts_of(self._cluster, self._settings.resource),
+        context = RuleContext(
+            world=cluster_facts_of(self._cluster, self._settings.resource),
             now=self._now(),
             services=self._probes.facts(),
             own_deletions=self._own_deletions(),
         )
-        found = detect(self._settings.rules, self._settings.limits, situation, self._history, glance)
-        self._log(found.findings)
-        self._history, self.findings = found.history, found.findings
-        if not glance:
-            self.last = Look(situation.now, time.monotonic() - began)
-        return found.findings
+        result = detect(self._settings.rules, self._settings.limits, context, self._history, prompt_only)
+        self._log_changes(result.findings)
+        self._history, self.findings = result.history, result.findings
+        if not prompt_only:
+            self.last = Evaluation(context.now, time.monotonic() - began)
+        return result.findings
 
     def services(self) -> tuple[ServiceFact, ...]:
-        """Return how each service fares that has been looked at."""
+        """Latest result of each service probe."""
         return self._probes.facts()
 
     def rules(self) -> tuple[str, ...]:
-        """Return the rules that are looked for."""
+        """Names of the enabled rules."""
         limits = self._settings.limits
-        return tuple(each.rule for each in self._settings.rules if each.rule not in limits or limits[each.rule].enabled)
+        return tuple(rule.rule for rule in self._settings.rules if rule.rule not in limits or limits[rule.rule].enabled)
 
-    def _keep_looking(self) -> None:
+    def _run(self) -> None:
         self._wait_for_facts()
         while not self._stopping.is_set():
-            began, seen, before = time.monotonic(), self._versions(), self.findings
-            worked = time.thread_time()  # and not for how long it took: others may have had the core meanwhile
-            found = self._look_safely()
-            worked = time.thread_time() - worked
-            if found is not None:
-                self._pass_on(found, before)
-            earliest = time.monotonic() + max(BRIEF, QUIET * worked)
-            # A glance tells what other rules found as still being so: only after they could be asked.
-            self._rest(earliest, began + self._settings.interval, seen, glances=found is not None)
+            began, versions, before = time.monotonic(), self._versions(), self.findings
+            cpu_began = time.thread_time()  # not elapsed time: other threads may have had the core meanwhile
+            findings = self._try_evaluate()
+            cpu_seconds = time.thread_time() - cpu_began
+            if findings is not None:
+                self._publish(findings, before)
+            earliest = time.monotonic() + max(MIN_PAUSE_SECONDS, IDLE_FACTOR * cpu_seconds)
+            # Prompt evaluations repeat the findings of the other rules: only after those could be evaluated.
+            self._pause(earliest, began + self._settings.interval, versions, prompt=findings is not None)
         if self.findings is not None:
-            self._memory.save(self._history)
+            self._history_file.save(self._history)
 
-    def _glance(self) -> float:
-        """Look by the prompt rules, tell what is new, and return when the next glance may be."""
-        worked, before = time.thread_time(), self.findings
-        found = self._look_safely(glance=True)
-        if found is not None and found != before:
-            self._pass_on(found, before)
-        return time.monotonic() + max(GLANCE, QUIET * (time.thread_time() - worked))
+    def _evaluate_prompt_rules(self) -> float:
+        """Evaluate the prompt rules, publish changed findings, and return when to do so again at the earliest."""
+        cpu_began, before = time.thread_time(), self.findings
+        findings = self._try_evaluate(prompt_only=True)
+        if findings is not None and findings != before:
+            self._publish(findings, before)
+        return time.monotonic() + max(MIN_PROMPT_PAUSE_SECONDS, IDLE_FACTOR * (time.thread_time() - cpu_began))
 
-    def _look_safely(self, glance: bool = False) -> tuple[Finding, ...] | None:
+    def _try_evaluate(self, prompt_only: bool = False) -> tuple[Finding, ...] | None:
         try:
-            return self.look(glance)
-        except Exception:  # whatever one odd fact provokes, the next look may succeed
-            log.exception("looking for findings")
+            return self.evaluate(prompt_only)
+        except Exception:  # one odd fact must not end the loop
+            log.exception("evaluation failed")
             return None
 
-    def _pass_on(self, found: tuple[Finding, ...], before: tuple[Finding, ...] | None) -> None:
-        """Save what is found, then tell it."""
-        if time.monotonic() >= self._save_at or _keys(found) != _keys(before):
-            self._memory.save(self._history)
-            self._save_at = time.monotonic() + SAVE_EVERY
+    def _publish(self, findings: tuple[Finding, ...], before: tuple[Finding, ...] | None) -> None:
+        """Save the history if it is due or findings came or went, then call the listener."""
+        if time.monotonic() >= self._save_at or _keys(findings) != _keys(before):
+            self._history_file.save(self._history)
+            self._save_at = time.monotonic() + SAVE_INTERVAL_SECONDS
         try:
-            self._on_look(found)
-        except Exception:  # whoever listens must not stop us from looking
-            log.exception("a listener failed")
+            self._on_evaluated(findings)
+        except Exception:  # a failing listener must not stop the evaluation
+            log.exception("findings listener failed")
 
     def _wait_for_facts(self) -> None:
-        """Return when everything was asked once: what was found before a restart is not over because nobody knows."""
-        deadline = time.monotonic() + self._settings.first_look
+        """Wait until every source answered once: missing facts must not resolve findings from before the restart."""
+        deadline = time.monotonic() + self._settings.startup_timeout
         while not self._cluster.answered_once() and time.monotonic() < deadline and not self._stopping.wait(0.05):
             pass
         self._probes.wait_first_round(0.0 if self._stopping.is_set() else deadline - time.monotonic())
         self._cluster.refresh()
 
-    def _rest(self, earliest: float, due: float, seen: tuple[object, ...], glances: bool) -> None:
-        """Return at `due`, or as soon after `earliest` as something has changed, or when it is time to stop.
+    def _pause(self, earliest: float, due: float, versions: tuple[object, ...], prompt: bool) -> None:
+        """Return at `due`, on a change after `earliest`, or when stopping.
 
-        What changes before that is glanced at.
+        Earlier changes trigger evaluations of the prompt rules, if `prompt`.
         """
-        due, glanced, glance_at = max(due, earliest), seen, time.monotonic() + BRIEF if glances else math.inf
-        while (left := due - time.monotonic()) > 0 and not self._stopping.wait(min(left, NOTICE)):
-            now, versions = time.monotonic(), self._versions()
-            if now >= earliest and versions != seen:
+        due, prompt_versions = max(due, earliest), versions
+        prompt_at = time.monotonic() + MIN_PAUSE_SECONDS if prompt else math.inf
+        while (left := due - time.monotonic()) > 0 and not self._stopping.wait(min(left, CHANGE_POLL_SECONDS)):
+            now, current = time.monotonic(), self._versions()
+            if now >= earliest and current != versions:
                 return
-            if now >= glance_at and versions != glanced:
-                glanced, glance_at = versions, self._glance()
+            if now >= prompt_at and current != prompt_versions:
+                prompt_versions, prompt_at = current, self._evaluate_prompt_rules()
 
     def _versions(self) -> tuple[object, ...]:
-        """Return what changes whenever a pod, a node or an event does, or a service fails or recovers."""
+        """Value that changes whenever a pod, node or event changes, or a service fails or recovers."""
         kube = self._cluster.kube
         services = tuple((fact.name, fact.ok, fact.cause) for fact in self._probes.facts())
         return (kube.pods.version, kube.nodes.version, kube.events.version, services) if kube else services
 
-    def _log(self, findings: tuple[Finding, ...]) -> None:
-        """Log what is new and what is over."""
+    def _log_changes(self, findings: tuple[Finding, ...]) -> None:
         before = {finding.key: finding for finding in self._history.findings}
         now = {finding.key: finding for finding in findings}
         for key in now.keys() - before.keys():
             log.info("found %s: %s", key, now[key].cause)
         for key in before.keys() - now.keys():
-            log.info("over %s: %s", key, before[key].cause)
+            log.info("resolved %s: %s", key, before[key].cause)
 
 
 def _keys(findings: tuple[Finding, ...] | None) -> set[str]:

@@ -1,4 +1,4 @@
-"""How processes begin: the agent takes the place of the command that checked its configuration."""
+"""Starts the agent: exec in place of the command that validated the configuration, or one read in this process."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from monitor.facts import NodeSnapshot
 
 
 def become_agent(settings: AgentSettings) -> NoReturn:
-    """Replace this process by an agent, which has then never loaded what reading the configuration takes."""
+    """Replace this process with an agent, which then has none of the configuration code in memory."""
     descriptor = settings_descriptor(settings)
     command = [sys.executable, *interpreter_options(), "-m", "monitor.agent", "--settings-fd", str(descriptor)]
     os.execve(sys.executable, command, agent_environment(os.environ))  # noqa: S606  # a fixed program, no shell
 
 
 def agent_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Given the environment, return the agent's: without our own variables, which are used up and may be secret."""
-    kept = {name: value for name, value in environ.items() if not name.startswith(PREFIX)}
-    # The default of eight arenas a core costs an agent with a thread per collector several MiB.
-    return {"MALLOC_ARENA_MAX": "2"} | kept
+    """Environment of the agent: without the configuration variables, which may contain secrets."""
+    others = {name: value for name, value in environ.items() if not name.startswith(PREFIX)}
+    # The default of eight arenas per core costs several MiB in an agent with one thread per collector.
+    return {"MALLOC_ARENA_MAX": "2"} | others
 
 
 def read_machine_once(settings: AgentSettings, limit: float) -> NodeSnapshot:
-    """Given settings, return what the collectors read in their first round, or have read after `limit` seconds."""
+    """Snapshot after the first round of all collectors, or after `limit` seconds."""
     from monitor.agent.main import NodeReader  # here: only `snapshot` needs it in this process
 
     reader = NodeReader(settings)
@@ -43,7 +43,7 @@ def read_machine_once(settings: AgentSettings, limit: float) -> NodeSnapshot:
 
 
 def wait_for_first_round(snapshot: Callable[[], NodeSnapshot], limit: float, pause: Callable[[float], object]) -> None:
-    """Return when every collector has ended a run or hangs, or after `limit` seconds, or when `pause` is true."""
+    """Return when every collector has completed a run or hangs, after `limit` seconds, or when `pause` is true."""
     deadline = time.monotonic() + limit
     while time.monotonic() < deadline:
         if all(fact.hung_since or fact.outcome != "starting" for fact in snapshot().collectors):
@@ -53,11 +53,11 @@ def wait_for_first_round(snapshot: Callable[[], NodeSnapshot], limit: float, pau
 
 
 def settings_descriptor(settings: AgentSettings) -> int:
-    """Given settings, return an inheritable file descriptor from which they can be read.
+    """Inheritable file descriptor with the settings.
 
-    They hold the token, which must be seen neither in `ps` nor in /proc/<pid>/environ nor in a file.
+    They contain the token, which must not appear in `ps`, /proc/<pid>/environ or a file.
     """
-    descriptor = os.memfd_create("gpuwarden-settings", flags=0)  # no close-on-exec: it is there to be inherited
+    descriptor = os.memfd_create("gpuwarden-settings", flags=0)  # no close-on-exec: the agent inherits it
     content = msgspec.json.encode(settings)
     while content:
         content = content[os.write(descriptor, content) :]
@@ -66,10 +66,10 @@ def settings_descriptor(settings: AgentSettings) -> int:
 
 
 def interpreter_options() -> list[str]:
-    """Return the options under which the interpreter finds the same packages as this one does, and no others.
+    """Options with which a new interpreter has the same module search path as this one.
 
-    `-m` would search the current directory first, which for a daemon may be anybody's; that stays out unless this
-    process searches it as well (`python -m monitor.cli` in a source tree).
+    `-m` searches the current directory first, which may be untrusted; it is excluded unless this process searches it
+    too (`python -m monitor.cli` in a source tree).
     """
     if sys.flags.isolated:
         return ["-I"]

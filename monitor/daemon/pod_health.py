@@ -1,7 +1,7 @@
-"""Which pods are not well, and why: explained a few at a time, so that a large cluster costs no more than a small one.
+"""Unhealthy pods and their causes, explained a few per round so that CPU use does not grow with the cluster.
 
-An explanation of a waiting pod looks at every node; waiting pods that are alike share one. Every other pod has its own.
-What was explained is remembered until the pod changes or it is its turn again.
+Explaining a waiting pod visits every node; waiting pods of the same shape share one explanation. Explanations are
+cached until the pod changes or its turn comes again.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from monitor.detect.lib.pending_answers import PendingAnswer, answer_for_pod, pod_shape, update_answers
+from monitor.detect.lib.pending_answers import PendingAnswer, answer_some, for_pod, shape
 from monitor.explain.model import PodRef, PodStatus
 from monitor.explain.not_created import WORST_FIRST
 from monitor.explain.pod import explain_pod, pod_reference
@@ -19,14 +19,14 @@ from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
 from monitor.queries.cluster import HEALTHY_STATUSES
 
-MOST = 500  # pods that are named; the others are counted
-BUDGET = 0.25  # seconds of CPU for the explanations of one round
+MAX_NAMED_PODS = 500  # the others are only counted
+CPU_BUDGET_SECONDS = 0.25  # for the explanations of one round
 Key = tuple[object, ...]
 
 
 @dataclass(frozen=True)
-class UnwellPod:
-    """A pod that is not well, and the enumerated words that say why."""
+class UnhealthyPod:
+    """An unhealthy pod with its status and cause."""
 
     pod: PodRef
     status: str
@@ -34,20 +34,20 @@ class UnwellPod:
 
 
 @dataclass(frozen=True)
-class Unwell:
-    """Pods that are not well. `counts` are all of them by status and cause, `pods` those in the worst state.
+class PodHealth:
+    """Unhealthy pods: the worst as `pods`, all of them by status and cause as `counts`.
 
-    `beyond` are those that are counted and not named, and pods of which nobody knows yet whether they are well.
+    `omitted` counts pods missing from `pods`: those beyond its maximum, and those not explained yet.
     """
 
-    pods: tuple[UnwellPod, ...]
+    pods: tuple[UnhealthyPod, ...]
     counts: Mapping[tuple[str, str], int]
-    beyond: int
+    omitted: int
 
 
 @dataclass(frozen=True)
-class _Known:
-    """What was explained: of which pod, when, and the words; of waiting pods, the answer that they share."""
+class _Explained:
+    """A cached explanation. Waiting pods of the same shape share the answer in `shared`."""
 
     pod: PodFact
     at: float
@@ -56,64 +56,67 @@ class _Known:
     shared: PendingAnswer | None = None
 
 
-class Explainer:
-    """Explains in rounds. Used from one thread; `spent` gives the CPU seconds of that."""
+class PodHealthChecker:
+    """Explains pods in rounds, on one thread. `spent` is the CPU time of that thread in seconds."""
 
-    def __init__(self, most: int = MOST, budget: float = BUDGET, spent: Callable[[], float] = time.thread_time) -> None:
-        self._most = most
+    def __init__(
+        self,
+        max_named: int = MAX_NAMED_PODS,
+        budget: float = CPU_BUDGET_SECONDS,
+        spent: Callable[[], float] = time.thread_time,
+    ) -> None:
+        self._max_named = max_named
         self._budget = budget
         self._spent = spent
-        self._known: dict[Key, _Known] = {}
+        self._cache: dict[Key, _Explained] = {}
 
-    def round(self, world: ClusterFacts, now: float) -> Unwell:
-        """Given everything known, return which pods are not well, as far as that was found out until now."""
-        asked = [(_key(pod, world), pod) for pod in world.pods if not pod.finished or pod.deletion_at]
-        self._explain(dict(asked), world, now)
-        found, unknown = [], 0
-        for key, pod in asked:
-            known = self._known.get(key)
-            if known is None:
+    def round(self, world: ClusterFacts, now: float) -> PodHealth:
+        """Spend one CPU budget on explanations, and return the health of all pods as far as it is known."""
+        pods = [(_key(pod, world), pod) for pod in world.pods if not pod.finished or pod.deletion_at]
+        self._explain(dict(pods), world, now)
+        unhealthy, unknown = [], 0
+        for key, pod in pods:
+            explained = self._cache.get(key)
+            if explained is None:
                 unknown += 1
-            elif known.status not in HEALTHY_STATUSES:
-                cause = known.cause if known.shared is None else answer_for_pod(known.shared, pod).cause
-                found.append((pod, known.status, cause))
-        found.sort(key=lambda each: (WORST_FIRST.index(each[1]), each[0].namespace, each[0].name))
+            elif explained.status not in HEALTHY_STATUSES:
+                cause = explained.cause if explained.shared is None else for_pod(explained.shared, pod).cause
+                unhealthy.append((pod, explained.status, cause))
+        unhealthy.sort(key=lambda entry: (WORST_FIRST.index(entry[1]), entry[0].namespace, entry[0].name))
         named = tuple(
-            UnwellPod(pod_reference(pod, world), status.value, cause) for pod, status, cause in found[: self._most]
+            UnhealthyPod(pod_reference(pod, world), status.value, cause)
+            for pod, status, cause in unhealthy[: self._max_named]
         )
-        counts = Counter((status.value, cause) for _, status, cause in found)
-        return Unwell(named, counts, unknown + len(found) - len(named))
+        counts = Counter((status.value, cause) for _, status, cause in unhealthy)
+        return PodHealth(named, counts, unknown + len(unhealthy) - len(named))
 
-    def _explain(self, wanted: Mapping[Key, PodFact], world: ClusterFacts, now: float) -> None:
-        """Explain what is new first, and of that what does not run yet; then what was explained longest ago."""
-        known = self._known
-        self._known = known = {
-            key: known[key] for key, pod in wanted.items() if key in known and _same(known[key], pod)
-        }
-        turn = sorted(wanted, key=lambda key: (known[key].at if key in known else 0.0, wanted[key].phase == "Running"))
+    def _explain(self, pods: Mapping[Key, PodFact], world: ClusterFacts, now: float) -> None:
+        """Explain new pods first, of these the ones that do not run yet; then the oldest explanations."""
+        cache = {key: self._cache[key] for key, pod in pods.items() if _is_valid(self._cache.get(key), pod)}
+        self._cache = cache
+        order = sorted(pods, key=lambda key: (cache[key].at if key in cache else 0.0, pods[key].phase == "Running"))
         until = self._spent() + self._budget
-        for key in turn:
+        for key in order:
             if self._spent() >= until:
                 return
-            known[key] = _explained(wanted[key], world, now)
+            cache[key] = _explain_one(pods[key], world, now)
 
 
 def _key(pod: PodFact, world: ClusterFacts) -> Key:
-    """Return what a pod's explanation is remembered by."""
-    return pod_shape(pod, world) if _waits(pod) else (pod.uid,)
+    return shape(pod, world) if _is_waiting(pod) else (pod.uid,)
 
 
-def _waits(pod: PodFact) -> bool:
+def _is_waiting(pod: PodFact) -> bool:
     return pod.node is None and pod.deletion_at is None
 
 
-def _same(known: _Known, pod: PodFact) -> bool:
-    """Return whether an explanation still holds: pods that wait alike do so whichever of them was looked at."""
-    return known.shared is not None or known.pod is pod
+def _is_valid(explained: _Explained | None, pod: PodFact) -> bool:
+    """Whether a cached explanation still applies. A shared one applies to every pod of its shape."""
+    return explained is not None and (explained.shared is not None or explained.pod is pod)
 
 
-def _explained(pod: PodFact, world: ClusterFacts, now: float) -> _Known:
-    if _waits(pod):
-        return _Known(pod, now, shared=update_answers({pod.uid: pod}, {}, world, now)[pod.uid])
-    found = explain_pod(pod, world, now)
-    return _Known(pod, now, found.status, found.cause)
+def _explain_one(pod: PodFact, world: ClusterFacts, now: float) -> _Explained:
+    if _is_waiting(pod):
+        return _Explained(pod, now, shared=answer_some({pod.uid: pod}, {}, world, now)[pod.uid])
+    explanation = explain_pod(pod, world, now)
+    return _Explained(pod, now, explanation.status, explanation.cause)

@@ -1,4 +1,4 @@
-"""The record of the daemon: what the configuration says is put together here, started and stopped."""
+"""Wires the usage recorder and the report from the configuration, and runs them."""
 
 from __future__ import annotations
 
@@ -6,25 +6,27 @@ import os
 
 from monitor.cluster.live import LiveCluster
 from monitor.config.daemon import DaemonConfig
-from monitor.daemon.alerting import Alerting
-from monitor.daemon.cleaning import Cleaning, Outbox
+from monitor.daemon.alerting import AlertingService
+from monitor.daemon.cleaning import AlertOutbox, CleanupController
 from monitor.report.mail import ReportScheduler
 from monitor.report.recorder import UsageRecorder
 from monitor.report.reports import ReportService
 from monitor.report.store import FILE, UsageStore
 
 
-class Record:
-    """Between start() and stop() it records what happens, and sends the report when it is due."""
+class RecordingService:
+    """Records usage and sends the scheduled report between start() and stop()."""
 
-    def __init__(self, config: DaemonConfig, cluster: LiveCluster, alerting: Alerting, cleaning: Cleaning) -> None:
+    def __init__(
+        self, config: DaemonConfig, cluster: LiveCluster, alerting: AlertingService, cleaning: CleanupController
+    ) -> None:
         store = UsageStore(os.path.join(config.state, FILE))
         self.recorder = UsageRecorder(store, lambda: cluster.view, cluster.poller.facts, config.cycle, cleaning.scans)
         self.reports = ReportService(self.recorder, alerting.store.history, cleaning)
         self._mail: ReportScheduler | None = None
         if config.report is not None:
             schedule = config.report.schedule(config.alerts)
-            self._mail = ReportScheduler(schedule, self.reports, Outbox(alerting), leading=alerting.leading)
+            self._mail = ReportScheduler(schedule, self.reports, AlertOutbox(alerting), leading=alerting.leading)
 
     def start(self) -> None:
         self.recorder.start()
@@ -32,7 +34,6 @@ class Record:
             self._mail.start()
 
     def stop(self) -> None:
-        """End, and write down what happened until now."""
         if self._mail is not None:
             self._mail.stop()
         self.recorder.stop()

@@ -1,6 +1,5 @@
-"""A simulated cluster that speaks the real protocols: the demo, and the load of the benchmarks.
+"""Simulated cluster for the demo, the tests and the benchmarks.
 
-The Kubernetes API (lists, watches, deletions, evictions) and the agents (snapshots, actions) are served over HTTP on
-loopback addresses, so that the real daemon runs against them unchanged. Everything lives on one asyncio loop: nothing
-here needs a lock. Nothing of the product imports this package but the `demo` command.
+It serves the Kubernetes API (lists, watches, deletions, evictions) and the agents (snapshots, actions) over HTTP on
+loopback addresses; the real daemon runs against them unchanged. Everything runs on one asyncio loop, without locks.
 """

@@ -1,4 +1,4 @@
-"""What simulated agents do when they are told to: requests and answers of the real ones, on simulated nodes."""
+"""Actions of the simulated agents, with the requests and responses of real ones."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ import time
 import msgspec
 
 from monitor.facts.actions import ActionFact, ActionRequest, ActionState, KillProcess, PruneBuildCache, RemoveImage
-from monitor.sim.http import Request
+from monitor.sim.http import SimRequest
 from monitor.sim.node import SimNode
 
 _decode = msgspec.json.Decoder(ActionRequest).decode
 
 
-class Actor:
-    """Acts for all agents, and remembers what it did: an action is done once."""
+class SimActions:
+    """Performs the actions of all agents, each action once."""
 
     def __init__(self) -> None:
         self._done: dict[str, ActionFact] = {}
 
-    def act(self, node: SimNode, request: Request) -> tuple[int, bytes]:
-        """Given a request to a node's agent, do it, and return status and body."""
+    def act(self, node: SimNode, request: SimRequest) -> tuple[int, bytes]:
+        """Status and body of the response to an action request."""
         if request.method == "GET":
             fact = self._done.get(request.path.rpartition("/")[2])
             return (200, msgspec.json.encode(fact)) if fact else (404, b'{"error":"no such action"}')
         try:
-            asked = _decode(request.body)
+            action = _decode(request.body)
         except msgspec.MsgspecError as error:
             return 400, msgspec.json.encode({"error": str(error)})
-        if asked.id in self._done:
-            return 409, b'{"error":"this action was asked for before"}'
-        self._done[asked.id] = _perform(node, asked)
-        return 202, msgspec.json.encode(self._done[asked.id])
+        if action.id in self._done:
+            return 409, b'{"error":"duplicate action"}'
+        self._done[action.id] = _perform(node, action)
+        return 202, msgspec.json.encode(self._done[action.id])
 
 
-def _perform(node: SimNode, asked: ActionRequest) -> ActionFact:
-    action, now = asked.action, time.time()
+def _perform(node: SimNode, request: ActionRequest) -> ActionFact:
+    action, now = request.action, time.time()
     outcome, freed = "unknown", None
     if isinstance(action, RemoveImage):
         names = next((image.names for image in node.images.values() if image.id == action.image_id), ())
@@ -48,7 +48,7 @@ def _perform(node: SimNode, asked: ActionRequest) -> ActionFact:
         outcome = "killed" if node.kill(action.pid) else "gone"
     refused = outcome in ("in-use", "unknown")
     return ActionFact(
-        id=asked.id,
+        id=request.id,
         kind=str(type(action).__struct_config__.tag),
         state=ActionState.REFUSED if refused else ActionState.DONE,
         started_at=now,

@@ -1,4 +1,4 @@
-"""The agents of the simulated nodes: each on a loopback address of its own, all on one port."""
+"""Agents of the simulated nodes: each on its own loopback address, all on one port."""
 
 from __future__ import annotations
 
@@ -10,45 +10,45 @@ import msgspec
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from monitor.agent.metrics import AgentMetrics
-from monitor.sim.http import Request, Server, answer
+from monitor.sim.http import SimRequest, SimServer, write_response
 from monitor.sim.node import SimNode
 from monitor.sim.snapshot import snapshot
 
-Act = Callable[[SimNode, Request], tuple[int, bytes]]
+ActionHandler = Callable[[SimNode, SimRequest], tuple[int, bytes]]
 
 
-class Agents:
-    """Serves snapshots, and hands what agents are asked to do to `act`."""
+class SimAgents:
+    """Serves snapshots and metrics, and passes action requests to `act`."""
 
-    def __init__(self, nodes: Mapping[str, SimNode], act: Act, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, nodes: Mapping[str, SimNode], act: ActionHandler, now: Callable[[], float] = time.time) -> None:
         self._by_address = {node.address: node for node in nodes.values()}
-        self._expositions = {address: AgentMetrics() for address in self._by_address}
+        self._metrics = {address: AgentMetrics() for address in self._by_address}
         self._act = act
         self._now = now
         self._encode = msgspec.json.Encoder().encode
-        self._server = Server(self._answer)
+        self._server = SimServer(self._answer)
         self.stop = self._server.stop
 
     async def start(self, port: int = 0) -> int:
-        """Listen on every node's address, and return the port."""
+        """Listen on the address of every node, and return the port."""
         return await self._server.start(list(self._by_address), port)
 
-    async def _answer(self, request: Request, writer: asyncio.StreamWriter) -> None:
+    async def _answer(self, request: SimRequest, writer: asyncio.StreamWriter) -> None:
         node = self._by_address[request.at]
         if not node.answering:
             writer.transport.abort()
         elif request.path == "/v1/snapshot":
-            answer(writer, self._encode(snapshot(node, self._now())))
+            write_response(writer, self._encode(snapshot(node, self._now())))
         elif request.path == "/metrics":
-            text = self._expositions[node.address].render(snapshot(node, self._now()))
-            answer(writer, text, content_type=CONTENT_TYPE_LATEST)
+            text = self._metrics[node.address].render(snapshot(node, self._now()))
+            write_response(writer, text, content_type=CONTENT_TYPE_LATEST)
         elif request.path.startswith("/v1/actions"):
             status, body = self._act(node, request)
-            answer(writer, body, status)
+            write_response(writer, body, status)
         else:
-            answer(writer, b"{}", 404)
+            write_response(writer, b"{}", 404)
 
 
-def address(number: int) -> str:
-    """Given a node's number, return the loopback address of its agent."""
+def agent_address(number: int) -> str:
+    """Loopback address of the agent on a node."""
     return f"127.81.{number // 250}.{1 + number % 250}"

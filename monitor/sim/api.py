@@ -1,4 +1,4 @@
-"""The simulated Kubernetes API server: lists, watches, deletions, evictions and cordons."""
+"""Simulated Kubernetes API server: lists, watches, deletions, evictions and cordons."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import msgspec
 
-from monitor.sim.http import Request, Server, answer, begin_chunks, chunk
-from monitor.sim.objects import Object, Objects
+from monitor.sim.http import SimRequest, SimServer, start_chunked_response, write_chunk, write_response
+from monitor.sim.objects import Object, SimObjects
 
-# Where each kind is served: the plural, and the path of its group and version.
+# Path of each group and version, and its plurals.
 GROUPS = {
     "/api/v1": (
         "pods",
@@ -31,38 +31,38 @@ DISCOVERED = {"policy": "v1", "apps": "v1", "batch": "v1"}
 
 
 @dataclass(frozen=True)
-class Writes:
-    """What the simulated cluster does when somebody writes. Each returns whether there was such an object."""
+class ApiWrites:
+    """Effects of writes on the simulated cluster. Each returns whether the object exists."""
 
     delete_pod: Callable[[str, str, float | None], bool]
     cordon: Callable[[str, bool], bool]
 
 
-class ApiServer:
-    """Serves objects. `down` makes it as good as unplugged."""
+class SimApiServer:
+    """Serves objects over the Kubernetes API."""
 
-    def __init__(self, objects: Objects, writes: Writes) -> None:
+    def __init__(self, objects: SimObjects, writes: ApiWrites) -> None:
         self._objects = objects
         self._writes = writes
-        self._server = Server(self._answer)
+        self._server = SimServer(self._answer)
         self.stop = self._server.stop
 
     async def start(self) -> int:
         """Listen on loopback, and return the port."""
         return await self._server.start(["127.0.0.1"])
 
-    async def _answer(self, request: Request, writer: asyncio.StreamWriter) -> None:
+    async def _answer(self, request: SimRequest, writer: asyncio.StreamWriter) -> None:
         if request.path == "/version":
-            answer(writer, b'{"major":"1","minor":"30","gitVersion":"v1.30.0-simulated"}')
+            write_response(writer, b'{"major":"1","minor":"30","gitVersion":"v1.30.0-simulated"}')
         elif (group := request.path.removeprefix("/apis/")) in DISCOVERED:
             version = DISCOVERED[group]
-            answer(writer, msgspec.json.encode({"name": group, "versions": [{"version": version}]}))
+            write_response(writer, msgspec.json.encode({"name": group, "versions": [{"version": version}]}))
         elif request.method == "GET":
             await self._read(request, writer)
         else:
             self._write(request, writer)
 
-    async def _read(self, request: Request, writer: asyncio.StreamWriter) -> None:
+    async def _read(self, request: SimRequest, writer: asyncio.StreamWriter) -> None:
         base, plural, namespace, name = _parts(request.path)
         if plural not in GROUPS.get(base, ()):
             _refuse(writer, 404, "NotFound", "the server could not find the requested resource")
@@ -71,23 +71,25 @@ class ApiServer:
             if item is None:
                 _refuse(writer, 404, "NotFound", f'{plural} "{name}" not found')
             else:
-                answer(writer, msgspec.json.encode(item))
+                write_response(writer, msgspec.json.encode(item))
         elif request.query.get("watch") == "true":
             await self._watch(plural, request, writer)
         else:
             items = [item for item in self._objects.items(plural) if _selected(item, namespace, request.query)]
             meta = {"resourceVersion": str(self._objects.version)}
-            answer(writer, msgspec.json.encode({"kind": "List", "apiVersion": "v1", "metadata": meta, "items": items}))
+            write_response(
+                writer, msgspec.json.encode({"kind": "List", "apiVersion": "v1", "metadata": meta, "items": items})
+            )
 
-    async def _watch(self, plural: str, request: Request, writer: asyncio.StreamWriter) -> None:
+    async def _watch(self, plural: str, request: SimRequest, writer: asyncio.StreamWriter) -> None:
         missed = self._objects.since(plural, int(request.query.get("resourceVersion") or 0))
         if missed is None:
             _refuse(writer, 410, "Expired", "too old resource version")
             return
-        begin_chunks(writer)
+        start_chunked_response(writer)
         for line in missed:
-            chunk(writer, line)
-        end = self._objects.watch(plural, lambda line: chunk(writer, line))
+            write_chunk(writer, line)
+        end = self._objects.watch(plural, lambda line: write_chunk(writer, line))
         try:
             seconds = min(float(request.query.get("timeoutSeconds") or 300), 300)
             for _ in range(int(seconds * 2)):
@@ -99,7 +101,7 @@ class ApiServer:
         finally:
             end()
 
-    def _write(self, request: Request, writer: asyncio.StreamWriter) -> None:
+    def _write(self, request: SimRequest, writer: asyncio.StreamWriter) -> None:
         _, plural, namespace, name = _parts(request.path.removesuffix("/eviction"))
         if plural == "leases":
             self._write_lease(request, writer, namespace or "", name)
@@ -111,28 +113,28 @@ class ApiServer:
             spec = msgspec.json.decode(request.body).get("spec", {})
             found = self._writes.cordon(name, bool(spec.get("unschedulable")))
         if found:
-            answer(writer, b'{"kind":"Status","apiVersion":"v1","status":"Success"}')
+            write_response(writer, b'{"kind":"Status","apiVersion":"v1","status":"Success"}')
         else:
             _refuse(writer, 404, "NotFound", f'{plural} "{name}" not found')
 
-    def _write_lease(self, request: Request, writer: asyncio.StreamWriter, namespace: str, name: str | None) -> None:
-        """Create a Lease, or replace the version that is named."""
-        given = msgspec.json.decode(request.body)
-        name = name or given["metadata"]["name"]
-        kept = self._objects.named("leases", namespace, name)
-        version = kept["metadata"]["resourceVersion"] if kept is not None else None
-        if version != given["metadata"].get("resourceVersion"):
+    def _write_lease(self, request: SimRequest, writer: asyncio.StreamWriter, namespace: str, name: str | None) -> None:
+        """Create a Lease, or replace the given resource version of it."""
+        lease = msgspec.json.decode(request.body)
+        name = name or lease["metadata"]["name"]
+        current = self._objects.named("leases", namespace, name)
+        version = current["metadata"]["resourceVersion"] if current is not None else None
+        if version != lease["metadata"].get("resourceVersion"):
             _refuse(writer, 409, "Conflict", f'leases "{name}": the object has been modified')
         else:
-            meta = given["metadata"] | {"namespace": namespace, "uid": f"lease-{namespace}-{name}"}
-            answer(writer, msgspec.json.encode(self._objects.put("leases", given | {"metadata": meta})))
+            meta = lease["metadata"] | {"namespace": namespace, "uid": f"lease-{namespace}-{name}"}
+            write_response(writer, msgspec.json.encode(self._objects.put("leases", lease | {"metadata": meta})))
 
 
 def _parts(path: str) -> tuple[str, str, str | None, str | None]:
-    """Given a path, return its group and version, the plural, the namespace and the name."""
-    words = path.strip("/").split("/")
-    size = 2 if words[0] == "api" else 3
-    base, rest = "/" + "/".join(words[:size]), words[size:]
+    """Group and version, plural, namespace and name in a path."""
+    segments = path.strip("/").split("/")
+    size = 2 if segments[0] == "api" else 3
+    base, rest = "/" + "/".join(segments[:size]), segments[size:]
     namespace = None
     if len(rest) >= 3 and rest[0] == "namespaces":
         namespace, rest = rest[1], rest[2:]
@@ -149,16 +151,16 @@ def _selected(item: Object, namespace: str | None, query: dict[str, str]) -> boo
 
 
 def _grace(body: bytes) -> float | None:
-    """Given the body of a deletion or an eviction, return the grace it asks for."""
+    """Grace period in the body of a deletion or eviction."""
     try:
-        asked = msgspec.json.decode(body) if body else {}
+        content = msgspec.json.decode(body) if body else {}
     except msgspec.MsgspecError:
         return None
-    options = asked.get("deleteOptions") or asked
+    options = content.get("deleteOptions") or content
     seconds = options.get("gracePeriodSeconds")
     return float(seconds) if seconds is not None else None
 
 
 def _refuse(writer: asyncio.StreamWriter, status: int, reason: str, message: str) -> None:
-    said = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "message": message}
-    answer(writer, msgspec.json.encode(said | {"code": status}), status)
+    body = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "message": message}
+    write_response(writer, msgspec.json.encode(body | {"code": status}), status)

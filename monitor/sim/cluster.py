@@ -1,4 +1,4 @@
-"""The simulated cluster as a whole: nodes, pods, who is scheduled where, and what deletions do."""
+"""Simulated cluster: nodes, pods, scheduling and deletion."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from monitor.sim import manifests
-from monitor.sim.agents import address
-from monitor.sim.manifests import Work
-from monitor.sim.node import GIB, Card, Container, Disk, SimNode
-from monitor.sim.objects import Object, Objects
+from monitor.sim.agents import agent_address
+from monitor.sim.manifests import Workload
+from monitor.sim.node import GIB, SimContainer, SimDisk, SimGpu, SimNode
+from monitor.sim.objects import Object, SimObjects
 
 TIB = 1 << 40
-DAY = 86400.0
-GRACE = 2.0  # seconds; a simulated pod ends soon after it was told to
+DAY_SECONDS = 86400.0
+GRACE_SECONDS = 2.0  # simulated pods terminate quickly
 
 
 @dataclass
 class SimPod:
-    """A pod that was submitted, and where it is."""
+    """A submitted pod."""
 
-    work: Work
+    work: Workload
     uid: str
     node: str | None = None
     started: bool = False
     ends_at: float | None = None
     gone_at: float | None = None  # when a deletion takes effect
-    stuck: bool = False  # a deletion has no effect
-    held: bool = False  # it does not start, whatever is tried
+    stuck: bool = False  # deletion has no effect
+    held: bool = False  # never starts
 
 
 @dataclass
 class SimCluster:
-    """Everything there is. `now` is read once per step, so that all of it happens at one moment."""
+    """Nodes and pods. The clock is read once per step, so that all changes of a step have the same time."""
 
-    objects: Objects
+    objects: SimObjects
     clock: Callable[[], float]
     nodes: dict[str, SimNode] = field(default_factory=dict)
     pods: dict[str, SimPod] = field(default_factory=dict)
@@ -47,22 +47,24 @@ class SimCluster:
     def add_node(self, name: str, gpus: int) -> SimNode:
         """Add a node with its agent."""
         now = self.clock()
-        cards = [Card(index, self._uuid("GPU")) for index in range(gpus)]
-        node = SimNode(name, address(len(self.nodes)), cards, _disks(self.chance), now - 40 * DAY)
+        sim_gpus = [SimGpu(index, self._uuid("GPU")) for index in range(gpus)]
+        node = SimNode(name, agent_address(len(self.nodes)), sim_gpus, _disks(self.chance), now - 40 * DAY_SECONDS)
         self.nodes[name] = node
         self.objects.put("nodes", manifests.node(name, gpus, node.booted_at))
-        self.objects.put("pods", manifests.agent_pod(name, node.address, now - DAY))
+        self.objects.put("pods", manifests.agent_pod(name, node.address, now - DAY_SECONDS))
         return node
 
-    def submit(self, work: Work, *, node: str | None = None, lasts: float | None = None, held: bool = False) -> SimPod:
-        """Submit work. It runs on the given node, or the fullest that has room; else it waits, with the reason.
+    def submit(
+        self, work: Workload, *, node: str | None = None, lasts: float | None = None, held: bool = False
+    ) -> SimPod:
+        """Submit a pod to the given node, or to the fullest one with room; without one, it stays pending.
 
-        What is `held` gets its node and does not start there.
+        A `held` pod is scheduled and does not start.
         """
         now = self.clock()
         pod = SimPod(work, self._uuid(), ends_at=None if lasts is None else now + lasts, held=held)
         self.pods[pod.uid] = pod
-        self.objects.put("pods", manifests.work_pod(work, pod.uid, now))
+        self.objects.put("pods", manifests.workload_pod(work, pod.uid, now))
         self._place(pod, node, now)
         return pod
 
@@ -70,12 +72,12 @@ class SimCluster:
         node = self._room(pod.work.gpus) if wanted is None else self.nodes[wanted]
         if node is None:
             total = len(self.nodes)
-            said = f"0/{total} nodes are available: {total} Insufficient {manifests.GPU}."
-            self.show(manifests.unschedulable(self.shown(pod), said, now))
-            self.happen(pod, "FailedScheduling", said)
+            message = f"0/{total} nodes are available: {total} Insufficient {manifests.GPU_RESOURCE}."
+            self.put_pod(manifests.unschedulable(self.pod_object(pod), message, now))
+            self.record_event(pod, "FailedScheduling", message)
             return
         pod.node = node.name
-        self.show(manifests.placed(self.shown(pod), node.name))
+        self.put_pod(manifests.placed(self.pod_object(pod), node.name))
         if pod.held:
             return
         if node.probe_failure is None or pod.work.image in node.images:
@@ -84,57 +86,57 @@ class SimCluster:
             self.fail_to_pull(pod)
 
     def _room(self, gpus: int) -> SimNode | None:
-        """Return the node with the fewest free cards that are enough."""
+        """Node with the fewest free GPUs that are enough."""
         usable = (node for node in self.nodes.values() if node.answering and not node.cordoned)
-        fits = [node for node in usable if len(node.free_cards()) >= gpus]
-        return min(fits, key=lambda node: len(node.free_cards()), default=None)
+        fits = [node for node in usable if len(node.free_gpu_indexes()) >= gpus]
+        return min(fits, key=lambda node: len(node.free_gpu_indexes()), default=None)
 
     def _run(self, pod: SimPod, node: SimNode, now: float) -> None:
         work, pod.started = pod.work, True
-        container = Container(
+        container = SimContainer(
             self._uuid().replace("-", "") * 2, pod.uid, work.name, work.namespace, work.image, now, work.user,
-            tuple(node.free_cards()[: work.gpus]), work.busy,
+            tuple(node.free_gpu_indexes()[: work.gpus]), work.busy,
         )  # fmt: skip
         if work.image not in node.images:
             node.add_image(work.image, int(self.chance.uniform(6, 14) * GIB), now, now)
         node.start(container, now)
-        self.show(manifests.running(self.shown(pod), container.id, now))
+        self.put_pod(manifests.running(self.pod_object(pod), container.id, now))
 
     def fail_to_pull(self, pod: SimPod) -> None:
-        """Say of a pod what its kubelet says when the registry's name cannot be resolved there."""
+        """Set the status that a kubelet reports if it cannot resolve the name of the registry."""
         node = self.nodes[pod.node or ""]
         error = node.probe_failure[2] if node.probe_failure else "manifest unknown"
-        said = f'Failed to pull image "{pod.work.image}": rpc error: code = Unknown desc = Error response from daemon: '
-        said += f'Get "https://harbor.lab/v2/": {error}'
-        self.show(manifests.waiting(self.shown(pod), "ErrImagePull", said, self.clock()))
-        self.happen(pod, "Failed", said)
+        message = f'Failed to pull image "{pod.work.image}": rpc error: code = Unknown desc = Error response from '
+        message += f'daemon: Get "https://harbor.lab/v2/": {error}'
+        self.put_pod(manifests.waiting(self.pod_object(pod), "ErrImagePull", message, self.clock()))
+        self.record_event(pod, "Failed", message)
 
     def finish(self, pod: SimPod, phase: str = "Succeeded", *, keep_processes: bool = False) -> None:
-        """End a pod by itself. `keep_processes` leaves its processes on the cards: a zombie."""
+        """Let a pod finish. `keep_processes` leaves its processes on the GPUs: a zombie."""
         if pod.node is not None:
             self.nodes[pod.node].end(pod.uid, keep_processes=keep_processes)
-        self.show(manifests.finished(self.shown(pod), phase, self.clock()))
+        self.put_pod(manifests.finished(self.pod_object(pod), phase, self.clock()))
         pod.ends_at = None
 
     def delete_pod(self, namespace: str, name: str, grace: float | None) -> bool:
-        """Delete a pod by its name, as the API server is asked to. Return whether there is one."""
-        found = [p for p in self.pods.values() if (p.work.namespace, p.work.name) == (namespace, name)]
-        for pod in found:
-            seconds = GRACE if grace is None else min(grace, GRACE)
-            self.show(manifests.terminating(self.shown(pod), self.clock(), seconds))
+        """Delete a pod as the API server does. Return whether it exists."""
+        pods = [pod for pod in self.pods.values() if (pod.work.namespace, pod.work.name) == (namespace, name)]
+        for pod in pods:
+            seconds = GRACE_SECONDS if grace is None else min(grace, GRACE_SECONDS)
+            self.put_pod(manifests.terminating(self.pod_object(pod), self.clock(), seconds))
             pod.gone_at = self.clock() + seconds
-        return bool(found)
+        return bool(pods)
 
     def cordon(self, name: str, cordoned: bool) -> bool:
-        """Keep new pods off a node, or let them again."""
+        """Cordon or uncordon a node. Return whether it exists."""
         if (node := self.nodes.get(name)) is None:
             return False
         node.cordoned = cordoned
-        self.objects.put("nodes", manifests.node(name, len(node.cards), node.booted_at, cordoned=cordoned))
+        self.objects.put("nodes", manifests.node(name, len(node.gpus), node.booted_at, cordoned=cordoned))
         return True
 
     def step(self, seconds: float) -> None:
-        """Let so much time pass: deletions take effect, work ends, what waits is tried again, disks fill."""
+        """Advance time: deletions take effect, pods finish, pending pods are retried, disks fill."""
         now = self.clock()
         for pod in list(self.pods.values()):
             if pod.gone_at is not None and pod.gone_at <= now and not pod.stuck:
@@ -159,17 +161,16 @@ class SimCluster:
         self.objects.remove("pods", pod.uid)
         del self.pods[pod.uid]
 
-    def shown(self, pod: SimPod) -> Object:
-        """Return a pod's object as the API server has it."""
+    def pod_object(self, pod: SimPod) -> Object:
+        """Kubernetes object of a pod."""
         return self.objects.get("pods", pod.uid)
 
-    def show(self, item: Object) -> None:
-        """Change a pod's object."""
+    def put_pod(self, item: Object) -> None:
         self.objects.put("pods", item)
 
-    def happen(self, pod: SimPod, reason: str, message: str) -> None:
+    def record_event(self, pod: SimPod, reason: str, message: str) -> None:
         """Record an event about a pod."""
-        item = manifests.event(self.shown(pod), next(self._numbers), reason, message, self.clock())
+        item = manifests.event(self.pod_object(pod), next(self._numbers), reason, message, self.clock())
         self.objects.put("events", item)
 
     def _uuid(self, prefix: str = "") -> str:
@@ -177,10 +178,10 @@ class SimCluster:
         return f"{prefix}-{made}" if prefix else made
 
 
-def _disks(chance: random.Random) -> list[Disk]:
+def _disks(chance: random.Random) -> list[SimDisk]:
     return [
-        Disk("/", "/dev/nvme0n1p2", ("system", "kubelet"), 894 * GIB, 894 * GIB * chance.uniform(0.25, 0.4)),
-        Disk("/var/lib/docker", "/dev/nvme1n1", ("runtime",), TIB, 8 * GIB),
-        Disk("/data", "/dev/nvme2n1", ("data",), 7 * TIB, 7 * TIB * chance.uniform(0.4, 0.6)),
-        Disk("/mnt/share", "nas:/share", ("nas",), 200 * TIB, 200 * TIB * 0.62, inodes_used=4.1e7),
+        SimDisk("/", "/dev/nvme0n1p2", ("system", "kubelet"), 894 * GIB, 894 * GIB * chance.uniform(0.25, 0.4)),
+        SimDisk("/var/lib/docker", "/dev/nvme1n1", ("runtime",), TIB, 8 * GIB),
+        SimDisk("/data", "/dev/nvme2n1", ("data",), 7 * TIB, 7 * TIB * chance.uniform(0.4, 0.6)),
+        SimDisk("/mnt/share", "nas:/share", ("nas",), 200 * TIB, 200 * TIB * 0.62, inodes_used=4.1e7),
     ]

@@ -1,4 +1,4 @@
-"""`gpuwarden demo`: the real daemon on a simulated cluster in which everything goes wrong within minutes."""
+"""`gpuwarden demo`: the real daemon on a simulated cluster with an outage of every kind within minutes."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 from monitor.config.root import Config
 from monitor.config.types import Listen
-from monitor.sim.story import Story
+from monitor.sim.simulation import Simulation
 from monitor.sim.wecom import KEY
 
-# What takes half an hour in a real cluster takes seconds here.
+# Half an hour in a real cluster is seconds here.
 RULES = {
     "gpu_idle": {"warm_up": "5s", "warning_after": "30s", "notebook_warning_after": "30s"},
     "gpu_zombie": {"finished_after": "10s"},
@@ -20,7 +20,7 @@ RULES = {
     "service_down": {"after": "5s"},
     "agent_silent": {"silent_after": "20s"},
 }
-# What fills a disk is cleaned up as soon as it is too full. Nobody waits for a day to see that.
+# Images are cleaned up as soon as the disk is too full, without the usual day of notice.
 POLICIES = [
     {"kind": "images", "name": "node-images", "mode": "enforce", "high": "80%", "low": "60%", "announce": "0s"},
     {"kind": "pods", "name": "finished-pods", "cron": "0 3 * * *"},
@@ -31,38 +31,43 @@ TOKEN = "simulated-agents-take-any-token"  # noqa: S105  # no secret
 def run_demo(
     run: Callable[[Config, str], int], nodes: int, listen: Listen, lang: str, say: Callable[[str], None]
 ) -> int:
-    """Given what runs a daemon, run it on a simulated cluster of so many nodes, and return the exit code.
+    """Run a daemon on a simulated cluster, and return the exit code.
 
-    It is given the address of what the robot of the group would show, too.
+    `run` takes the configuration and the URL of the simulated WeCom group.
     """
-    story = Story(nodes)
-    story.start()
+    simulation = Simulation(nodes)
+    simulation.start()
     try:
         with tempfile.TemporaryDirectory(prefix="gpuwarden-demo-") as directory:
-            config = Config.model_validate(settings(story, Path(directory), listen, lang))
-            say(f"a cluster of {nodes} nodes is simulated; its outages begin within seconds")
-            robot = f"http://127.0.0.1:{story.robot_port}/"
+            config = Config.model_validate(settings(simulation, Path(directory), listen, lang))
+            say(f"simulating a cluster of {nodes} nodes; the first outage begins within seconds")
+            robot = f"http://127.0.0.1:{simulation.robot_port}/"
             say(f"page     http://{listen}/")
-            say(f"WeCom    {robot}   what the robot of the group would show")
+            say(f"WeCom    {robot}   messages of the group robot")
             return run(config, robot)
     finally:
-        story.stop()
+        simulation.stop()
 
 
-def settings(story: Story, directory: Path, listen: Listen, lang: str) -> dict[str, Any]:
-    """Return the configuration of a daemon that watches the simulated cluster."""
-    robot = f"http://127.0.0.1:{story.robot_port}/cgi-bin/webhook/send?key={KEY}"
+def settings(simulation: Simulation, directory: Path, listen: Listen, lang: str) -> dict[str, Any]:
+    """Configuration of a daemon for the simulated cluster."""
+    robot = f"http://127.0.0.1:{simulation.robot_port}/cgi-bin/webhook/send?key={KEY}"
     return {
         "log_level": "warning",
         "daemon": {
             "listen": str(listen),
             "state": str(directory / "state"),
             "cycle": "2s",
-            "kubernetes": {"enabled": "yes", "kubeconfig": str(story.kubeconfig(directory))},
-            "agents": {"port": story.agents_port, "interval": "2s"},
+            "kubernetes": {"enabled": "yes", "kubeconfig": str(simulation.kubeconfig(directory))},
+            "agents": {"port": simulation.agents_port, "interval": "2s"},
             "gpu": {"idle_after": "20s", "settle": "5s", "stale_after": "20s"},
             "services": [
-                {"name": "portal", "url": f"http://127.0.0.1:{story.portal_port}/", "interval": "2s", "limit": "2s"}
+                {
+                    "name": "portal",
+                    "url": f"http://127.0.0.1:{simulation.portal_port}/",
+                    "interval": "2s",
+                    "limit": "2s",
+                }
             ],
             "rules": RULES,
             "cleanup": {"agents": {"token": TOKEN}, "policies": POLICIES},

@@ -1,19 +1,19 @@
-"""Everyday work in the simulated cluster: who trains what, jobs that end, jobs that come."""
+"""Everyday workloads of the simulated cluster."""
 
 from __future__ import annotations
 
 from monitor.sim.cluster import SimCluster
-from monitor.sim.manifests import Work
+from monitor.sim.manifests import Workload
 from monitor.sim.node import GIB
 from monitor.sim.outages import image
 
 USERS = (("zhang", "nlp"), ("li", "vision"), ("wang", "speech"), ("zhao", "nlp"), ("chen", "vision"), ("liu", "rl"))
 MODELS = ("bert", "resnet", "whisper", "llama", "vit", "ppo")
-MOST_FREE = 0.3  # of the cards; below that nobody submits
+MIN_FREE_RATIO = 0.3  # no submissions with fewer free GPUs
 
 
-def begin_day(cluster: SimCluster) -> None:
-    """Fill the cluster as on an ordinary morning: most nodes partly used, some images left behind."""
+def fill_cluster(cluster: SimCluster) -> None:
+    """Fill the cluster as on an ordinary day: most nodes partly used, some unused images."""
     now = cluster.clock()
     for number, node in enumerate(cluster.nodes.values()):
         node.add_image(image("base", "pytorch:2.3"), 18 * GIB, now, now - 3600)
@@ -23,30 +23,29 @@ def begin_day(cluster: SimCluster) -> None:
 
 
 def churn(cluster: SimCluster) -> None:
-    """Now and then somebody submits something, where there is room for it; it ends after some minutes."""
-    cards = sum(len(node.cards) for node in cluster.nodes.values())
-    free = sum(len(node.free_cards()) for node in cluster.nodes.values())
-    if free > cards * MOST_FREE and cluster.chance.random() < 0.02:
+    """Occasionally submit a pod that finishes after some minutes, if there is room, and delete finished pods."""
+    gpus = sum(len(node.gpus) for node in cluster.nodes.values())
+    free = sum(len(node.free_gpu_indexes()) for node in cluster.nodes.values())
+    if free > gpus * MIN_FREE_RATIO and cluster.chance.random() < 0.02:
         _submit(cluster, cluster.chance.choice((1, 1, 2)))
     if cluster.chance.random() < 0.01:
-        _tidy(cluster)
+        _delete_finished(cluster)
 
 
 def _submit(cluster: SimCluster, gpus: int, node: str | None = None) -> None:
     user, team = cluster.chance.choice(USERS)
     model, number = cluster.chance.choice(MODELS), cluster.chance.randrange(1000)
-    work = Work(
+    workload = Workload(
         f"{model}-{number:03d}-0", team, user, f"vc-{team}", gpus, image(team, f"{model}:{number % 7}"),
         busy=cluster.chance.uniform(0.55, 0.97),
     )  # fmt: skip
-    if not any(pod.work.name == work.name and pod.work.namespace == team for pod in cluster.pods.values()):
-        cluster.submit(work, node=node, lasts=cluster.chance.uniform(240, 1500))
+    if not any(pod.work.name == workload.name and pod.work.namespace == team for pod in cluster.pods.values()):
+        cluster.submit(workload, node=node, lasts=cluster.chance.uniform(240, 1500))
 
 
-def _tidy(cluster: SimCluster) -> None:
-    """Delete the finished pods, as their users do."""
+def _delete_finished(cluster: SimCluster) -> None:
     for pod in list(cluster.pods.values()):
-        if cluster.shown(pod)["status"]["phase"] == "Succeeded" and not pod.gone_at:
-            zombie = pod.node and any(each.pod_uid == pod.uid for each in cluster.nodes[pod.node].processes)
+        if cluster.pod_object(pod)["status"]["phase"] == "Succeeded" and not pod.gone_at:
+            zombie = pod.node and any(process.pod_uid == pod.uid for process in cluster.nodes[pod.node].processes)
             if not zombie:
                 cluster.delete_pod(pod.work.namespace, pod.work.name, 0)

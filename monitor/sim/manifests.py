@@ -1,4 +1,4 @@
-"""Kubernetes objects as JSON, as the API server would show them."""
+"""Kubernetes objects as the API server returns them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from monitor.sim.objects import Object
 
-GPU = "nvidia.com/gpu"
+GPU_RESOURCE = "nvidia.com/gpu"
 
 
 @dataclass(frozen=True)
-class Work:
-    """What somebody submits: a training job's pod, a notebook, a service."""
+class Workload:
+    """A pod to submit: training job, notebook or service."""
 
     name: str
     namespace: str
@@ -25,31 +25,27 @@ class Work:
     labels: dict[str, str] = field(default_factory=dict)
 
 
-def when(seconds: float) -> str:
-    """Given seconds since the epoch, return them as Kubernetes writes times."""
+def rfc3339(seconds: float) -> str:
+    """Unix time in the format of Kubernetes."""
     return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def node(
     name: str, gpus: int, created_at: float, *, silent_since: float | None = None, cordoned: bool = False
 ) -> Object:
-    """Return a node: ready, or one whose kubelet has been silent for a while."""
+    """Node that is ready, or whose kubelet is silent."""
     ready = silent_since is None
     status, reason = ("True", "KubeletReady") if ready else ("Unknown", "NodeStatusUnknown")
-    amounts = {"cpu": "96", "memory": "1024Gi", GPU: str(gpus), "pods": "110"}
-    condition = {
-        "type": "Ready",
-        "status": status,
-        "reason": reason,
-        "lastTransitionTime": when(silent_since or created_at),
-    }
+    amounts = {"cpu": "96", "memory": "1024Gi", GPU_RESOURCE: str(gpus), "pods": "110"}
+    condition = {"type": "Ready", "status": status, "reason": reason}
+    condition["lastTransitionTime"] = rfc3339(silent_since or created_at)
     if not ready:
         condition["message"] = "Kubelet stopped posting node status."
     return {
         "metadata": {
             "name": name,
             "uid": f"node-{name}",
-            "creationTimestamp": when(created_at),
+            "creationTimestamp": rfc3339(created_at),
             "labels": {"kubernetes.io/hostname": name, "nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"},
         },
         "spec": {"unschedulable": True} if cordoned else {},
@@ -58,19 +54,19 @@ def node(
 
 
 def agent_pod(node_name: str, address: str, created_at: float) -> Object:
-    """Return the pod of a node's agent."""
+    """Pod of the agent on a node."""
     labels = {"app.kubernetes.io/name": "gpuwarden-agent"}
     pod = _pod(f"gpuwarden-agent-{node_name}", "monitoring", f"agent-{node_name}", labels, created_at)
     pod["metadata"]["ownerReferences"] = [
         {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "gpuwarden-agent", "uid": "ds-agent", "controller": True}
     ]
     pod["spec"] = {"nodeName": node_name, "containers": [{"name": "agent", "image": "gpuwarden:dev"}]}
-    pod["status"] = {"phase": "Running", "podIP": address, "startTime": when(created_at)}
+    pod["status"] = {"phase": "Running", "podIP": address, "startTime": rfc3339(created_at)}
     return pod
 
 
-def work_pod(work: Work, uid: str, created_at: float) -> Object:
-    """Return the pod of a job, waiting for a node. Labels are those of OpenPAI, notebooks' those of JupyterHub."""
+def workload_pod(work: Workload, uid: str, created_at: float) -> Object:
+    """Pending pod of a workload, with the labels of OpenPAI, or of JupyterHub for a notebook."""
     labels = dict(work.labels)
     annotations: dict[str, str] = {}
     if work.kind == "notebook":
@@ -80,7 +76,7 @@ def work_pod(work: Work, uid: str, created_at: float) -> Object:
         labels |= {"FC_FRAMEWORK_NAME": work.name, "userName": work.user, "virtualCluster": work.queue}
     pod = _pod(work.name, work.namespace, uid, labels, created_at)
     pod["metadata"]["annotations"] = annotations
-    amounts = {GPU: str(work.gpus), "cpu": str(max(1, 4 * work.gpus)), "memory": f"{max(8, 32 * work.gpus)}Gi"}
+    amounts = {GPU_RESOURCE: str(work.gpus), "cpu": str(max(1, 4 * work.gpus)), "memory": f"{max(8, 32 * work.gpus)}Gi"}
     container = {"name": "main", "image": work.image, "resources": {"requests": amounts, "limits": amounts}}
     pod["spec"] = {
         "containers": [container],
@@ -92,52 +88,58 @@ def work_pod(work: Work, uid: str, created_at: float) -> Object:
 
 
 def _pod(name: str, namespace: str, uid: str, labels: dict[str, str], created_at: float) -> Object:
-    meta = {"name": name, "namespace": namespace, "uid": uid, "labels": labels, "creationTimestamp": when(created_at)}
+    meta = {
+        "name": name,
+        "namespace": namespace,
+        "uid": uid,
+        "labels": labels,
+        "creationTimestamp": rfc3339(created_at),
+    }
     return {"metadata": meta}
 
 
 def running(pod: Object, container_id: str, now: float) -> Object:
-    """Return a pod whose container runs."""
-    state = {"running": {"startedAt": when(now)}}
+    """Pod with a running container."""
+    state = {"running": {"startedAt": rfc3339(now)}}
     return _with_status(pod, "Running", [_container(pod, state, f"docker://{container_id}", ready=True)], now)
 
 
 def waiting(pod: Object, reason: str, message: str, now: float) -> Object:
-    """Return a pod on a node whose container cannot start."""
+    """Scheduled pod whose container cannot start."""
     state = {"waiting": {"reason": reason, "message": message}}
     return _with_status(pod, "Pending", [_container(pod, state)], now)
 
 
 def finished(pod: Object, phase: str, now: float, exit_code: int = 0) -> Object:
-    """Return a pod that has ended."""
+    """Pod that has finished."""
     old = (pod["status"].get("containerStatuses") or [{}])[0]
-    ended = {"exitCode": exit_code, "finishedAt": when(now), "reason": "Completed" if not exit_code else "Error"}
+    ended = {"exitCode": exit_code, "finishedAt": rfc3339(now), "reason": "Completed" if not exit_code else "Error"}
     status = _container(pod, {"terminated": ended}, old.get("containerID"))
     return _with_status(pod, phase, [status], now)
 
 
 def unschedulable(pod: Object, message: str, now: float) -> Object:
-    """Return a pod that no node has room for."""
+    """Pod that fits no node."""
     condition = {
         "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message,
-        "lastTransitionTime": when(now),
+        "lastTransitionTime": rfc3339(now),
     }  # fmt: skip
     return pod | {"status": {"phase": "Pending", "conditions": [condition]}}
 
 
 def placed(pod: Object, node_name: str) -> Object:
-    """Return a pod that was given a node."""
+    """Pod that is scheduled to a node."""
     return pod | {"spec": pod["spec"] | {"nodeName": node_name}}
 
 
 def terminating(pod: Object, now: float, grace: float) -> Object:
-    """Return a pod that was told to go."""
-    meta = {"deletionTimestamp": when(now + grace), "deletionGracePeriodSeconds": int(grace)}
+    """Pod that is being deleted."""
+    meta = {"deletionTimestamp": rfc3339(now + grace), "deletionGracePeriodSeconds": int(grace)}
     return pod | {"metadata": pod["metadata"] | meta}
 
 
 def event(pod: Object, number: int, reason: str, message: str, now: float, count: int = 1) -> Object:
-    """Return an event about a pod."""
+    """Warning event of a pod."""
     meta = pod["metadata"]
     return {
         "metadata": {"name": f"{meta['name']}.{number}", "namespace": meta["namespace"], "uid": f"event-{number}"},
@@ -146,8 +148,8 @@ def event(pod: Object, number: int, reason: str, message: str, now: float, count
         "reason": reason,
         "message": message,
         "count": count,
-        "firstTimestamp": when(now),
-        "lastTimestamp": when(now),
+        "firstTimestamp": rfc3339(now),
+        "lastTimestamp": rfc3339(now),
         "source": {"component": "kubelet", "host": pod["spec"].get("nodeName", "")},
     }
 
@@ -159,7 +161,7 @@ def _container(pod: Object, state: Object, container_id: str | None = None, *, r
 
 
 def _with_status(pod: Object, phase: str, containers: list[Object], now: float) -> Object:
-    started = pod["status"].get("startTime") or when(now)
+    started = pod["status"].get("startTime") or rfc3339(now)
     scheduled = {"type": "PodScheduled", "status": "True"}
     status = {"phase": phase, "startTime": started, "conditions": [scheduled], "containerStatuses": containers}
     return pod | {"status": status}

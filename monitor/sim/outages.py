@@ -1,4 +1,4 @@
-"""The outages of a real operations log, one after the other: how each begins in the simulated cluster, and ends."""
+"""Outages from a real operations log, and how each begins and ends in the simulated cluster."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ from dataclasses import dataclass, field
 
 from monitor.sim import manifests
 from monitor.sim.cluster import TIB, SimCluster, SimPod
-from monitor.sim.manifests import Work
+from monitor.sim.manifests import Workload
 from monitor.sim.node import GIB
 
 NO_SUCH_HOST = ("dns", "no-such-host", "dial tcp: lookup harbor.lab on 10.0.0.2:53: no such host")
 
 
 @dataclass
-class Stage:
-    """What an outage may touch: the cluster, and whether the platform's portal is well."""
+class OutageContext:
+    """State that outages change: the cluster, and the HTTP status of the platform portal."""
 
     cluster: SimCluster
     portal_status: int = 200
-    pods: dict[str, list[SimPod]] = field(default_factory=dict)  # by outage, those it brought about
+    pods: dict[str, list[SimPod]] = field(default_factory=dict)  # by outage that submitted them
 
-    def submit(self, outage: str, work: Work, node: str | None = None) -> SimPod:
-        """Submit work that belongs to an outage, and goes when it ends."""
+    def submit(self, outage: str, work: Workload, node: str | None = None) -> SimPod:
+        """Submit a pod that is deleted when the outage ends."""
         pod = self.cluster.submit(work, node=node)
         self.pods.setdefault(outage, []).append(pod)
         return pod
 
-    def roomy(self, gpus: int) -> str | None:
-        """Return a node that has so many free cards and can pull images; None if there is none."""
+    def node_with_room(self, gpus: int) -> str | None:
+        """Name of a node with that many free GPUs that can pull images, or None."""
         fits = (node for node in self.cluster.nodes.values() if node.answering and node.probe_failure is None)
-        return next((node.name for node in fits if len(node.free_cards()) >= gpus), None)
+        return next((node.name for node in fits if len(node.free_gpu_indexes()) >= gpus), None)
 
     def withdraw(self, outage: str) -> None:
-        """Delete what an outage brought about."""
+        """Delete the pods of an outage."""
         for pod in self.pods.pop(outage, []):
             if pod.uid in self.cluster.pods:
                 self.cluster.delete_pod(pod.work.namespace, pod.work.name, 0)
@@ -41,133 +41,137 @@ class Stage:
 
 @dataclass(frozen=True)
 class Outage:
-    """An outage: when it begins and how long it lasts, in seconds of the story."""
+    """An outage with its start and duration in seconds of the cycle."""
 
     name: str
     at: float
     lasts: float
-    begin: Callable[[Stage], None]
-    end: Callable[[Stage], None]
+    begin: Callable[[OutageContext], None]
+    end: Callable[[OutageContext], None]
 
 
 def image(team: str, name: str) -> str:
-    """Return the name of an image in the lab's registry."""
+    """Name of an image in the registry of the lab."""
     return f"harbor.lab/{team}/{name}"
 
 
-def _lose_registry(stage: Stage) -> None:
-    for name in list(stage.cluster.nodes)[1:3]:
-        stage.cluster.nodes[name].probe_failure = NO_SUCH_HOST
+def _lose_registry(context: OutageContext) -> None:
+    for name in list(context.cluster.nodes)[1:3]:
+        context.cluster.nodes[name].probe_failure = NO_SUCH_HOST
         for number in (1, 2):
-            work = Work(f"resnet-{name}-{number}", "vision", "li", "vc-vision", 0, image("vision", f"resnet:{number}"))
-            stage.submit("registry", work, node=name)
+            work = Workload(
+                f"resnet-{name}-{number}", "vision", "li", "vc-vision", 0, image("vision", f"resnet:{number}")
+            )
+            context.submit("registry", work, node=name)
 
 
-def _find_registry(stage: Stage) -> None:
-    for node in stage.cluster.nodes.values():
+def _find_registry(context: OutageContext) -> None:
+    for node in context.cluster.nodes.values():
         node.probe_failure = None
-    stage.withdraw("registry")
+    context.withdraw("registry")
 
 
-def _zombie(stage: Stage) -> None:
-    work = Work("bert-large-0", "nlp", "zhang", "vc-nlp", 2, image("nlp", "bert:3"))
-    pod = stage.submit("zombie", work, stage.roomy(2))
+def _zombie(context: OutageContext) -> None:
+    work = Workload("bert-large-0", "nlp", "zhang", "vc-nlp", 2, image("nlp", "bert:3"))
+    pod = context.submit("zombie", work, context.node_with_room(2))
     if pod.node is not None:
-        stage.cluster.finish(pod, keep_processes=True)
+        context.cluster.finish(pod, keep_processes=True)
 
 
-def _bury(stage: Stage) -> None:
-    for pod in stage.pods.get("zombie", []):
+def _bury(context: OutageContext) -> None:
+    for pod in context.pods.get("zombie", []):
         if pod.node is not None:
-            stage.cluster.nodes[pod.node].end(pod.uid)
-    stage.withdraw("zombie")
+            context.cluster.nodes[pod.node].end(pod.uid)
+    context.withdraw("zombie")
 
 
-def _idle_notebook(stage: Stage) -> None:
-    work = Work("jupyter-wang", "notebooks", "wang", "vc-dev", 1, image("dev", "jupyter:9"), kind="notebook", busy=0.0)
-    stage.submit("idle", work, stage.roomy(1))
+def _idle_notebook(context: OutageContext) -> None:
+    work = Workload(
+        "jupyter-wang", "notebooks", "wang", "vc-dev", 1, image("dev", "jupyter:9"), kind="notebook", busy=0.0
+    )
+    context.submit("idle", work, context.node_with_room(1))
 
 
-def _fill_disk(stage: Stage) -> None:
-    node = list(stage.cluster.nodes.values())[3]
-    disk, now = node.runtime_disk, stage.cluster.clock()
+def _fill_disk(context: OutageContext) -> None:
+    node = list(context.cluster.nodes.values())[3]
+    disk, now = node.runtime_disk, context.cluster.clock()
     number = 0
     while disk.used < 0.78 * disk.size:
         node.add_image(image("old", f"experiment:{number}"), 25 * GIB, now, now - (9 + number) * 86400, shared=0.1)
         number += 1
-    disk.growth = disk.size * 0.001  # somebody commits images, one after the other
+    disk.growth = disk.size * 0.001  # a user commits one image after another
 
 
-def _stop_filling(stage: Stage) -> None:
-    node = list(stage.cluster.nodes.values())[3]
+def _stop_filling(context: OutageContext) -> None:
+    node = list(context.cluster.nodes.values())[3]
     node.runtime_disk.growth = 0.0
     for name in [name for name in node.images if "/old/" in name]:
         node.remove_image(node.images[name].id)
     node.runtime_disk.used = min(node.runtime_disk.used, node.runtime_disk.size * 0.5)
 
 
-def _oversize(stage: Stage) -> None:
-    node, now = list(stage.cluster.nodes.values())[4], stage.cluster.clock()
+def _oversize(context: OutageContext) -> None:
+    node, now = list(context.cluster.nodes.values())[4], context.cluster.clock()
     node.add_image(image("zhao", "saved-env:latest"), 59 * GIB, now, now)
 
 
-def _remove_oversize(stage: Stage) -> None:
-    for node in stage.cluster.nodes.values():
+def _remove_oversize(context: OutageContext) -> None:
+    for node in context.cluster.nodes.values():
         if (held := node.images.get(image("zhao", "saved-env:latest"))) is not None:
             node.remove_image(held.id)
 
 
-def _overflow_shm(stage: Stage) -> None:
-    work = Work("detr-0", "vision", "li", "vc-vision", 1, image("vision", "detr:5"))
-    pod = stage.submit("shm", work, stage.roomy(1))
-    for node in stage.cluster.nodes.values():
+def _overflow_shm(context: OutageContext) -> None:
+    work = Workload("detr-0", "vision", "li", "vc-vision", 1, image("vision", "detr:5"))
+    pod = context.submit("shm", work, context.node_with_room(1))
+    for node in context.cluster.nodes.values():
         for container in node.containers.values():
             if container.pod_uid == pod.uid:
                 container.shm_size, container.shm_used = 64 << 20, 62 << 20
 
 
-def _no_node_fits(stage: Stage) -> None:
-    stage.submit("fit", Work("llama-8gpu-0", "nlp", "zhang", "vc-nlp", 8, image("nlp", "llama:2")))
+def _no_node_fits(context: OutageContext) -> None:
+    context.submit("fit", Workload("llama-8gpu-0", "nlp", "zhang", "vc-nlp", 8, image("nlp", "llama:2")))
 
 
-def _lose_node(stage: Stage) -> None:
-    name = list(stage.cluster.nodes)[-1]
-    node = stage.cluster.nodes[name]
+def _lose_node(context: OutageContext) -> None:
+    name = list(context.cluster.nodes)[-1]
+    node = context.cluster.nodes[name]
     node.answering = False
-    stage.cluster.objects.put(
-        "nodes", manifests.node(name, len(node.cards), node.booted_at, silent_since=stage.cluster.clock())
+    context.cluster.objects.put(
+        "nodes", manifests.node(name, len(node.gpus), node.booted_at, silent_since=context.cluster.clock())
     )
 
 
-def _find_node(stage: Stage) -> None:
-    name = list(stage.cluster.nodes)[-1]
-    node = stage.cluster.nodes[name]
+def _find_node(context: OutageContext) -> None:
+    name = list(context.cluster.nodes)[-1]
+    node = context.cluster.nodes[name]
     node.answering = True
-    stage.cluster.objects.put("nodes", manifests.node(name, len(node.cards), node.booted_at))
+    context.cluster.objects.put("nodes", manifests.node(name, len(node.gpus), node.booted_at))
 
 
-def _bad_gateway(stage: Stage) -> None:
-    stage.portal_status = 502
+def _bad_gateway(context: OutageContext) -> None:
+    context.portal_status = 502
 
 
-def _good_gateway(stage: Stage) -> None:
-    stage.portal_status = 200
+def _good_gateway(context: OutageContext) -> None:
+    context.portal_status = 200
 
 
-def _delete_data(stage: Stage) -> None:
-    for node in stage.cluster.nodes.values():
+def _delete_data(context: OutageContext) -> None:
+    for node in context.cluster.nodes.values():
         share = next(disk for disk in node.disks if "nas" in disk.roles)
         share.used, share.inodes_used = share.used - 60 * TIB, share.inodes_used * 0.6
 
 
-def _bring_data_back(stage: Stage) -> None:
-    for node in stage.cluster.nodes.values():
+def _bring_data_back(context: OutageContext) -> None:
+    for node in context.cluster.nodes.values():
         share = next(disk for disk in node.disks if "nas" in disk.roles)
         share.used, share.inodes_used = share.used + 60 * TIB, share.inodes_used / 0.6
 
 
-def _withdraw(name: str) -> Callable[[Stage], None]:
-    return lambda stage: stage.withdraw(name)
+def _withdraw(name: str) -> Callable[[OutageContext], None]:
+    return lambda context: context.withdraw(name)
 
 
 OUTAGES = (
@@ -182,4 +186,4 @@ OUTAGES = (
     Outage("node down", 90, 70, _lose_node, _find_node),
     Outage("mass deletion", 120, 90, _delete_data, _bring_data_back),
 )
-LENGTH = 260.0  # seconds, after which the story begins anew
+CYCLE_SECONDS = 260.0  # after which the outages repeat

@@ -1,4 +1,4 @@
-"""What the agent of a simulated node says: the node's state as a snapshot."""
+"""Agent snapshots of simulated nodes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from monitor.facts import (
     XidFacts,
 )
 from monitor.facts.actions import ActionsFact
-from monitor.sim.node import GIB, TOTAL_MEMORY, Card, Container, Disk, Process, SimNode
+from monitor.sim.node import GIB, GPU_MEMORY_BYTES, SimContainer, SimDisk, SimGpu, SimNode, SimProcess
 
 MODEL = "NVIDIA A100-SXM4-80GB"
 REGISTRY = "https://harbor.lab"
@@ -34,9 +34,9 @@ IDLE_WATTS, BUSY_WATTS = 62.0, 330.0
 
 
 def snapshot(node: SimNode, now: float) -> NodeSnapshot:
-    """Given a node, return what its agent would say now."""
-    held = list(node.containers.values())
-    on_books = [*held, *node.booked]
+    """Snapshot that the agent of a node reports now."""
+    containers = list(node.containers.values())
+    allocated = [*containers, *node.booked]
     hung = {collector.name for collector in node.collectors if collector.hung_since is not None}
     return NodeSnapshot(
         node=node.name,
@@ -48,19 +48,11 @@ def snapshot(node: SimNode, now: float) -> NodeSnapshot:
         gpu=None if "gpu" in hung else _inventory(node),
         gpu_processes=tuple(_process(node, process) for process in node.processes),
         xid=XidFacts(recent=tuple(node.xids)),
-        pod_devices=tuple(_device(node, container, card) for container in on_books for card in container.cards),
-        containers=tuple(map(_container, held)),
-        container_usage=tuple(map(_usage, held)),
-        shm=tuple(_shm(number, container) for number, container in enumerate(held, 50)),
-        logs=tuple(
-            LogFact(
-                container_id=each.id,
-                size_bytes=each.log_bytes,
-                written_at=each.quiet_since or now,
-                error=each.log_error,
-            )
-            for each in held
-        ),
+        pod_devices=tuple(_device(node, container, gpu) for container in allocated for gpu in container.gpus),
+        containers=tuple(map(_container, containers)),
+        container_usage=tuple(map(_usage, containers)),
+        shm=tuple(_shm(number, container) for number, container in enumerate(containers, 50)),
+        logs=tuple(_log(container, now) for container in containers),
         disk=tuple(map(_disk, node.disks)),
         disk_io=tuple(_disk_io(disk) for disk in node.disks if "nas" not in disk.roles),
         images=(_image_cache(node),),
@@ -72,7 +64,7 @@ def snapshot(node: SimNode, now: float) -> NodeSnapshot:
 
 
 def _inventory(node: SimNode) -> GpuInventory:
-    gpus = tuple(_gpu(node, card) for card in node.cards if not card.missing)
+    gpus = tuple(_gpu(node, gpu) for gpu in node.gpus if not gpu.missing)
     return GpuInventory(gpus=gpus, driver_version="550.90", cuda_version="12.4")
 
 
@@ -85,43 +77,43 @@ def _host(node: SimNode, now: float) -> HostFact:
     )  # fmt: skip
 
 
-def _gpu(node: SimNode, card: Card) -> GpuFact:
-    if card.lost:
-        return GpuFact(index=card.index, uuid=card.uuid, model=MODEL, lost=True, error="GPU is lost")
-    used = sum(process.memory_bytes for process in node.processes if process.card == card.index)
-    busy = max(card.busy, card.latched)
-    peaks = (each.peak or 0.0 for each in node.containers.values() if card.index in each.cards)
+def _gpu(node: SimNode, gpu: SimGpu) -> GpuFact:
+    if gpu.lost:
+        return GpuFact(index=gpu.index, uuid=gpu.uuid, model=MODEL, lost=True, error="GPU is lost")
+    used = sum(process.memory_bytes for process in node.processes if process.gpu == gpu.index)
+    busy = max(gpu.busy, gpu.latched)
+    peaks = (container.peak or 0.0 for container in node.containers.values() if gpu.index in container.gpus)
     return GpuFact(
-        index=card.index, uuid=card.uuid, model=MODEL, pci_bus_id=f"0000:{0x10 + card.index:02x}:00.0",
+        index=gpu.index, uuid=gpu.uuid, model=MODEL, pci_bus_id=f"0000:{0x10 + gpu.index:02x}:00.0",
         utilization_ratio=round(busy, 2), utilization_peak_ratio=round(max(busy, *peaks, 0.0), 2),
-        memory_total_bytes=TOTAL_MEMORY, memory_used_bytes=used + card.stray_bytes,
-        temperature_celsius=34.0 + 40 * card.busy,
-        power_watts=round(IDLE_WATTS + (BUSY_WATTS - IDLE_WATTS) * card.busy, 1), power_limit_watts=400.0,
-        performance_state=0 if card.busy else 8, persistence_mode=True, recovery_action=card.recovery,
-        mig_enabled=False, throttle_reasons=card.throttled, ecc=EccFact(volatile_uncorrected_dram=card.ecc_errors),
+        memory_total_bytes=GPU_MEMORY_BYTES, memory_used_bytes=used + gpu.stray_bytes,
+        temperature_celsius=34.0 + 40 * gpu.busy,
+        power_watts=round(IDLE_WATTS + (BUSY_WATTS - IDLE_WATTS) * gpu.busy, 1), power_limit_watts=400.0,
+        performance_state=0 if gpu.busy else 8, persistence_mode=True, recovery_action=gpu.recovery,
+        mig_enabled=False, throttle_reasons=gpu.throttled, ecc=EccFact(volatile_uncorrected_dram=gpu.ecc_errors),
         row_remaps=RowRemapFact(
-            corrected=0, uncorrected=0, pending=card.remap == "pending", failed=card.remap == "failed"
+            corrected=0, uncorrected=0, pending=gpu.remap == "pending", failed=gpu.remap == "failed"
         ),
     )  # fmt: skip
 
 
-def _process(node: SimNode, process: Process) -> GpuProcessFact:
+def _process(node: SimNode, process: SimProcess) -> GpuProcessFact:
     return GpuProcessFact(
-        gpu_uuid=node.cards[process.card].uuid, pid=process.pid, kind="compute", memory_bytes=process.memory_bytes,
+        gpu_uuid=node.gpus[process.gpu].uuid, pid=process.pid, kind="compute", memory_bytes=process.memory_bytes,
         name=process.name, state=process.state, state_since=process.state_since or process.started_at,
         started_at=process.started_at, uid=process.uid, container_id=process.container_id, pod_uid=process.pod_uid,
     )  # fmt: skip
 
 
-def _device(node: SimNode, container: Container, card: int) -> PodDeviceFact:
-    uuid = node.cards[card].uuid
+def _device(node: SimNode, container: SimContainer, gpu: int) -> PodDeviceFact:
+    uuid = node.gpus[gpu].uuid
     return PodDeviceFact(
         resource="nvidia.com/gpu", device_id=uuid, source="pod-resources", pod_uid=container.pod_uid,
         pod_name=container.pod, namespace=container.namespace, container="main", gpu_uuid=uuid,
     )  # fmt: skip
 
 
-def _container(container: Container) -> ContainerFact:
+def _container(container: SimContainer) -> ContainerFact:
     return ContainerFact(
         id=container.id, runtime="docker", state="running", name=f"k8s_main_{container.pod}", image=container.image,
         pid=4200, created_at=container.started_at, started_at=container.started_at, pod_uid=container.pod_uid,
@@ -129,20 +121,27 @@ def _container(container: Container) -> ContainerFact:
     )  # fmt: skip
 
 
-def _usage(container: Container) -> ContainerUsageFact:
+def _usage(container: SimContainer) -> ContainerUsageFact:
     return ContainerUsageFact(
         container_id=container.id, cpu_seconds_total=container.cpu_cores * 1000, cpu_cores=container.cpu_cores,
         cpu_limit_cores=16.0, memory_bytes=container.memory_bytes, memory_limit_bytes=64 * GIB,
     )  # fmt: skip
 
 
-def _shm(device: int, container: Container) -> ShmFact:
+def _shm(device: int, container: SimContainer) -> ShmFact:
     return ShmFact(
         size_bytes=container.shm_size, used_bytes=container.shm_used, device=device, container_id=container.id, pid=4200
     )
 
 
-def _disk(disk: Disk) -> DiskFact:
+def _log(container: SimContainer, now: float) -> LogFact:
+    return LogFact(
+        container_id=container.id, size_bytes=container.log_bytes, written_at=container.quiet_since or now,
+        error=container.log_error,
+    )  # fmt: skip
+
+
+def _disk(disk: SimDisk) -> DiskFact:
     used = int(disk.used)
     return DiskFact(
         mount=disk.mount, device=disk.device, fstype="nfs4" if "nas" in disk.roles else "ext4", roles=disk.roles,
@@ -151,7 +150,7 @@ def _disk(disk: Disk) -> DiskFact:
     )  # fmt: skip
 
 
-def _disk_io(disk: Disk) -> DiskIoFact:
+def _disk_io(disk: SimDisk) -> DiskIoFact:
     return DiskIoFact(
         device=disk.device, read_bytes_total=0, written_bytes_total=0, reads_total=0, writes_total=0,
         busy_seconds_total=0.0, queue_seconds_total=0.0, busy_ratio=disk.busy, queue_length=disk.queue,

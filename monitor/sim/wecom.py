@@ -1,4 +1,4 @@
-"""A WeCom group robot for the demo: takes messages as the real one does, and shows them as the app would."""
+"""Simulated WeCom group robot: accepts messages like the real one, and shows them like the app."""
 
 from __future__ import annotations
 
@@ -11,47 +11,47 @@ from dataclasses import dataclass
 
 import msgspec
 
-from monitor.sim.http import Request, Server, answer
+from monitor.sim.http import SimRequest, SimServer, write_response
 
 KEY = "demo"
-PER_MINUTE = 20
-LONGEST = {"markdown": 4096, "text": 2048}  # bytes
-KEPT = 200
+MAX_PER_MINUTE = 20
+MAX_BYTES = {"markdown": 4096, "text": 2048}  # bytes
+MAX_MESSAGES = 200
 
 
 @dataclass(frozen=True)
-class Message:
-    """A message as it arrived."""
+class SimMessage:
+    """A received message."""
 
     at: float
     kind: str
     text: str
 
 
-class Robot:
-    """Answers the robot's address, and shows what it was told at `/`."""
+class SimRobot:
+    """Serves the webhook of the robot, and its messages at `/`."""
 
     def __init__(self) -> None:
-        self.messages: deque[Message] = deque(maxlen=KEPT)
+        self.messages: deque[SimMessage] = deque(maxlen=MAX_MESSAGES)
         self._arrived: deque[float] = deque()
-        self._server = Server(self._answer)
+        self._server = SimServer(self._answer)
         self.stop = self._server.stop
 
     async def start(self) -> int:
         """Listen on loopback, and return the port."""
         return await self._server.start(["127.0.0.1"])
 
-    async def _answer(self, request: Request, writer: asyncio.StreamWriter) -> None:
+    async def _answer(self, request: SimRequest, writer: asyncio.StreamWriter) -> None:
         if request.method == "POST" and request.path == "/cgi-bin/webhook/send":
-            code, said = self._take(request)
-            answer(writer, msgspec.json.encode({"errcode": code, "errmsg": said}))
+            code, message = self._receive(request)
+            write_response(writer, msgspec.json.encode({"errcode": code, "errmsg": message}))
         elif request.path == "/":
-            answer(writer, page(list(self.messages)).encode(), content_type="text/html; charset=utf-8")
+            write_response(writer, chat_page(list(self.messages)).encode(), content_type="text/html; charset=utf-8")
         else:
-            answer(writer, b"not found", 404, "text/plain")
+            write_response(writer, b"not found", 404, "text/plain")
 
-    def _take(self, request: Request) -> tuple[int, str]:
-        """Return the code that the real robot would answer with, and what it says."""
+    def _receive(self, request: SimRequest) -> tuple[int, str]:
+        """Error code and message of the real robot."""
         if request.query.get("key") != KEY:
             return 93000, "invalid webhook url"
         try:
@@ -60,19 +60,19 @@ class Robot:
             text = str(sent[kind]["content"])
         except (msgspec.MsgspecError, KeyError, TypeError):
             return 40008, "invalid message type"
-        if len(text.encode()) > LONGEST.get(kind, 0):
+        if len(text.encode()) > MAX_BYTES.get(kind, 0):
             return 40058, "content exceeds the limit"
         now = time.monotonic()
         while self._arrived and now - self._arrived[0] >= 60:
             self._arrived.popleft()
-        if len(self._arrived) >= PER_MINUTE:
+        if len(self._arrived) >= MAX_PER_MINUTE:
             return 45009, "api freq out of limit"
         self._arrived.append(now)
-        self.messages.append(Message(time.time(), kind, text))
+        self.messages.append(SimMessage(time.time(), kind, text))
         return 0, "ok"
 
 
-# What WeCom's markdown knows, each as the app shows it. Everything else is text.
+# The markdown that WeCom supports, as HTML. Everything else is text.
 _SHOWN = (
     (
         re.compile(r"&lt;font color=&quot;(info|comment|warning)&quot;&gt;(.*?)&lt;/font&gt;"),
@@ -97,20 +97,24 @@ code{background:#f3f3f3;border-radius:4px;padding:0 4px;font-size:13px}
 """
 
 
-def shown(text: str) -> str:
-    """Given a message, return it as HTML. What a name contains stays text."""
+def markdown_html(text: str) -> str:
+    """A message as HTML. Markup in names is escaped."""
     out = html.escape(text)
     for pattern, replacement in _SHOWN:
         out = pattern.sub(replacement, out)
     return out.replace("\n", "<br>")
 
 
-def page(messages: list[Message]) -> str:
-    """Given messages, return the chat they make, the latest first."""
+def chat_page(messages: list[SimMessage]) -> str:
+    """HTML page of the messages, newest first."""
     rows = []
     for message in reversed(messages):
         clock = time.strftime("%H:%M:%S", time.localtime(message.at))
-        body = shown(message.text) if message.kind == "markdown" else html.escape(message.text).replace("\n", "<br>")
+        body = (
+            markdown_html(message.text)
+            if message.kind == "markdown"
+            else html.escape(message.text).replace("\n", "<br>")
+        )
         rows.append(f"<article><i>GW</i><div><time>gpuwarden {clock}</time>{body}</div></article>")
     empty = "<p>Nothing yet: the first outage is seconds away. / 还没有消息</p>"
     return (

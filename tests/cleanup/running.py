@@ -19,12 +19,12 @@ from monitor.cluster.gpu_state import StateLimits
 from monitor.cluster.live import ClusterSettings, LiveCluster
 from monitor.cluster.platforms import all_rules
 from monitor.config.root import Config
-from monitor.daemon.cleaning import Cleaning
+from monitor.daemon.cleaning import CleanupController
 from monitor.facts.datasets import UseFact
 from monitor.kube.client import connect
 from monitor.sim.node import SimNode
-from monitor.sim.outages import Stage
-from monitor.sim.story import Story
+from monitor.sim.outages import OutageContext
+from monitor.sim.simulation import Simulation
 from tests.cleanup.support import Outbox
 from tests.support import wait_until
 
@@ -33,8 +33,8 @@ SOON = 60.0
 
 
 @contextlib.contextmanager
-def simulated(nodes: int = 1) -> Iterator[Story]:
-    story = Story(nodes=nodes, gpus=4, outages=())
+def simulated(nodes: int = 1) -> Iterator[Simulation]:
+    story = Simulation(nodes=nodes, gpus=4, outages=())
     story.start()
     try:
         yield story
@@ -60,10 +60,10 @@ def cleaning(
     state: Path,
     outbox: Outbox,
     *policies: CleanupPolicy,
-    story: Story | None = None,
+    story: Simulation | None = None,
     agent: str | None = None,
     **more: Any,
-) -> Iterator[Cleaning]:
+) -> Iterator[CleanupController]:
     """Running cleanup over a simulated cluster, or over one agent without Kubernetes."""
     api = connect(str(story.kubeconfig(state))) if story is not None else None
     agents = (agent,) if agent is not None else ()
@@ -71,7 +71,9 @@ def cleaning(
     cluster.start()
     with contextlib.ExitStack() as ends:
         ends.callback(cluster.stop)
-        made = Cleaning(policies, Access(TOKEN, 5.0), str(state), cluster, outbox, **({"look": 0.2} | more))
+        made = CleanupController(
+            policies, Access(TOKEN, 5.0), str(state), cluster, outbox, **({"check_interval": 0.2} | more)
+        )
         ends.callback(made.stop)
         wait_until(lambda: [fact for fact in cluster.poller.facts() if fact.snapshot], SOON, "an agent answered")
         made.start()
@@ -104,11 +106,11 @@ def real_agent(tmp_path: Path, root: Path) -> Iterator[str]:
         setattr(build, "InUse", InUse)  # noqa: B010  # mypy refuses the plain assignment
 
 
-def runs(made: Cleaning, policy: str | None = None) -> list[CleanupRun]:
+def runs(made: CleanupController, policy: str | None = None) -> list[CleanupRun]:
     return [shown.run for shown in made.history(100, policy)]
 
 
-def ended(made: Cleaning, policy: str, end: str | None = None, within: float = SOON) -> CleanupRun:
+def ended(made: CleanupController, policy: str, end: str | None = None, within: float = SOON) -> CleanupRun:
     """Wait for a run of a policy to end, and return the latest."""
 
     def found() -> list[CleanupRun]:
@@ -120,6 +122,6 @@ def ended(made: Cleaning, policy: str, end: str | None = None, within: float = S
     return found()[0]
 
 
-def on_node(story: Story, do: Callable[[SimNode, Stage], Any]) -> Any:
+def on_node(story: Simulation, do: Callable[[SimNode, OutageContext], Any]) -> Any:
     """Call a function on the first simulated node."""
     return story.call(lambda stage: do(next(iter(stage.cluster.nodes.values())), stage))

@@ -20,8 +20,8 @@ from monitor.cleanup.policy import ImagePolicy, When
 from monitor.facts.actions import ActionRequest
 from monitor.sim import api as sim_api
 from monitor.sim.node import GIB, SimNode
-from monitor.sim.outages import Stage
-from monitor.sim.story import Story
+from monitor.sim.outages import OutageContext
+from monitor.sim.simulation import Simulation
 from tests.cleanup.running import SOON, cleaning, ended, on_node, runs, simulated
 from tests.cleanup.support import Outbox, run
 from tests.support import wait_until
@@ -30,7 +30,7 @@ ACT: dict[str, Any] = {"mode": Mode.ENFORCE, "announce": 0.0}
 
 
 @pytest.fixture
-def story() -> Iterator[Story]:
+def story() -> Iterator[Simulation]:
     with simulated() as made:
         yield made
 
@@ -41,7 +41,7 @@ def outbox() -> Outbox:
 
 
 def old_images(count: int, size: int = 20, of: str = "old") -> Any:
-    def add(node: SimNode, _stage: Stage) -> None:
+    def add(node: SimNode, _stage: OutageContext) -> None:
         now = time.time()
         for number in range(count):
             node.add_image(f"harbor.lab/{of}/i{number}:1", size * GIB, now, now - (18 - number) * 86400, shared=0.0)
@@ -50,21 +50,21 @@ def old_images(count: int, size: int = 20, of: str = "old") -> Any:
 
 
 def fill(share: float) -> Any:
-    def set_used(node: SimNode, _stage: Stage) -> None:
+    def set_used(node: SimNode, _stage: OutageContext) -> None:
         node.runtime_disk.used = node.runtime_disk.size * share
 
     return set_used
 
 
-def share_of(story: Story) -> float:
+def share_of(story: Simulation) -> float:
     return float(on_node(story, lambda node, _: node.runtime_disk.used / node.runtime_disk.size))
 
 
-def names(story: Story) -> set[str]:
+def names(story: Simulation) -> set[str]:
     return set(on_node(story, lambda node, _: set(node.images)))
 
 
-def in_use(story: Story) -> set[str]:
+def in_use(story: Simulation) -> set[str]:
     return set(on_node(story, lambda node, _: {container.image for container in node.containers.values()}))
 
 
@@ -72,7 +72,9 @@ def findings(outbox: Outbox, rule: str) -> list[Any]:
     return [sent.subjects[0].finding for sent in outbox.sent if sent.subjects[0].finding.rule == rule]
 
 
-def test_a_full_disk_is_back_under_its_low_water_mark_by_itself(story: Story, tmp_path: Path, outbox: Outbox) -> None:
+def test_a_full_disk_is_back_under_its_low_water_mark_by_itself(
+    story: Simulation, tmp_path: Path, outbox: Outbox
+) -> None:
     on_node(story, old_images(15))
     on_node(story, fill(0.79))
     before, used = names(story), in_use(story)
@@ -100,7 +102,7 @@ def test_a_full_disk_is_back_under_its_low_water_mark_by_itself(story: Story, tm
     assert [note.key for note in report.evidence[:2]] == ["cleanup.report.disk", "cleanup.end.low-water"]
 
 
-def test_a_dry_run_does_nothing_and_says_so_once(story: Story, tmp_path: Path, outbox: Outbox) -> None:
+def test_a_dry_run_does_nothing_and_says_so_once(story: Simulation, tmp_path: Path, outbox: Outbox) -> None:
     on_node(story, old_images(12))
     on_node(story, fill(0.90))
     before = names(story)
@@ -117,7 +119,9 @@ def test_a_dry_run_does_nothing_and_says_so_once(story: Story, tmp_path: Path, o
     assert report.headline.key == "cleanup.report.dry-run"
 
 
-def test_the_first_enforcement_is_announced_ahead_with_its_plan(story: Story, tmp_path: Path, outbox: Outbox) -> None:
+def test_the_first_enforcement_is_announced_ahead_with_its_plan(
+    story: Simulation, tmp_path: Path, outbox: Outbox
+) -> None:
     on_node(story, old_images(12))
     on_node(story, fill(0.90))
     before = names(story)
@@ -138,7 +142,7 @@ def test_the_first_enforcement_is_announced_ahead_with_its_plan(story: Story, tm
 
 
 def test_what_a_template_names_meanwhile_is_kept(
-    story: Story, tmp_path: Path, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+    story: Simulation, tmp_path: Path, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A CronJob is created after planning; the re-check before the removal finds it."""
     on_node(story, old_images(3))
@@ -171,7 +175,7 @@ def test_what_a_template_names_meanwhile_is_kept(
 
 
 def test_needs_that_cannot_be_read_end_in_no_plan_and_that_is_told(
-    story: Story, tmp_path: Path, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+    story: Simulation, tmp_path: Path, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sim_api.GROUPS, "/apis/batch/v1", ("jobs",))
     on_node(story, old_images(12))
@@ -187,13 +191,13 @@ def test_needs_that_cannot_be_read_end_in_no_plan_and_that_is_told(
 
 
 def test_after_kill_9_what_was_begun_is_asked_for_and_the_run_begun_anew(
-    story: Story, tmp_path: Path, outbox: Outbox
+    story: Simulation, tmp_path: Path, outbox: Outbox
 ) -> None:
     """The last process had one image removed, and was killed before it journaled that."""
     on_node(story, old_images(3))
     policy = ImagePolicy(name="images", when=When(), min_age=3600.0, **ACT)
     with cleaning(tmp_path, outbox, policy, story=story) as made:
-        planned = made._gatherer.plan(policy, "gpu01")
+        planned = made._planner.plan(policy, "gpu01")
         target = made._target("gpu01") or ""
         done = planned.items[0]
         request = _request(done.act, "act-known")
@@ -230,7 +234,7 @@ def _intended(entry: Any, request_id: str) -> Any:
     return msgspec.structs.replace(entry, state=ItemState.INTENDED, request=request_id, intended_at=time.time())
 
 
-def test_a_missed_run_is_made_up_once(story: Story, tmp_path: Path, outbox: Outbox) -> None:
+def test_a_missed_run_is_made_up_once(story: Simulation, tmp_path: Path, outbox: Outbox) -> None:
     policy = ImagePolicy(name="images", when=When(cron="0 3 * * *"), min_age=3600.0)
     with cleaning(tmp_path, outbox, policy, story=story) as made:
         time.sleep(0.5)
@@ -246,7 +250,7 @@ def test_a_missed_run_is_made_up_once(story: Story, tmp_path: Path, outbox: Outb
 
 
 def test_a_policy_by_crontab_runs(
-    story: Story, tmp_path: Path, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+    story: Simulation, tmp_path: Path, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("monitor.cleanup.service.cron_trigger", lambda *_: IntervalTrigger(seconds=1))
     policy = ImagePolicy(name="images", when=When(cron="* * * * *"), min_age=3600.0)
@@ -255,7 +259,7 @@ def test_a_policy_by_crontab_runs(
 
 
 def test_a_wrong_token_ends_the_run_with_errors(
-    story: Story, tmp_path: Path, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+    story: Simulation, tmp_path: Path, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(story._agents, "_act", lambda *_: (401, b'{"error":"no"}'))
     on_node(story, old_images(10))
@@ -273,7 +277,7 @@ def test_a_wrong_token_ends_the_run_with_errors(
 
 
 def test_what_a_full_disk_asked_for_in_vain_is_tried_again_soon_and_told_once(
-    story: Story, tmp_path: Path, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+    story: Simulation, tmp_path: Path, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(schedule, "FIRST_RETRY_SECONDS", 0.5)
     taken, takes = story._agents._act, threading.Event()
@@ -294,7 +298,7 @@ def test_what_a_full_disk_asked_for_in_vain_is_tried_again_soon_and_told_once(
         assert [run.end for run in runs(made)] == ["low-water", *["errors"] * 3]
 
 
-def test_a_receiver_that_is_not_known(tmp_path: Path, story: Story, outbox: Outbox) -> None:
+def test_a_receiver_that_is_not_known(tmp_path: Path, story: Simulation, outbox: Outbox) -> None:
     policy = ImagePolicy(name="images", receivers=("nobody",))
     with (
         pytest.raises(ValueError, match="there is no receiver 'nobody'; there are wecom"),

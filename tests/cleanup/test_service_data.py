@@ -13,8 +13,8 @@ import pytest
 from monitor.cleanup.journal import ItemState
 from monitor.cleanup.model import Mode
 from monitor.cleanup.policy import DatasetPolicy, RegistryPolicy, When
-from monitor.daemon.cleaning import Cleaning
-from monitor.sim.story import Story
+from monitor.daemon.cleaning import CleanupController
+from monitor.sim.simulation import Simulation
 from tests.cleanup.harbor_server import PASSWORD, USER, FakeHarbor
 from tests.cleanup.running import SOON, cleaning, ended, real_agent, runs, simulated
 from tests.cleanup.support import Outbox
@@ -24,7 +24,7 @@ ACT: dict[str, Any] = {"mode": Mode.ENFORCE, "announce": 0.0}
 
 
 @pytest.fixture
-def story() -> Iterator[Story]:
+def story() -> Iterator[Simulation]:
     with simulated() as made:
         yield made
 
@@ -91,7 +91,7 @@ def test_datasets_of_a_real_agent_are_announced_moved_restored_and_purged(
     assert (root / "zhang" / "a").exists()  # its notice period is not over
 
 
-def ran_twice(made: Cleaning) -> bool:
+def ran_twice(made: CleanupController) -> bool:
     """Request a run if none is in progress, and return whether two have ended."""
     if all(run.end for run in runs(made)):
         made.run("data", None, "zhang")
@@ -125,7 +125,7 @@ def test_a_scan_can_be_followed(tmp_path: Path, root: Path, outbox: Outbox) -> N
     assert shown.kept_counts == {"pinned": 1}
 
 
-def test_a_harbor_is_tried_then_cleaned(tmp_path: Path, story: Story, outbox: Outbox) -> None:
+def test_a_harbor_is_tried_then_cleaned(tmp_path: Path, story: Simulation, outbox: Outbox) -> None:
     password = tmp_path / "password"
     password.write_text(PASSWORD)
     with FakeHarbor(polls=0) as server:

@@ -13,10 +13,10 @@ from monitor.cleanup.journal import ItemState
 from monitor.cleanup.model import Mode
 from monitor.cleanup.policy import GpuPolicy, PodPolicy
 from monitor.facts.cluster import GpuState
-from monitor.sim.manifests import Work
+from monitor.sim.manifests import Workload
 from monitor.sim.node import SimNode
-from monitor.sim.outages import Stage
-from monitor.sim.story import Story
+from monitor.sim.outages import OutageContext
+from monitor.sim.simulation import Simulation
 from tests.cleanup.running import SOON, cleaning, ended, on_node, simulated
 from tests.cleanup.support import Outbox
 from tests.support import wait_until
@@ -25,7 +25,7 @@ ACT: dict[str, Any] = {"mode": Mode.ENFORCE, "announce": 0.0}
 
 
 @pytest.fixture
-def story() -> Iterator[Story]:
+def story() -> Iterator[Simulation]:
     with simulated() as made:
         yield made
 
@@ -35,11 +35,11 @@ def outbox() -> Outbox:
     return Outbox()
 
 
-def zombie(story: Story) -> str:
+def zombie(story: Simulation) -> str:
     """Finish a pod whose processes stay on their GPU; return its uid."""
 
-    def leave(_node: SimNode, stage: Stage) -> str:
-        work = Work("bert-9-0", "nlp", "zhang", "vc-nlp", 1, "harbor.lab/nlp/bert:1")
+    def leave(_node: SimNode, stage: OutageContext) -> str:
+        work = Workload("bert-9-0", "nlp", "zhang", "vc-nlp", 1, "harbor.lab/nlp/bert:1")
         pod = stage.cluster.submit(work)
         stage.cluster.finish(pod, keep_processes=True)
         return pod.uid
@@ -47,13 +47,13 @@ def zombie(story: Story) -> str:
     return str(on_node(story, leave))
 
 
-def free_a_gpu(node: SimNode, stage: Stage) -> None:
+def free_a_gpu(node: SimNode, stage: OutageContext) -> None:
     for pod in list(stage.cluster.pods.values())[:2]:
         stage.cluster.delete_pod(pod.work.namespace, pod.work.name, 0)
     stage.cluster.step(5)
 
 
-def test_a_zombie_is_told_of_then_released(story: Story, tmp_path: Path, outbox: Outbox) -> None:
+def test_a_zombie_is_told_of_then_released(story: Simulation, tmp_path: Path, outbox: Outbox) -> None:
     on_node(story, free_a_gpu)
     zombie(story)
     policy = GpuPolicy(name="gpus", zombie_after=0.0, notice=1.0, **ACT)
@@ -75,7 +75,7 @@ def test_a_zombie_is_told_of_then_released(story: Story, tmp_path: Path, outbox:
     assert outbox.rules() == ["cleanup-notice", "cleanup-report"]
 
 
-def test_an_administrator_releases_a_card_at_once(story: Story, tmp_path: Path, outbox: Outbox) -> None:
+def test_an_administrator_releases_a_card_at_once(story: Simulation, tmp_path: Path, outbox: Outbox) -> None:
     on_node(story, free_a_gpu)
     zombie(story)
     with cleaning(tmp_path, outbox, story=story) as made:
@@ -96,12 +96,12 @@ def test_an_administrator_releases_a_card_at_once(story: Story, tmp_path: Path, 
                 made.release("gpu01", busy.uuid or "", "zhang")
 
 
-def test_an_idle_holder_is_evicted(story: Story, tmp_path: Path, outbox: Outbox) -> None:
+def test_an_idle_holder_is_evicted(story: Simulation, tmp_path: Path, outbox: Outbox) -> None:
     on_node(story, free_a_gpu)
     idle = on_node(
         story,
         lambda _node, stage: (
-            stage.cluster.submit(Work("notebook-1", "nlp", "li", "vc-nlp", 1, "harbor.lab/nlp/nb:1", busy=0.0)).uid
+            stage.cluster.submit(Workload("notebook-1", "nlp", "li", "vc-nlp", 1, "harbor.lab/nlp/nb:1", busy=0.0)).uid
         ),
     )
     policy = GpuPolicy(name="gpus", zombie_after=None, idle_after=0.0, notice=0.0, **ACT)
@@ -118,8 +118,8 @@ def test_an_idle_holder_is_evicted(story: Story, tmp_path: Path, outbox: Outbox)
         wait_until(lambda: idle not in on_node(story, lambda _, stage: set(stage.cluster.pods)), SOON, "it is gone")
 
 
-def test_finished_pods_go_and_running_ones_stay(story: Story, tmp_path: Path, outbox: Outbox) -> None:
-    def finish_one(_node: SimNode, stage: Stage) -> tuple[str, set[str]]:
+def test_finished_pods_go_and_running_ones_stay(story: Simulation, tmp_path: Path, outbox: Outbox) -> None:
+    def finish_one(_node: SimNode, stage: OutageContext) -> tuple[str, set[str]]:
         pods = list(stage.cluster.pods.values())
         stage.cluster.finish(pods[0])
         return pods[0].uid, {pod.uid for pod in pods[1:]}

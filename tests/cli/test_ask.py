@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from monitor.cli.ask import AskError, locale_language, view_now, why_now
+from monitor.cli.ask import QueryError, locale_language, view_now, why_now
 from monitor.config.root import Config
 from monitor.facts.cluster import ClusterView, NodeView, SourceView
 from monitor.queries.cluster import PodExplanation
@@ -158,7 +158,7 @@ def test_credentials_that_have_to_be_there_and_are_not(tmp_path: Path, content: 
     file = tmp_path / "kubeconfig"
     if content is not None:
         file.write_text(content)
-    with pytest.raises(AskError) as refused:
+    with pytest.raises(QueryError) as refused:
         view_now(config(enabled=True, kubeconfig=str(file)))
     told = str(refused.value)
     assert told.startswith(f"no daemon answers on {NOBODY}, and no credentials for a cluster in {file}: ")

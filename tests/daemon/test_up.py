@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from monitor.config.types import Listen
-from monitor.daemon.main import page_url, why_not_listening
+from monitor.daemon.listen import listen_error, page_url
 from monitor.facts import NodeSnapshot
 from monitor.facts.cluster import ClusterView, SourceView
 from tests.support import wait_until
@@ -138,7 +138,7 @@ def test_an_address_that_is_not_here(tmp_path: Path) -> None:
     ],
 )
 def test_other_reasons_not_to_listen(error: OSError, reason: str) -> None:
-    assert why_not_listening(error, Listen(host="gpu-01", port=80), "agent.listen") == (
+    assert listen_error(error, Listen(host="gpu-01", port=80), "agent.listen") == (
         f"{reason} set agent.listen (or the variable GPUWARDEN_AGENT__LISTEN) to another host:port"
     )
 

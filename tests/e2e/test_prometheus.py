@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from monitor.sim.story import Story
+from monitor.sim.simulation import Simulation
 from tests.alert_rules.rules import ALERTS, recorded, rules
 from tests.docs.pages import ROOT
 from tests.e2e.scraping import (
@@ -63,7 +63,7 @@ class Stage:
     """All components and the proofs so far."""
 
     node: Node
-    story: Story
+    story: Simulation
     targets: Targets
     prometheus: Prometheus
     simulated: str
@@ -89,7 +89,7 @@ def stage(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]
     tokens = directory / "agents-token", directory / "daemons-token"
     for file, token in zip(tokens, (READ_TOKEN, PAGE_TOKEN), strict=True):
         file.write_text(token)
-    story = Story(outages=())
+    story = Simulation(outages=())
     with ExitStack() as stack:
         story.start()
         stack.callback(story.stop)

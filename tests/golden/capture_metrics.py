@@ -13,11 +13,11 @@ from monitor.alert.delivery.stats import DeliveryStats
 from monitor.alert.model import Alert, Phase
 from monitor.alert.mute import AlertView
 from monitor.cleanup.totals import CleanupTotals
-from monitor.daemon.metrics import Area, Exposition, alerts, catalogue, cleanup, cluster, findings, own, pods
-from monitor.daemon.metrics.collect import Scraped
-from monitor.daemon.metrics.findings import Found
-from monitor.daemon.metrics.own import Own
-from monitor.daemon.pod_health import Unwell, UnwellPod
+from monitor.daemon.metrics import DaemonMetrics, MetricArea, alerts, catalogue, cleanup, cluster, findings, own, pods
+from monitor.daemon.metrics.collect import MetricsDeps
+from monitor.daemon.metrics.findings import FindingsSnapshot
+from monitor.daemon.metrics.own import DaemonStatus
+from monitor.daemon.pod_health import PodHealth, UnhealthyPod
 from monitor.explain.model import PodRef
 from monitor.facts.cluster import (
     ClusterView,
@@ -56,17 +56,17 @@ def daemon_metrics() -> str:
         ("services", _services(), findings.service_families),
         ("pods", _unwell(), pods.families),
         ("alerts", _alerts(), alerts.families),
-        ("post", _traffic(), alerts.post_families),
+        ("post", _traffic(), alerts.delivery_families),
         ("cleanup", _cleaned(), cleanup.families),
     )
-    areas = [Area(name, lambda value=value: value, families) for name, value, families in given]  # type: ignore[misc]  # a lambda's default has no type
-    return Exposition(areas).render().decode()
+    areas = [MetricArea(name, lambda value=value: value, families) for name, value, families in given]  # type: ignore[misc]  # a lambda's default has no type
+    return DaemonMetrics(areas).render().decode()
 
 
 def daemon_areas() -> str:
     """Areas of the daemon's page in order, wired as in the daemon."""
     nobody = MagicMock()
-    wired = Scraped(nobody, nobody, nobody, nobody, "nvidia.com/gpu").exposition()
+    wired = MetricsDeps(nobody, nobody, nobody, nobody, "nvidia.com/gpu").daemon_metrics()
     return rows([area.name] for area in wired._areas)
 
 
@@ -88,8 +88,10 @@ def _names(text: str) -> str:
     return rows([each.samples[0].name, each.type, labels(each.samples)] for each in families)
 
 
-def _own() -> Own:
-    return Own(version="1.2.3", now=AT, view_at=AT - 2, looked_at=AT - 3, look_seconds=0.25, lease_held=True)
+def _own() -> DaemonStatus:
+    return DaemonStatus(
+        version="1.2.3", now=AT, view_at=AT - 2, evaluated_at=AT - 3, evaluation_seconds=0.25, lease_held=True
+    )
 
 
 def _view() -> ClusterView:
@@ -128,12 +130,12 @@ def _finding(severity: Severity, **more: Any) -> Finding:
     return Finding(rule="gpu-idle", severity=severity, **(given | more))
 
 
-def _found() -> Found:
+def _found() -> FindingsSnapshot:
     found = (
         _finding(Severity.WARNING, held=True),
         _finding(Severity.INFO, labels={"node": "n1"}, explained_by="node-down|node=n1", since=None),
     )
-    return Found(found, ("gpu-idle", "node-down"), "lab")
+    return FindingsSnapshot(found, ("gpu-idle", "node-down"), "lab")
 
 
 def _services() -> tuple[ServiceFact, ...]:
@@ -143,9 +145,9 @@ def _services() -> tuple[ServiceFact, ...]:
     )
 
 
-def _unwell() -> Unwell:
+def _unwell() -> PodHealth:
     pod = PodRef(namespace="nlp", name="bert-0", user="zhang", job="bert", queue="vc-nlp")
-    return Unwell((UnwellPod(pod, "pending", "quota"),), {("pending", "quota"): 3}, 2)
+    return PodHealth((UnhealthyPod(pod, "pending", "quota"),), {("pending", "quota"): 3}, 2)
 
 
 def _alerts() -> tuple[AlertView, ...]:

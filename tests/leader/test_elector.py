@@ -16,7 +16,7 @@ from monitor.actions.service import ActionDeps, ActionService
 from monitor.cleanup.journal import ItemState
 from monitor.cleanup.model import Mode
 from monitor.cleanup.policy import ImagePolicy, When
-from monitor.daemon.cleaning import Cleaning
+from monitor.daemon.cleaning import CleanupController
 from monitor.kube.client import connect
 from monitor.kube.node_writes import NodeWrites
 from monitor.leader.elector import LEDGER_ANNOTATION, LeaseElector, NotLeaderError, elect_leader
@@ -32,8 +32,8 @@ from monitor.leader.ledger import (
     with_runs,
 )
 from monitor.sim.node import GIB, SimNode
-from monitor.sim.outages import Stage
-from monitor.sim.story import Story
+from monitor.sim.outages import OutageContext
+from monitor.sim.simulation import Simulation
 from tests.cleanup.running import SOON, cleaning, ended, on_node, runs, simulated
 from tests.cleanup.support import Outbox
 from tests.support import wait_until
@@ -45,18 +45,18 @@ NEVER = "0 0 29 2 *"
 
 
 @pytest.fixture
-def story() -> Iterator[Story]:
+def story() -> Iterator[Simulation]:
     with simulated() as made:
         yield made
 
 
-def replica(story: Story, folder: Path) -> LeaseElector:
+def replica(story: Simulation, folder: Path) -> LeaseElector:
     folder.mkdir(exist_ok=True)
     return elect_leader(connect(str(story.kubeconfig(folder))), "ops", "gpuwarden", LEASE_SECONDS)
 
 
 @contextlib.contextmanager
-def two(story: Story, tmp_path: Path) -> Iterator[tuple[LeaseElector, LeaseElector]]:
+def two(story: Simulation, tmp_path: Path) -> Iterator[tuple[LeaseElector, LeaseElector]]:
     """Two replicas; the first one leads."""
     first, second = replica(story, tmp_path / "1"), replica(story, tmp_path / "2")
     first.start()
@@ -71,7 +71,7 @@ def two(story: Story, tmp_path: Path) -> Iterator[tuple[LeaseElector, LeaseElect
 
 
 def old_images(count: int) -> Any:
-    def add(node: SimNode, _stage: Stage) -> None:
+    def add(node: SimNode, _stage: OutageContext) -> None:
         now = time.time()
         for number in range(count):
             node.add_image(f"harbor.lab/old/i{number}:1", 5 * GIB, now, now - (18 - number) * 86400, shared=0.0)
@@ -79,7 +79,7 @@ def old_images(count: int) -> Any:
     return add
 
 
-def images(story: Story) -> set[str]:
+def images(story: Simulation) -> set[str]:
     return set(on_node(story, lambda node, _: {name for name in node.images if "/old/" in name}))
 
 
@@ -127,7 +127,7 @@ def test_what_somebody_else_wrote_there_is_nothing(text: str | None) -> None:
 # Two replicas
 
 
-def test_one_acts_and_the_other_says_who(story: Story, tmp_path: Path) -> None:
+def test_one_acts_and_the_other_says_who(story: Simulation, tmp_path: Path) -> None:
     with two(story, tmp_path) as (first, second):
         assert (first.term(), second.term()) == (1, None)
         assert second.state().holder == first.state().identity
@@ -155,7 +155,7 @@ def test_without_the_right_to_leases_it_says_which(tmp_path: Path) -> None:
         replica.stop()
 
 
-def test_when_the_api_server_is_gone_its_holder_stops_acting_in_time(story: Story, tmp_path: Path) -> None:
+def test_when_the_api_server_is_gone_its_holder_stops_acting_in_time(story: Simulation, tmp_path: Path) -> None:
     with two(story, tmp_path) as (first, second):
         first._keeper._store = second._keeper._store = unreachable(tmp_path)
         wait_until(lambda: not first.holds(), SOON, "the first replica stops acting")
@@ -172,7 +172,9 @@ def unreachable(folder: Path) -> LeaseApi:
     return LeaseApi(connect(config), "ops", "gpuwarden", 0.2)
 
 
-def test_only_who_holds_the_lease_cleans_up_and_what_it_began_is_not_begun_again(story: Story, tmp_path: Path) -> None:
+def test_only_who_holds_the_lease_cleans_up_and_what_it_began_is_not_begun_again(
+    story: Simulation, tmp_path: Path
+) -> None:
     on_node(story, old_images(4))
     box = Outbox()
     with (
@@ -207,7 +209,7 @@ def _open(elector: LeaseElector) -> list[str]:
     return [policy for policy, _, ran in elector.record().all_runs() if ran.is_open]
 
 
-def test_a_run_that_loses_the_lease_stops_and_the_next_holder_does_the_rest(story: Story, tmp_path: Path) -> None:
+def test_a_run_that_loses_the_lease_stops_and_the_next_holder_does_the_rest(story: Simulation, tmp_path: Path) -> None:
     on_node(story, old_images(6))
     with (
         two(story, tmp_path) as (first, second),
@@ -229,7 +231,7 @@ def test_a_run_that_loses_the_lease_stops_and_the_next_holder_does_the_rest(stor
         assert images(story) == set()
 
 
-def _lose_lease_after_two_items(made: Cleaning, leading: LeaseElector) -> None:
+def _lose_lease_after_two_items(made: CleanupController, leading: LeaseElector) -> None:
     """Let a replica lose its lease after two items."""
     hands = made._runner._deps.plan_runner._executor
     do, count = hands.execute, iter(range(100))
@@ -242,7 +244,7 @@ def _lose_lease_after_two_items(made: Cleaning, leading: LeaseElector) -> None:
     setattr(hands, "execute", counted)  # noqa: B010  # mypy refuses the plain assignment
 
 
-def test_a_moment_of_the_crontab_that_another_has_begun_is_not_made_up(story: Story, tmp_path: Path) -> None:
+def test_a_moment_of_the_crontab_that_another_has_begun_is_not_made_up(story: Simulation, tmp_path: Path) -> None:
     every = "* * * * *"
     now = time.time() // 60 * 60 + 30  # mid-minute: no other cron time falls between the start and the check
     clock = [now]
@@ -263,7 +265,7 @@ def test_a_moment_of_the_crontab_that_another_has_begun_is_not_made_up(story: St
             assert "made-up" not in [run.trigger for run in runs(other)]
 
 
-def test_a_moment_of_the_crontab_that_nobody_has_begun_is_made_up_once(story: Story, tmp_path: Path) -> None:
+def test_a_moment_of_the_crontab_that_nobody_has_begun_is_made_up_once(story: Simulation, tmp_path: Path) -> None:
     now = time.time()
     clock = [now]
     with two(story, tmp_path) as (first, second):
@@ -287,7 +289,7 @@ class FakeAudit:
         self.results.append(result)
 
 
-def test_what_people_ask_for_is_refused_where_nobody_acts(story: Story, tmp_path: Path) -> None:
+def test_what_people_ask_for_is_refused_where_nobody_acts(story: Simulation, tmp_path: Path) -> None:
     with (
         two(story, tmp_path) as (first, second),
         cleaning(tmp_path / "2", Outbox(), policy(), story=story, leading=second) as other,
@@ -303,7 +305,7 @@ def test_what_people_ask_for_is_refused_where_nobody_acts(story: Story, tmp_path
         assert acts.perform(wanted, admin, "zh").ok
 
 
-def test_the_annotation_is_as_documented(story: Story, tmp_path: Path) -> None:
+def test_the_annotation_is_as_documented(story: Simulation, tmp_path: Path) -> None:
     with two(story, tmp_path) as (first, _):
         first.begin("images", ("n1",), RecordedRun(5.0, "cron"))
         api = LeaseApi(connect(str(story.kubeconfig(tmp_path))), "ops", "gpuwarden", 2.0)

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from monitor.config.root import Config
-from monitor.daemon.alerting import Alerting, Sources
+from monitor.daemon.alerting import AlertingInputs, AlertingService
 from monitor.leader.elector import LeaseElector, LeaseState, NotLeaderError
 from monitor.queries.alerts import AlertQueries, SilenceRequest
-from monitor.sim.story import Story
+from monitor.sim.simulation import Simulation
 from monitor.web.context import PageData
 from tests.alert.alertmanager.test_callback import alert, body
 from tests.cleanup.running import SOON, simulated
@@ -29,7 +29,7 @@ DAY = 86400.0
 
 
 @pytest.fixture
-def story() -> Iterator[Story]:
+def story() -> Iterator[Simulation]:
     with simulated() as made:
         yield made
 
@@ -43,24 +43,26 @@ class ManualClock:
 
 
 @contextmanager
-def alerting(state: Path, leading: LeaseElector, clock: ManualClock | None = None, **alerts: Any) -> Iterator[Alerting]:
+def alerting(
+    state: Path, leading: LeaseElector, clock: ManualClock | None = None, **alerts: Any
+) -> Iterator[AlertingService]:
     """Alerting of a replica. It is not started, so nothing is sent."""
     config = Config.model_validate({"daemon": {"alerts": {"receivers": RECEIVERS, **alerts}}}).daemon.alerts
-    made = Alerting(config, str(state), "http://page", Sources, (clock or ManualClock()).time, leading)
+    made = AlertingService(config, str(state), "http://page", AlertingInputs, (clock or ManualClock()).time, leading)
     try:
         yield made
     finally:
         made.store.close()
 
 
-def test_what_is_found_goes_to_alertmanager_alone(story: Story, tmp_path: Path) -> None:
+def test_what_is_found_goes_to_alertmanager_alone(story: Simulation, tmp_path: Path) -> None:
     with alerting(tmp_path, replica(story, tmp_path / "1")) as made:
         assert [route.receivers for route in made.policy().routes] == [("alertmanager",)]
         with pytest.raises(ValueError, match="silence it in Alertmanager"):
             AlertQueries(made).silence(SilenceRequest(matchers=("severity=info",), duration="1h"))
 
 
-def test_an_alert_is_told_once_whichever_replica_is_called_and_its_end_too(story: Story, tmp_path: Path) -> None:
+def test_an_alert_is_told_once_whichever_replica_is_called_and_its_end_too(story: Simulation, tmp_path: Path) -> None:
     clock = ManualClock()
     with (
         two(story, tmp_path) as (first, second),
@@ -82,7 +84,7 @@ def test_an_alert_is_told_once_whichever_replica_is_called_and_its_end_too(story
         assert one.store.deliveries(9, 0.0)[0].receiver == "ops"
 
 
-def test_a_summary_is_sent_by_one(story: Story, tmp_path: Path) -> None:
+def test_a_summary_is_sent_by_one(story: Simulation, tmp_path: Path) -> None:
     clock, digest = ManualClock(), {"cron": "0 9 * * *", "timezone": "UTC"}
     with (
         two(story, tmp_path) as (first, second),

@@ -13,7 +13,7 @@ from monitor.detect.base import Delay, Latency, RuleMetadata
 from monitor.detect.lib import growth
 from monitor.detect.meta import META_RULES
 from monitor.detect.rules import RULES
-from monitor.sim.cluster import GRACE
+from monitor.sim.cluster import GRACE_SECONDS
 from tests.scorecard.product import LOOK, POLICY, POLL, PROBE, READ
 
 TICK = 1.0  # group_wait, and the clock of the dispatcher
@@ -25,7 +25,7 @@ DELAY_SECONDS: dict[Delay | None, float] = {
     None: 0.0,
     Delay.FIRST_SEEN: LOOK,
     Delay.POD_GONE: StateLimits().settle + POLL + LOOK,
-    Delay.GRACE_PERIOD: GRACE,
+    Delay.GRACE_PERIOD: GRACE_SECONDS,
     Delay.FAILED_RUN: 60.0,
     Delay.SERVICE_PROBE: PROBE,
     Delay.AGENT_BACKOFF: MAX_SKIPPED_INTERVALS * POLL,

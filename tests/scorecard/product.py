@@ -29,7 +29,7 @@ from monitor.config.agent import CollectorsConfig
 from monitor.config.alerts import AlertsConfig
 from monitor.config.daemon import AgentsConfig, DaemonConfig
 from monitor.config.services import ServiceConfig
-from monitor.daemon.evaluator import WatchSettings
+from monitor.daemon.evaluator import EvaluatorSettings
 from monitor.detect.base import Limits, Rule, RuleContext
 from monitor.detect.engine import DetectionHistory, detect
 from monitor.detect.meta.monitor import MonitorState, with_monitor_findings
@@ -44,7 +44,7 @@ from monitor.sim.snapshot import snapshot
 from tests.scorecard.record import Record
 from tests.scorecard.scene import NODES, Scene
 
-LOOK = WatchSettings(state="").interval
+LOOK = EvaluatorSettings(state="").interval
 POLL = AgentsConfig().interval
 CYCLE = DaemonConfig().cycle
 PROBE = float(ServiceConfig.model_fields["interval"].default)

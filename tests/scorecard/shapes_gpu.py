@@ -7,7 +7,7 @@ from typing import Any
 
 from monitor.facts import CollectorFact, XidEvent
 from monitor.sim.cluster import SimPod
-from monitor.sim.node import GIB, Process
+from monitor.sim.node import GIB, SimProcess
 from tests.scorecard.model import Act, Happening, May, Shape, Tell
 from tests.scorecard.scene import change_processes
 
@@ -76,7 +76,7 @@ def _partly(it: Happening) -> Wait:
     """One of two workers of a job is idle."""
     for more, busy in (("-a", 0.8), ("-b", 0.0)):
         pod = it.job(2, more=more, busy=busy)
-        labels = it.scene.cluster.shown(pod)["metadata"]["labels"]
+        labels = it.scene.cluster.pod_object(pod)["metadata"]["labels"]
         it.scene.change_pod(pod, {"metadata": {"labels": labels | {"FC_FRAMEWORK_NAME": it.id}}})
     yield None
 
@@ -85,7 +85,7 @@ def _stranger(container_id: str | None = None, name: str | None = "xmrig", uid: 
     """A process outside all pods on a GPU."""
 
     def act(it: Happening) -> Wait:
-        process = Process(31_000 + it.card, it.card, container_id, None, it.now, 4 * GIB, name=name, uid=uid)
+        process = SimProcess(31_000 + it.card, it.card, container_id, None, it.now, 4 * GIB, name=name, uid=uid)
         it.node.processes.append(process)
         yield None
         it.node.kill(process.pid)
@@ -94,14 +94,14 @@ def _stranger(container_id: str | None = None, name: str | None = "xmrig", uid: 
 
 
 def _leak(it: Happening) -> Wait:
-    card = it.node.cards[it.card]
+    card = it.node.gpus[it.card]
     card.stray_bytes = 20 * GIB
     yield None
     card.stray_bytes = 0
 
 
 def _latched(it: Happening) -> Wait:
-    card = it.node.cards[it.card]
+    card = it.node.gpus[it.card]
     card.latched = 1.0
     yield None
     card.latched = 0.0
@@ -147,7 +147,7 @@ def _card(**ill: object) -> Act:
     """A problem of a free GPU."""
 
     def act(it: Happening) -> Wait:
-        card = it.node.cards[it.card]
+        card = it.node.gpus[it.card]
         before = {name: getattr(card, name) for name in ill}
         for name, value in ill.items():
             setattr(card, name, value)
@@ -160,7 +160,7 @@ def _card(**ill: object) -> Act:
 
 def _xid(code: int) -> Act:
     def act(it: Happening) -> Wait:
-        card = it.node.cards[it.card]
+        card = it.node.gpus[it.card]
         it.node.xids.append(XidEvent(at=it.now, code=code, source="kernel", gpu_uuid=card.uuid, message="simulated"))
         yield None
 

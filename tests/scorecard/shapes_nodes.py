@@ -58,7 +58,7 @@ def _flapping(it: Happening) -> Wait:
 
 def _condition(kind: str, reason: str) -> Act:
     def act(it: Happening) -> Wait:
-        condition = {"type": kind, "status": "True", "reason": reason, "lastTransitionTime": manifests.when(it.now)}
+        condition = {"type": kind, "status": "True", "reason": reason, "lastTransitionTime": manifests.rfc3339(it.now)}
         it.scene.renew_node(it.node.name, conditions=(condition,))
         yield None
         it.scene.renew_node(it.node.name)

@@ -28,11 +28,11 @@ def _cannot_pull(said: str) -> Act:
     def act(it: Happening) -> Wait:
         pod = it.job(held=True)
         message = f'Failed to pull image "{pod.work.image}": rpc error: code = Unknown desc = {said}'
-        it.scene.cluster.show(manifests.waiting(it.scene.cluster.shown(pod), "ErrImagePull", message, it.now))
-        it.scene.cluster.happen(pod, "Failed", message)
+        it.scene.cluster.put_pod(manifests.waiting(it.scene.cluster.pod_object(pod), "ErrImagePull", message, it.now))
+        it.scene.cluster.record_event(pod, "Failed", message)
         yield 15.0
         waits = f'Back-off pulling image "{pod.work.image}"'
-        it.scene.cluster.show(manifests.waiting(it.scene.cluster.shown(pod), "ImagePullBackOff", waits, it.now))
+        it.scene.cluster.put_pod(manifests.waiting(it.scene.cluster.pod_object(pod), "ImagePullBackOff", waits, it.now))
         yield None
 
     return act
@@ -97,9 +97,11 @@ def _never_created(reason: str, said: str, volumes: list[dict[str, Any]] | None 
 
     def act(it: Happening) -> Wait:
         pod = it.job(held=True)
-        it.scene.change_pod(pod, {"spec": {"volumes": volumes or []}, "status": {"startTime": manifests.when(it.now)}})
+        it.scene.change_pod(
+            pod, {"spec": {"volumes": volumes or []}, "status": {"startTime": manifests.rfc3339(it.now)}}
+        )
         for _ in range(5):
-            it.scene.cluster.happen(pod, reason, said)
+            it.scene.cluster.record_event(pod, reason, said)
             yield 2 * MINUTE
         yield None
 
@@ -121,12 +123,12 @@ def _stays_down(ended: dict[str, Any], reason: str | None = None, message: str =
     def act(it: Happening) -> Wait:
         pod = it.job(held=True)
         waits = message or "back-off 5m0s restarting failed container"
-        shown = manifests.waiting(it.scene.cluster.shown(pod), reason or "CrashLoopBackOff", waits, it.now)
+        shown = manifests.waiting(it.scene.cluster.pod_object(pod), reason or "CrashLoopBackOff", waits, it.now)
         if ended:
-            times = {"startedAt": manifests.when(it.now - 3), "finishedAt": manifests.when(it.now)}
+            times = {"startedAt": manifests.rfc3339(it.now - 3), "finishedAt": manifests.rfc3339(it.now)}
             status = shown["status"]["containerStatuses"][0]
             status |= {"restartCount": 3, "lastState": {"terminated": ended | times}}
-        it.scene.cluster.show(shown)
+        it.scene.cluster.put_pod(shown)
         yield None
 
     return act
@@ -139,7 +141,7 @@ def _fails_once(ended: dict[str, Any]) -> Act:
         pod = it.job()
         yield MINUTE
         it.scene.cluster.finish(pod, "Failed")
-        status = it.scene.cluster.shown(pod)["status"]
+        status = it.scene.cluster.pod_object(pod)["status"]
         status["containerStatuses"][0]["state"]["terminated"] |= ended
         it.scene.change_pod(pod, {"status": status})
         yield None
@@ -165,7 +167,7 @@ def _does_not_end(reason: str, said: str) -> Act:
     def act(it: Happening) -> Wait:
         pod = it.job()
         _delete(it, pod)
-        it.scene.cluster.happen(pod, reason, said)
+        it.scene.cluster.record_event(pod, reason, said)
         yield None
 
     return act

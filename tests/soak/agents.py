@@ -14,7 +14,7 @@ import msgspec
 from bench.cluster_data import address
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import DiskFact
-from monitor.sim.http import Request, Server, answer
+from monitor.sim.http import SimRequest, SimServer, write_response
 from tests.support.snapshots import AT
 
 NOW = re.compile(rb"1763260000\.0(?=[,}])")  # placeholder: time of the snapshot
@@ -49,7 +49,7 @@ class Agents:
         snapshots = [msgspec.json.decode(line, type=NodeSnapshot) for line in lines]
         self._bodies = {address(number): _both(each, began) for number, each in enumerate(snapshots)}
         self._chance = chance
-        self._server = Server(self._answer)
+        self._server = SimServer(self._answer)
         self.addresses: Sequence[str] = tuple(self._bodies)
         self.ill: set[str] = set()
         self.mute: set[str] = set()  # accepts connections and never responds
@@ -59,16 +59,16 @@ class Agents:
         """Listen and return the port."""
         return await self._server.start(list(self.addresses))
 
-    async def _answer(self, request: Request, writer: asyncio.StreamWriter) -> None:
+    async def _answer(self, request: SimRequest, writer: asyncio.StreamWriter) -> None:
         if request.at in self.mute:
             await asyncio.sleep(HANGING)
         elif request.at in self.away:
             writer.transport.abort()
         elif request.path == "/v1/snapshot":
             body = self._bodies[request.at][request.at in self.ill]
-            answer(writer, body.fill(time.time(), self._chance))
+            write_response(writer, body.fill(time.time(), self._chance))
         else:
-            answer(writer, b"{}", 404)
+            write_response(writer, b"{}", 404)
 
 
 def _both(snapshot: NodeSnapshot, began: float) -> tuple[Body, Body]:

@@ -17,7 +17,7 @@ from typing import Protocol, TypeVar
 
 from bench.report import Goal
 from monitor.config.daemon import DaemonConfig
-from monitor.daemon.evaluator import GLANCE
+from monitor.daemon.evaluator import MIN_PROMPT_PAUSE_SECONDS
 from tests.soak.life import CANARY_LIVES
 from tests.soak.retention import Kept
 from tests.soak.run import Course
@@ -108,7 +108,7 @@ def canary_bound(longest_look: float) -> float:
     A failure right after the start of an evaluation waits for its end, for the pause before a prompt evaluation and for
     that evaluation, each shorter than a full evaluation; then for the usual time of a message. The total is capped.
     """
-    return min(LATEST, ALERT_P99 + 3 * max(GLANCE, longest_look))
+    return min(LATEST, ALERT_P99 + 3 * max(MIN_PROMPT_PAUSE_SECONDS, longest_look))
 
 
 def judge(course: Course, kept: Kept) -> tuple[Goal, ...]:

@@ -21,8 +21,8 @@ from monitor.actions.service import PlanChangedError
 from monitor.config.access import AccessConfig
 from monitor.config.types import Listen
 from monitor.sim.demo import settings
-from monitor.sim.manifests import Work
-from monitor.sim.story import Story
+from monitor.sim.manifests import Workload
+from monitor.sim.simulation import Simulation
 from monitor.web.app import create_app
 from monitor.web.authenticator import Authenticator
 from monitor.web.security import Security
@@ -106,7 +106,7 @@ class DaemonSite:
     """A running daemon and the simulated cluster."""
 
     url: str
-    story: Story
+    story: Simulation
     config: Path
 
     @property
@@ -120,7 +120,7 @@ class DaemonSite:
 
     def submit(self, name: str, user: str, gpus: int, node: str, busy: float = 0.8) -> None:
         """Submit a workload."""
-        work = Work(name, "lab", user, f"vc-{user}", gpus, "harbor.lab/lab/train:1", busy=busy)
+        work = Workload(name, "lab", user, f"vc-{user}", gpus, "harbor.lab/lab/train:1", busy=busy)
         self.story.call(lambda stage: stage.submit("test", work, node))
 
     def view(self) -> Any:
@@ -178,7 +178,7 @@ def site(access: dict[str, Any], now: Callable[[], float] = time.time, **more: A
 @contextmanager
 def daemon_on(folder: Path, access: dict[str, Any] | None = None, nodes: int = 2) -> Iterator[DaemonSite]:
     """Run a daemon on a simulated cluster without outages; yield when it sees all GPUs."""
-    story = Story(nodes, outages=(), changing=False)  # other workloads must not take the GPUs that a test needs
+    story = Simulation(nodes, outages=(), changing=False)  # other workloads must not take the GPUs that a test needs
     story.start()
     try:
         listen = Listen(host="127.0.0.1", port=free_port())

@@ -20,7 +20,7 @@ from monitor.access.principal import Principal, Role
 from monitor.config.access import AccessConfig
 from monitor.config.file import ConfigError, load
 from monitor.config.root import Config
-from monitor.daemon.main import offer_link
+from monitor.daemon.main import print_login_link
 from monitor.web.app import create_app
 from monitor.web.authenticator import Authenticator
 from monitor.web.security import Security
@@ -280,7 +280,7 @@ def test_a_link_to_act_is_offered_where_nobody_can_sign_in(access: dict[str, Any
     security = Security(Authenticator(AccessConfig.model_validate(access).settings(None, loopback=True)))
     out = io.StringIO()
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        offer_link(security, WebServer(create_app(FakeCluster(), security=security), listening), out)
+        print_login_link(security, WebServer(create_app(FakeCluster(), security=security), listening), out)
         address = "http://{}:{}".format(*listening.getsockname())
     assert (f"{address}/login#code=" in out.getvalue()) is offered
     assert bool(out.getvalue()) is offered

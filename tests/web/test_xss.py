@@ -13,8 +13,8 @@ from urllib.parse import quote, urljoin, urlsplit
 
 import pytest
 
-from monitor.sim.manifests import Work
-from monitor.sim.outages import Stage
+from monitor.sim.manifests import Workload
+from monitor.sim.outages import OutageContext
 from tests.support import need, wait_until
 from tests.web.cluster import ACCESS, Client, DaemonSite, daemon_on
 
@@ -26,13 +26,13 @@ FAILED = "failed"
 STARTS = ("/", "/nodes", "/pods", "/users", "/queues", "/alerts", "/cleanup", "/report", "/audit", "/why")
 
 
-def begin(stage: Stage) -> None:
+def begin(stage: OutageContext) -> None:
     """Submit two pods with hostile names: one runs, one waits for more GPUs than exist."""
     image = f"harbor.lab/{TEXT}:1"
-    stage.submit("evil", Work(NAME, NAME, NAME, NAME, 1, image, labels={"note": TEXT}), "gpu01")
-    waiting = stage.submit("evil", Work(f"waits {NAME}", "lab", NAME, NAME, 16, image, labels={NAME: TEXT}))
-    stage.cluster.happen(waiting, "FailedScheduling", TEXT)
-    stage.cluster.happen(waiting, TEXT, TEXT)
+    stage.submit("evil", Workload(NAME, NAME, NAME, NAME, 1, image, labels={"note": TEXT}), "gpu01")
+    waiting = stage.submit("evil", Workload(f"waits {NAME}", "lab", NAME, NAME, 16, image, labels={NAME: TEXT}))
+    stage.cluster.record_event(waiting, "FailedScheduling", TEXT)
+    stage.cluster.record_event(waiting, TEXT, TEXT)
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,7 @@
-"""What the daemon knows -> Prometheus text. Pure: who gives the values reads the clock, the files and the cluster.
+"""Metrics of the daemon as Prometheus text; one module per area, each with its tables.
 
-One file an area, each with its tables. The conventions are those of `monitor.agent.metrics`, with one more: a training
-job is in the label `workload`, because `job` is Prometheus's own. An area that cannot be read or rendered costs the
-scrape nothing else, and is counted.
+Conventions as in `monitor.agent.metrics`; in addition, a training job is in the label `workload`, because Prometheus
+sets `job` itself. An area that fails is missing from the scrape and counted; the others are not affected.
 """
 
 from __future__ import annotations
@@ -23,40 +22,36 @@ log = logging.getLogger(__name__)
 
 FAILURES: MetricTable[int] = MetricTable(
     ("area",),
-    counters=(("gpuwarden_exposition_failures", "Scrapes from which an area is missing.", lambda count: count),),
+    counters=(("gpuwarden_exposition_failures", "Scrapes without the area, because it failed.", lambda count: count),),
 )
 MODULES = (own, cluster, findings, pods, alerts, cleanup)
 
 
 @dataclass(frozen=True)
-class Area:
-    """A part of the scrape: what it is called, who gives its values, and what becomes of them.
-
-    `read` may return what it returned before: the same object means the same text.
-    """
+class MetricArea:
+    """A part of the scrape. If `read` returns the same object as before, its text is reused."""
 
     name: str
     read: Callable[[], Any]
     families: Callable[[Any], Iterable[Metric]]
 
 
-class Exposition:
-    """Renders the areas, each only when its values have changed. For use from any thread."""
+class DaemonMetrics:
+    """Renders the areas, each only when its values have changed. Thread-safe."""
 
-    def __init__(self, areas: Sequence[Area]) -> None:
+    def __init__(self, areas: Sequence[MetricArea]) -> None:
         self._areas = tuple(areas)
         self._failures = Counter({area.name: 0 for area in areas})
         self._rendered: dict[str, tuple[Any, bytes]] = {}
-        self._lock = threading.Lock()  # two who ask at once wait for one answer instead of making two
+        self._lock = threading.Lock()  # concurrent scrapes share the rendered text
 
     def render(self) -> bytes:
-        """Return everything as Prometheus text."""
         with self._lock:
             texts = [self._text(area) for area in self._areas]
             failures = text_of(FAILURES.families(((name,), count) for name, count in self._failures.items()))
         return b"".join((*texts, failures))
 
-    def _text(self, area: Area) -> bytes:
+    def _text(self, area: MetricArea) -> bytes:
         try:
             values = area.read()
             before = self._rendered.get(area.name)
@@ -64,13 +59,13 @@ class Exposition:
                 before = (values, text_of(area.families(values)))
                 self._rendered[area.name] = before
             return before[1]
-        except Exception:  # whatever one odd value provokes, the other areas are still to be seen
+        except Exception:  # one odd value must not hide the other areas
             log.exception("cannot render the metrics of %s", area.name)
             self._failures[area.name] += 1
             return b""
 
 
 def catalogue() -> tuple[MetricName, ...]:
-    """Return every metric of our own that the daemon may expose, by area and in their order."""
+    """Every metric that the daemon itself defines, in the order of its areas."""
     tables: tuple[MetricTable[Any], ...] = tuple(table for module in MODULES for table in module.TABLES)
     return tuple(name for table in (*tables, FAILURES) for name in table.names())

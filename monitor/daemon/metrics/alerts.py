@@ -1,4 +1,4 @@
-"""Alerts, and what becomes of the messages about them."""
+"""Metrics of alerts and their delivery."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 from prometheus_client.core import Metric
 
-from monitor.alert.delivery.stats import DeliveryStats
+from monitor.alert.delivery.stats import Traffic
 from monitor.alert.model import Phase
-from monitor.alert.mute import AlertView
+from monitor.alert.muted import Shown
 from monitor.base.metrics import MetricTable
 from monitor.daemon.metrics.label_values import short
 from monitor.facts.findings import Severity
@@ -17,55 +17,63 @@ from monitor.facts.findings import Severity
 STATES = ("pending", "firing", "silenced", "maintenance", "inhibited")
 
 ALERTS: MetricTable[int] = MetricTable(
-    ("severity", "state"), (("gpuwarden_alerts", "Alerts that are not over.", lambda count: count),)
+    ("severity", "state"), (("gpuwarden_alerts", "Alerts that are not resolved.", lambda count: count),)
 )
 MESSAGES: MetricTable[int] = MetricTable(
     ("receiver", "state"),
-    (("gpuwarden_outbox_messages", "Messages that wait, or were refused for good.", lambda count: count),),
+    (
+        (
+            "gpuwarden_outbox_messages",
+            "Messages waiting for delivery, or parked after a permanent failure.",
+            lambda count: count,
+        ),
+    ),
 )
 DELIVERIES: MetricTable[int] = MetricTable(
     ("receiver", "outcome"),
-    counters=(("gpuwarden_deliveries", "Attempts to deliver, since the start of the process.", lambda count: count),),
+    counters=(("gpuwarden_deliveries", "Delivery attempts since the start of the process.", lambda count: count),),
 )
-RECEIVERS: MetricTable[DeliveryStats] = MetricTable(
+RECEIVERS: MetricTable[Traffic] = MetricTable(
     ("receiver",),
     (
-        ("gpuwarden_delivery_seconds", "How old the last message was when it was delivered.", lambda t: t.took),
-        ("gpuwarden_receiver_failing_since_seconds", "Since when it takes no messages (Unix time).",
+        ("gpuwarden_delivery_seconds", "Age of the last message at its delivery.", lambda t: t.took),
+        ("gpuwarden_receiver_failing_since_seconds", "Start of the current delivery failures (Unix time).",
          lambda t: t.failing_since),
     ),
 )  # fmt: skip
 TABLES = (ALERTS, MESSAGES, DELIVERIES, RECEIVERS)
 
 
-def families(shown: Iterable[AlertView]) -> Iterable[Metric]:
-    """Yield the number of alerts by severity and state."""
+def families(views: Iterable[Shown]) -> Iterable[Metric]:
+    """Number of alerts by severity and state."""
     counts = Counter({(severity.value, state): 0 for severity in Severity for state in STATES})
     counts.update(
-        (each.alert.finding.severity.value, _state(each)) for each in shown if each.alert.phase is not Phase.RESOLVED
+        (view.alert.finding.severity.value, _state(view)) for view in views if view.alert.phase is not Phase.RESOLVED
     )
     yield from ALERTS.families(counts.items())
 
 
-def post_families(traffic: tuple[DeliveryStats, ...]) -> Iterable[Metric]:
-    """Yield what becomes of messages, by receiver."""
+def delivery_families(stats: tuple[Traffic, ...]) -> Iterable[Metric]:
+    """Queued messages and delivery attempts by receiver."""
     yield from MESSAGES.families(
-        ((short(each.receiver), state), count)
-        for each in traffic
-        for state, count in (("waiting", each.waiting), ("parked", each.parked))
+        ((short(receiver.receiver), state), count)
+        for receiver in stats
+        for state, count in (("waiting", receiver.waiting), ("parked", receiver.parked))
     )
     yield from DELIVERIES.families(
-        ((short(each.receiver), outcome), count) for each in traffic for outcome, count in each.outcomes.items()
+        ((short(receiver.receiver), outcome), count)
+        for receiver in stats
+        for outcome, count in receiver.outcomes.items()
     )
-    yield from RECEIVERS.families(((short(each.receiver),), each) for each in traffic)
+    yield from RECEIVERS.families(((short(receiver.receiver),), receiver) for receiver in stats)
 
 
-def _state(shown: AlertView) -> str:
-    """Return where an alert is, and of one that fires why nothing is told about it."""
-    if shown.alert.phase is Phase.PENDING:
+def _state(view: Shown) -> str:
+    """State of an alert: pending, firing, or why a firing one is muted."""
+    if view.alert.phase is Phase.PENDING:
         return "pending"
-    if shown.silenced_by is not None:
+    if view.silenced_by is not None:
         return "silenced"
-    if shown.in_maintenance:
+    if view.in_maintenance:
         return "maintenance"
-    return "firing" if shown.explained_by is None else "inhibited"
+    return "firing" if view.explained_by is None else "inhibited"

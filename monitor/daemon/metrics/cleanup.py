@@ -1,4 +1,4 @@
-"""What cleanup has done."""
+"""Metrics of cleanup."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from monitor.daemon.metrics.label_values import short
 
 RUNS: MetricTable[int] = MetricTable(
     ("policy", "outcome"),
-    counters=(("gpuwarden_cleanup_runs", "Runs by how they ended, since the start of the process.", lambda n: n),),
+    counters=(("gpuwarden_cleanup_runs", "Runs by outcome since the start of the process.", lambda n: n),),
 )
 ITEMS: MetricTable[int] = MetricTable(
     ("policy", "outcome"),
-    counters=(("gpuwarden_cleanup_items", "Items by what became of them, since the start.", lambda n: n),),
+    counters=(("gpuwarden_cleanup_items", "Items by outcome since the start of the process.", lambda n: n),),
 )
 FREED: MetricTable[int] = MetricTable(
     ("policy",),
-    counters=(("gpuwarden_cleanup_freed_bytes", "Bytes freed by runs that ended, since the start.", lambda n: n),),
+    counters=(("gpuwarden_cleanup_freed_bytes", "Bytes freed by completed runs since the start.", lambda n: n),),
 )
 LAST: MetricTable[float] = MetricTable(
-    ("policy",), (("gpuwarden_cleanup_last_run_seconds", "When the last run began (Unix time).", lambda at: at),)
+    ("policy",), (("gpuwarden_cleanup_last_run_seconds", "Start of the last run (Unix time).", lambda at: at),)
 )
 TABLES = (RUNS, ITEMS, FREED, LAST)
 
 
-def families(cleaned: CleanupTotals) -> Iterable[Metric]:
-    """Yield runs, items and bytes by policy."""
-    yield from RUNS.families(((short(policy), short(end)), count) for (policy, end), count in cleaned.runs.items())
-    yield from ITEMS.families(((short(policy), short(word)), count) for (policy, word), count in cleaned.items.items())
-    yield from FREED.families(((short(policy),), count) for policy, count in cleaned.freed_bytes.items())
-    yield from LAST.families(((short(policy),), at) for policy, at in cleaned.last_run.items())
+def families(totals: CleanupTotals) -> Iterable[Metric]:
+    """Runs, items and bytes by policy."""
+    yield from RUNS.families(((short(policy), short(outcome)), n) for (policy, outcome), n in totals.runs.items())
+    yield from ITEMS.families(((short(policy), short(outcome)), n) for (policy, outcome), n in totals.items.items())
+    yield from FREED.families(((short(policy),), freed) for policy, freed in totals.freed_bytes.items())
+    yield from LAST.families(((short(policy),), at) for policy, at in totals.last_run.items())

@@ -1,4 +1,4 @@
-"""The cluster: what can be seen of it, its nodes, cards, queues, users and pods."""
+"""Metrics of the cluster: data sources, nodes, GPUs, queues, users and pods."""
 
 from __future__ import annotations
 
@@ -21,106 +21,100 @@ from monitor.facts.cluster import (
     UsageView,
 )
 
-NOBODY = Holder()
+NO_HOLDER = Holder()
 
 SOURCES: MetricTable[SourceView] = MetricTable(
-    ("source",), (("gpuwarden_source_up", "Whether a part of the world can be seen.", lambda s: s.ok),)
+    ("source",), (("gpuwarden_source_up", "Whether the data source is available.", lambda s: s.ok),)
 )
 NODES: MetricTable[NodeView] = MetricTable(
     ("node",),
     (
-        ("gpuwarden_node_ready", "Whether Kubernetes says that the node is ready.", lambda n: n.ready),
-        ("gpuwarden_node_schedulable", "Whether new pods may come to the node.",
+        ("gpuwarden_node_ready", "Whether the node is ready in Kubernetes.", lambda n: n.ready),
+        ("gpuwarden_node_schedulable", "Whether new pods can be scheduled on the node.",
          lambda n: n.schedulable if n.in_kubernetes else None),
-        ("gpuwarden_node_agent_silent", "Whether the node's agent does not answer.",
+        ("gpuwarden_node_agent_silent", "Whether the agent of the node does not respond.",
          lambda n: n.silent_since is not None if n.has_agent else None),
-        ("gpuwarden_node_requested_gpus", "GPUs that the node's pods have asked for.",
+        ("gpuwarden_node_requested_gpus", "GPUs requested by pods on the node.",
          lambda n: n.requested if n.in_kubernetes else None),
-        ("gpuwarden_node_free_gpus", "GPUs that the scheduler could still give away and no card's state forbids.",
+        ("gpuwarden_node_free_gpus", "Allocatable GPUs that are not requested and usable.",
          lambda n: n.free),
     ),
 )  # fmt: skip
 GPUS: MetricTable[int] = MetricTable(
-    ("node", "model", "state"), (("gpuwarden_gpus", "Cards in a state.", lambda count: count),)
+    ("node", "model", "state"), (("gpuwarden_gpus", "GPUs by state.", lambda count: count),)
 )
 GPU_STATE: MetricTable[GpuView] = MetricTable(
     ("node", "gpu", "uuid", "model", "state", "namespace", "pod", "user", "workload", "queue"),
-    (("gpuwarden_gpu_state", "The state that the card is in, and who holds it first.", lambda _: 1),),
+    (("gpuwarden_gpu_state", "State of the GPU, with its first holder.", lambda _: 1),),
 )
 GPU_SINCE: MetricTable[GpuView] = MetricTable(
     ("node", "gpu", "uuid"),
-    (("gpuwarden_gpu_state_since_seconds", "Since when the card is in its state (Unix time).", lambda g: g.since),),
+    (("gpuwarden_gpu_state_since_seconds", "Time at which the GPU entered its state (Unix time).", lambda g: g.since),),
 )
 FREE: MetricTable[FreeView] = MetricTable(
     ("model",),
     (
-        ("gpuwarden_free_gpus", "Free cards of the model.", lambda f: f.free),
-        ("gpuwarden_free_gpus_largest_on_one_node", "GPUs of the largest pod that fits.",
+        ("gpuwarden_free_gpus", "Free GPUs of the model.", lambda f: f.free),
+        ("gpuwarden_free_gpus_largest_on_one_node", "Most free GPUs of the model on one node.",
          lambda f: f.largest_on_one_node),
     ),
 )  # fmt: skip
 QUEUES: MetricTable[QueueView] = MetricTable(
     ("queue",),
     (
-        ("gpuwarden_queue_used_gpus", "GPUs that the queue's pods have.", lambda q: q.used),
-        ("gpuwarden_queue_waiting_gpus", "GPUs that the queue's pods wait for.", lambda q: q.waiting),
-        ("gpuwarden_queue_capacity_gpus", "GPUs that the queue may have.", lambda q: q.capacity),
-        ("gpuwarden_queue_free_gpus", "GPUs that the queue may still take.", lambda q: q.free),
+        ("gpuwarden_queue_used_gpus", "GPUs allocated to pods of the queue.", lambda q: q.used),
+        ("gpuwarden_queue_waiting_gpus", "GPUs requested by waiting pods of the queue.", lambda q: q.waiting),
+        ("gpuwarden_queue_capacity_gpus", "GPU quota of the queue.", lambda q: q.capacity),
+        ("gpuwarden_queue_free_gpus", "GPU quota of the queue that is not used.", lambda q: q.free),
     ),
 )
 USERS: MetricTable[UsageView] = MetricTable(
     ("user",),
     (
-        ("gpuwarden_user_gpus", "GPUs that the user's pods have.", lambda u: u.gpus),
-        ("gpuwarden_user_gpu_utilization_ratio", "Mean utilisation of these.", lambda u: u.gpu_utilization_ratio),
-        ("gpuwarden_user_gpu_memory_bytes", "GPU memory that the user's processes hold.", lambda u: u.gpu_memory_bytes),
-        ("gpuwarden_user_cpu_cores", "Cores in use by the user's pods.", lambda u: u.cpu_cores),
-        ("gpuwarden_user_memory_bytes", "Memory in use by the user's pods.", lambda u: u.memory_bytes),
-        ("gpuwarden_user_shm_bytes", "Shared memory in use by the user's pods.", lambda u: u.shm_bytes),
-        ("gpuwarden_user_disk_bytes", "Logs and writable layers of the user's pods.", lambda u: u.disk_bytes),
+        ("gpuwarden_user_gpus", "GPUs allocated to pods of the user.", lambda u: u.gpus),
+        ("gpuwarden_user_gpu_utilization_ratio", "Mean utilization of these GPUs.", lambda u: u.gpu_utilization_ratio),
+        ("gpuwarden_user_gpu_memory_bytes", "GPU memory used by processes of the user.", lambda u: u.gpu_memory_bytes),
+        ("gpuwarden_user_cpu_cores", "CPU cores used by pods of the user.", lambda u: u.cpu_cores),
+        ("gpuwarden_user_memory_bytes", "Memory used by pods of the user.", lambda u: u.memory_bytes),
+        ("gpuwarden_user_shm_bytes", "Shared memory used by pods of the user.", lambda u: u.shm_bytes),
+        ("gpuwarden_user_disk_bytes", "Logs and writable layers of pods of the user.", lambda u: u.disk_bytes),
     ),
 )
 PODS: MetricTable[PodView] = MetricTable(
     ("namespace", "pod", "node", "user", "workload", "queue", "phase"),
-    (("gpuwarden_pod_requested_gpus", "GPUs that the pod has asked for.", lambda p: p.requested_gpus),),
+    (("gpuwarden_pod_requested_gpus", "GPUs requested by the pod.", lambda p: p.requested_gpus),),
 )
 TABLES = (SOURCES, NODES, GPUS, GPU_STATE, GPU_SINCE, FREE, QUEUES, USERS, PODS)
 
 
 def families(view: ClusterView) -> Iterable[Metric]:
-    """Yield everything about the cluster, as one view has it."""
-    yield from SOURCES.families(((short(each.name),), each) for each in view.sources)
-    yield from NODES.families(((short(each.name),), each) for each in view.nodes)
-    yield from _cards(view.gpus)
-    yield from FREE.families(((short(each.model),), each) for each in view.free)
-    yield from QUEUES.families(((short(each.name),), each) for each in view.queues)
+    """Metrics of one cluster view."""
+    yield from SOURCES.families(((short(source.name),), source) for source in view.sources)
+    yield from NODES.families(((short(node.name),), node) for node in view.nodes)
+    yield from _gpus(view.gpus)
+    yield from FREE.families(((short(free.model),), free) for free in view.free)
+    yield from QUEUES.families(((short(queue.name),), queue) for queue in view.queues)
     yield from USERS.families(((short(user),), usage) for user, usage in view.users.items())
-    yield from PODS.families((_pod(each), each) for each in view.pods if each.requested_gpus > 0)
+    yield from PODS.families((_pod_labels(pod), pod) for pod in view.pods if pod.requested_gpus > 0)
 
 
-def _cards(gpus: tuple[GpuView, ...]) -> Iterable[Metric]:
+def _gpus(gpus: tuple[GpuView, ...]) -> Iterable[Metric]:
     counts = Counter((short(gpu.node), short(gpu.model), gpu.state.value) for gpu in gpus)
     yield from GPUS.families(counts.items())
-    yield from GPU_STATE.families((_card(gpu), gpu) for gpu in gpus)
+    yield from GPU_STATE.families((_gpu_labels(gpu), gpu) for gpu in gpus)
     yield from GPU_SINCE.families(((short(gpu.node), str(gpu.index), short(gpu.uuid)), gpu) for gpu in gpus)
 
 
-def _card(gpu: GpuView) -> tuple[str, ...]:
-    holder = gpu.holders[0] if gpu.holders else NOBODY
-    return (
-        short(gpu.node),
-        str(gpu.index),
-        short(gpu.uuid),
-        short(gpu.model),
-        gpu.state.value,
-        short(holder.namespace),
-        short(holder.pod),
-        short(holder.user),
-        short(holder.job),
-        short(holder.queue),
-    )
+def _gpu_labels(gpu: GpuView) -> tuple[str, ...]:
+    holder = gpu.holders[0] if gpu.holders else NO_HOLDER
+    labels = (
+        gpu.node, gpu.index, gpu.uuid, gpu.model, gpu.state.value,
+        holder.namespace, holder.pod, holder.user, holder.job, holder.queue,
+    )  # fmt: skip
+    return tuple(short(label) for label in labels)
 
 
-def _pod(pod: PodView) -> tuple[str, ...]:
-    who = pod.identity
-    return tuple(short(each) for each in (pod.namespace, pod.name, pod.node, who.user, who.job, who.queue, pod.phase))
+def _pod_labels(pod: PodView) -> tuple[str, ...]:
+    owner = pod.identity
+    labels = (pod.namespace, pod.name, pod.node, owner.user, owner.job, owner.queue, pod.phase)
+    return tuple(short(label) for label in labels)

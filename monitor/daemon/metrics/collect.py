@@ -1,4 +1,4 @@
-"""The daemon's own metrics: who is asked for what when somebody scrapes."""
+"""Reads the values of the daemon's metrics when it is scraped."""
 
 from __future__ import annotations
 
@@ -11,106 +11,106 @@ from dataclasses import dataclass
 from prometheus_client import ProcessCollector
 
 import monitor
+from monitor.base.threads import spawn
 from monitor.cluster.live import LiveCluster
-from monitor.daemon.alerting import Alerting
-from monitor.daemon.cleaning import Cleaning
-from monitor.daemon.evaluator import FindingsWatch
-from monitor.daemon.metrics import Area, Exposition, alerts, cleanup, cluster, findings, own, pods
-from monitor.daemon.metrics.findings import Found
-from monitor.daemon.metrics.own import Own
-from monitor.daemon.pod_health import Explainer, Unwell
+from monitor.daemon.alerting import AlertingService
+from monitor.daemon.cleaning import CleanupController
+from monitor.daemon.evaluator import Evaluator
+from monitor.daemon.metrics import DaemonMetrics, MetricArea, alerts, cleanup, cluster, findings, own, pods
+from monitor.daemon.metrics.findings import FindingsSnapshot
+from monitor.daemon.metrics.own import DaemonStatus
+from monitor.daemon.pod_health import PodHealth, PodHealthChecker
 from monitor.detect.meta import META_RULE_NAMES
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.queries.cluster import cluster_facts_of
 
 log = logging.getLogger(__name__)
-EVERY = 10.0  # seconds between two rounds of explanations
-PATIENCE = 0.25  # for how long the first one is waited for
-UNASKED = 300.0  # seconds without a scrape after which nobody is interested any more
+ROUND_INTERVAL_SECONDS = 10.0
+FIRST_ROUND_TIMEOUT_SECONDS = 0.25  # the first scrape waits this long for pod explanations
+IDLE_TIMEOUT_SECONDS = 300.0  # without a scrape for this long, pods are no longer explained
 
 
 @dataclass(frozen=True)
-class Scraped:
-    """Whom a scrape asks. `holds` says whether this replica holds the lease, where there is one."""
+class MetricsDeps:
+    """Parts of the daemon that a scrape reads. `holds` tells whether this replica holds the lease, if there is one."""
 
     live: LiveCluster
-    watch: FindingsWatch
-    alerting: Alerting
-    cleaning: Cleaning
+    evaluator: Evaluator
+    alerting: AlertingService
+    cleanup: CleanupController
     resource: str
-    cluster: str | None = None  # its name, as on alerts
+    cluster: str | None = None  # cluster name on alerts
     holds: Callable[[], bool] | None = None
 
-    def exposition(self) -> Exposition:
-        """Return what renders the metrics. Nothing runs before the first scrape."""
+    def daemon_metrics(self) -> DaemonMetrics:
+        """Metrics of all areas. Nothing runs before the first scrape."""
         process = ProcessCollector(registry=None)
-        explaining = Explaining(self._world)
-        return Exposition(
+        pod_health = PodHealthCollector(self._cluster_facts)
+        return DaemonMetrics(
             (
-                Area("own", self._own, own.families),
-                Area("process", lambda: tuple(process.collect()), lambda found: found),
-                Area("cluster", lambda: self.live.view, cluster.families),
-                Area("findings", self._found, findings.families),
-                Area("services", self.watch.services, findings.service_families),
-                Area("pods", explaining.latest, pods.families),
-                Area("alerts", self.alerting.dispatcher.snapshot, alerts.families),
-                Area("post", self.alerting.delivery_stats, alerts.post_families),
-                Area("cleanup", self.cleaning.cleaned, cleanup.families),
+                MetricArea("own", self._status, own.families),
+                MetricArea("process", lambda: tuple(process.collect()), lambda metrics: metrics),
+                MetricArea("cluster", lambda: self.live.view, cluster.families),
+                MetricArea("findings", self._findings, findings.families),
+                MetricArea("services", self.evaluator.services, findings.service_families),
+                MetricArea("pods", pod_health.latest, pods.families),
+                MetricArea("alerts", self.alerting.desk.snapshot, alerts.families),
+                MetricArea("post", self.alerting.traffic, alerts.delivery_families),
+                MetricArea("cleanup", self.cleanup.totals, cleanup.families),
             )
         )
 
-    def _own(self) -> Own:
-        last = self.watch.last
-        return Own(
+    def _status(self) -> DaemonStatus:
+        last = self.evaluator.last
+        return DaemonStatus(
             version=monitor.__version__,
             now=time.time(),
             view_at=self.live.view.at,
-            looked_at=last.at if last is not None else None,
-            look_seconds=last.seconds if last is not None else None,
+            evaluated_at=last.at if last is not None else None,
+            evaluation_seconds=last.seconds if last is not None else None,
             lease_held=self.holds() if self.holds is not None else None,
         )
 
-    def _found(self) -> Found:
-        return Found(self.alerting.dispatcher.findings, (*self.watch.rules(), *META_RULE_NAMES), self.cluster)
+    def _findings(self) -> FindingsSnapshot:
+        return FindingsSnapshot(self.alerting.desk.findings, (*self.evaluator.rules(), *META_RULE_NAMES), self.cluster)
 
-    def _world(self) -> ClusterFacts | None:
-        """Return everything that an explanation may look at; None without Kubernetes, which alone knows pods."""
+    def _cluster_facts(self) -> ClusterFacts | None:
+        """Input of the pod explanations; None without Kubernetes, the only source of pods."""
         return cluster_facts_of(self.live, self.resource) if self.live.kube is not None else None
 
 
-class Explaining:
-    """Explains pods in the background, for as long as somebody asks now and then."""
+class PodHealthCollector:
+    """Explains pods in the background for as long as it is scraped."""
 
-    def __init__(self, world: Callable[[], ClusterFacts | None], now: Callable[[], float] = time.time) -> None:
-        self._world = world
+    def __init__(self, facts: Callable[[], ClusterFacts | None], now: Callable[[], float] = time.time) -> None:
+        self._facts = facts
         self._now = now
         self._lock = threading.Lock()
-        self._asked_at = 0.0  # of the monotonic clock
+        self._scraped_at = 0.0  # monotonic
         self._thread: threading.Thread | None = None
-        self._first = threading.Event()
-        self._latest: Unwell | None = None
+        self._first_round = threading.Event()
+        self._latest: PodHealth | None = None
 
-    def latest(self) -> Unwell | None:
-        """Return what the last round has found; None before the first, or if there is nothing to be known."""
+    def latest(self) -> PodHealth | None:
+        """Result of the last round; None before the first, after a failure, or without Kubernetes."""
         with self._lock:
-            self._asked_at = time.monotonic()
+            self._scraped_at = time.monotonic()
             if self._thread is None or not self._thread.is_alive():
-                self._first.clear()
-                self._thread = threading.Thread(target=self._keep_explaining, name="explain pods", daemon=True)
-                self._thread.start()
-        self._first.wait(PATIENCE)
+                self._first_round.clear()
+                self._thread = spawn("explain pods", self._run)
+        self._first_round.wait(FIRST_ROUND_TIMEOUT_SECONDS)
         return self._latest
 
-    def _keep_explaining(self) -> None:
-        explainer = Explainer()
-        while time.monotonic() - self._asked_at < UNASKED:
+    def _run(self) -> None:
+        checker = PodHealthChecker()
+        while time.monotonic() - self._scraped_at < IDLE_TIMEOUT_SECONDS:
             began = time.monotonic()
             try:
-                world = self._world()
-                self._latest = explainer.round(world, self._now()) if world is not None else None
-            except Exception:  # whatever one odd pod provokes, the next round may succeed
-                log.exception("explaining pods")
+                facts = self._facts()
+                self._latest = checker.round(facts, self._now()) if facts is not None else None
+            except Exception:  # one odd pod must not end the loop
+                log.exception("cannot explain pods")
                 self._latest = None
-            self._first.set()
-            time.sleep(max(0.0, began + EVERY - time.monotonic()))
+            self._first_round.set()
+            time.sleep(max(0.0, began + ROUND_INTERVAL_SECONDS - time.monotonic()))
         self._latest = None

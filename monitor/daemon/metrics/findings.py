@@ -1,4 +1,4 @@
-"""What is wrong: every finding with its subject, how many there are of each rule, and how the services fare."""
+"""Metrics of findings, with their subjects and counts by rule, and of service probes."""
 
 from __future__ import annotations
 
@@ -14,66 +14,66 @@ from monitor.daemon.metrics.label_values import short
 from monitor.facts.findings import LABELS, Finding, Severity
 from monitor.facts.services import ServiceFact
 
-# Prometheus has a label `job` of its own: a training job is a workload here.
+# Prometheus sets the label `job` itself: a training job is a workload here.
 SUBJECT = tuple("workload" if name == "job" else name for name in LABELS)
 
 FINDING: MetricTable[Finding] = MetricTable(
     ("alertname", "rule", "severity", "cause", *SUBJECT, "explained", "held"),
     (
-        ("gpuwarden_finding", "Something that is wrong; explained by something else, or held without fresh facts.",
+        ("gpuwarden_finding", "A finding; explained by another one, or held for lack of fresh facts.",
          lambda _: 1),
-        ("gpuwarden_finding_since_seconds", "Since when it is wrong (Unix time).", lambda f: f.since),
+        ("gpuwarden_finding_since_seconds", "Start of the finding (Unix time).", lambda f: f.since),
     ),
 )  # fmt: skip
 FINDINGS: MetricTable[int] = MetricTable(
-    ("rule", "severity"), (("gpuwarden_findings", "Findings of each rule that is looked for.", lambda count: count),)
+    ("rule", "severity"), (("gpuwarden_findings", "Findings of each enabled rule.", lambda count: count),)
 )
 SERVICES: MetricTable[ServiceFact] = MetricTable(
     ("service",),
     (
-        ("gpuwarden_service_up", "Whether the service is well.", lambda s: s.ok),
-        ("gpuwarden_service_probe_duration_seconds", "How long it took to find out.", lambda s: s.latency_seconds),
+        ("gpuwarden_service_up", "Whether the last probe of the service succeeded.", lambda s: s.ok),
+        ("gpuwarden_service_probe_duration_seconds", "Duration of the last probe.", lambda s: s.latency_seconds),
     ),
 )
 TABLES = (FINDING, FINDINGS, SERVICES)
 
 
 @dataclass(frozen=True)
-class Found:
-    """What the last look has found (None: nobody has looked yet), the rules that are looked for, and the cluster."""
+class FindingsSnapshot:
+    """Findings of the last evaluation (None before the first), enabled rules, and cluster name."""
 
     findings: tuple[Finding, ...] | None
     rules: tuple[str, ...] = ()
     cluster: str | None = None
 
 
-def families(found: Found) -> Iterable[Metric]:
-    """Yield the findings, and the number of those of each rule: what is looked for and not found is 0."""
-    if found.findings is None:
+def families(snapshot: FindingsSnapshot) -> Iterable[Metric]:
+    """Findings, and their number by rule: 0 for an enabled rule without findings."""
+    if snapshot.findings is None:
         return
-    yield from FINDING.families((_labels(each, found.cluster), each) for each in found.findings)
-    counts = Counter({(rule, severity.value): 0 for rule in found.rules for severity in Severity})
-    counts.update((short(each.rule), each.severity.value) for each in found.findings)
+    yield from FINDING.families((_labels(finding, snapshot.cluster), finding) for finding in snapshot.findings)
+    counts = Counter({(rule, severity.value): 0 for rule in snapshot.rules for severity in Severity})
+    counts.update((short(finding.rule), finding.severity.value) for finding in snapshot.findings)
     yield from FINDINGS.families(sorted(counts.items()))
 
 
 def service_families(services: tuple[ServiceFact, ...]) -> Iterable[Metric]:
-    """Yield how the services fare that are probed."""
-    yield from SERVICES.families(((short(each.name),), each) for each in services)
+    """Results of the service probes."""
+    yield from SERVICES.families(((short(service.name),), service) for service in services)
 
 
 def _labels(finding: Finding, cluster: str | None) -> tuple[str, ...]:
-    known = labels_of(finding, cluster)
+    labels = labels_of(finding, cluster)
     return (
-        short(known["alertname"]),
+        short(labels["alertname"]),
         short(finding.rule),
         finding.severity.value,
         short(finding.cause),
-        *(short(known.get(name)) for name in LABELS),
-        _word(finding.explained_by is not None),
-        _word(finding.held),
+        *(short(labels.get(name)) for name in LABELS),
+        _bool_label(finding.explained_by is not None),
+        _bool_label(finding.held),
     )
 
 
-def _word(true: bool) -> str:
-    return "true" if true else "false"
+def _bool_label(value: bool) -> str:
+    return "true" if value else "false"

@@ -1,17 +1,17 @@
-"""Label values of what others have named."""
+"""Label values from names that users and other systems choose."""
 
 from __future__ import annotations
 
 from monitor.base.metrics import label
 
-LONGEST = 253  # as long as Kubernetes allows names to be; what an annotation says of its owner may be any length
+MAX_LABEL_CHARS = 253  # longest Kubernetes name; an owner taken from an annotation may be longer
 
 
 def short(text: str | int | None) -> str:
-    """Return a label value of bounded length."""
+    """Label value of bounded length."""
     if text is None:
         return ""
-    if isinstance(text, str) and text.isascii() and len(text) <= LONGEST:  # as nearly all are
+    if isinstance(text, str) and text.isascii() and len(text) <= MAX_LABEL_CHARS:  # nearly all are
         return text
     value = label(text)
-    return value if len(value) <= LONGEST else value[: LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    return value if len(value) <= MAX_LABEL_CHARS else value[: MAX_LABEL_CHARS - 1] + "\N{HORIZONTAL ELLIPSIS}"

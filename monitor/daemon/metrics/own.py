@@ -1,4 +1,4 @@
-"""The daemon itself: its version, how fresh what it shows is, and what looking costs."""
+"""Metrics of the daemon itself: version, age of its cluster view, and evaluation time."""
 
 from __future__ import annotations
 
@@ -12,34 +12,33 @@ from monitor.daemon.metrics.label_values import short
 
 
 @dataclass(frozen=True)
-class Own:
-    """What the daemon knows of itself. `looked_at` is when it last looked for findings; None: not yet.
-
-    `lease_held` is whether this replica is the one that acts; None where there is no lease.
-    """
+class DaemonStatus:
+    """State of the daemon. Unknown is None: before the first evaluation, and `lease_held` without a lease."""
 
     version: str
     now: float
     view_at: float
-    looked_at: float | None = None
-    look_seconds: float | None = None
+    evaluated_at: float | None = None
+    evaluation_seconds: float | None = None
     lease_held: bool | None = None
 
 
-INFO: MetricTable[Own] = MetricTable(("version",), (("gpuwarden_daemon_info", "The daemon.", lambda _: 1),))
-OWN: MetricTable[Own] = MetricTable(
+INFO: MetricTable[DaemonStatus] = MetricTable(
+    ("version",), (("gpuwarden_daemon_info", "Version of the daemon.", lambda _: 1),)
+)
+OWN: MetricTable[DaemonStatus] = MetricTable(
     (),
     (
-        ("gpuwarden_view_age_seconds", "How old the view of the cluster is.", lambda o: max(0.0, o.now - o.view_at)),
-        ("gpuwarden_last_look_seconds", "When it was last looked for findings (Unix time).", lambda o: o.looked_at),
-        ("gpuwarden_look_duration_seconds", "How long that took.", lambda o: o.look_seconds),
-        ("gpuwarden_lease_held", "Whether this replica is the one that acts.", lambda o: o.lease_held),
+        ("gpuwarden_view_age_seconds", "Age of the cluster view.", lambda o: max(0.0, o.now - o.view_at)),
+        ("gpuwarden_last_look_seconds", "Time of the last evaluation (Unix time).", lambda o: o.evaluated_at),
+        ("gpuwarden_look_duration_seconds", "Duration of the last evaluation.", lambda o: o.evaluation_seconds),
+        ("gpuwarden_lease_held", "Whether this replica is the leader.", lambda o: o.lease_held),
     ),
 )
 TABLES = (INFO, OWN)
 
 
-def families(own: Own) -> Iterable[Metric]:
-    """Yield what the daemon knows of itself."""
-    yield from INFO.families([((short(own.version),), own)])
-    yield from OWN.families([((), own)])
+def families(status: DaemonStatus) -> Iterable[Metric]:
+    """Metrics of the daemon's state."""
+    yield from INFO.families([((short(status.version),), status)])
+    yield from OWN.families([((), status)])

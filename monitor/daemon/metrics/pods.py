@@ -1,4 +1,4 @@
-"""Pods that are not well, and why."""
+"""Metrics of unhealthy pods and their causes."""
 
 from __future__ import annotations
 
@@ -8,31 +8,33 @@ from prometheus_client.core import Metric
 
 from monitor.base.metrics import MetricTable
 from monitor.daemon.metrics.label_values import short
-from monitor.daemon.pod_health import Unwell, UnwellPod
+from monitor.daemon.pod_health import PodHealth, UnhealthyPod
 
-PODS: MetricTable[UnwellPod] = MetricTable(
+PODS: MetricTable[UnhealthyPod] = MetricTable(
     ("namespace", "pod", "user", "workload", "queue", "status", "cause"),
-    (("gpuwarden_pod_explained", "A pod that is not well, and why.", lambda _: 1),),
+    (("gpuwarden_pod_explained", "An unhealthy pod, with its cause.", lambda _: 1),),
 )
 COUNTS: MetricTable[int] = MetricTable(
-    ("status", "cause"), (("gpuwarden_pods_explained", "Pods that are not well, by the reason.", lambda count: count),)
+    ("status", "cause"), (("gpuwarden_pods_explained", "Unhealthy pods by status and cause.", lambda count: count),)
 )
-BEYOND: MetricTable[int] = MetricTable(
-    (), (("gpuwarden_pods_not_explained", "Pods beyond the number or time that there is for them.", lambda n: n),)
+OMITTED: MetricTable[int] = MetricTable(
+    (), (("gpuwarden_pods_not_explained", "Pods omitted by the limits on listed pods and CPU time.", lambda n: n),)
 )
-TABLES = (PODS, COUNTS, BEYOND)
+TABLES = (PODS, COUNTS, OMITTED)
 
 
-def families(unwell: Unwell | None) -> Iterable[Metric]:
-    """Yield why pods are not well; nothing while nobody knows."""
-    if unwell is None:
+def families(health: PodHealth | None) -> Iterable[Metric]:
+    """Unhealthy pods; nothing while their health is unknown."""
+    if health is None:
         return
-    yield from PODS.families((_labels(each), each) for each in unwell.pods)
-    yield from COUNTS.families((tuple(short(word) for word in why), count) for why, count in unwell.counts.items())
-    yield from BEYOND.families([((), unwell.beyond)])
+    yield from PODS.families((_labels(unhealthy), unhealthy) for unhealthy in health.pods)
+    yield from COUNTS.families(
+        ((short(status), short(cause)), count) for (status, cause), count in health.counts.items()
+    )
+    yield from OMITTED.families([((), health.omitted)])
 
 
-def _labels(each: UnwellPod) -> tuple[str, ...]:
-    pod = each.pod
-    words = (pod.namespace, pod.name, pod.user, pod.job, pod.queue, each.status, each.cause)
-    return tuple(short(word) for word in words)
+def _labels(unhealthy: UnhealthyPod) -> tuple[str, ...]:
+    pod = unhealthy.pod
+    labels = (pod.namespace, pod.name, pod.user, pod.job, pod.queue, unhealthy.status, unhealthy.cause)
+    return tuple(short(label) for label in labels)

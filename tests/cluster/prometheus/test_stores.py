@@ -22,8 +22,8 @@ from monitor.facts.cluster import GpuState
 from monitor.facts.findings import Finding
 from monitor.queries.cluster import cluster_facts_of
 from monitor.sim.demo import settings
-from monitor.sim.outages import OUTAGES, Stage
-from monitor.sim.story import Story
+from monitor.sim.outages import OUTAGES, OutageContext
+from monitor.sim.simulation import Simulation
 from tests.support import wait_until
 from tests.support.metric_stores import KINDS, Store, metric_store
 
@@ -45,18 +45,18 @@ EXPECTED = {
 }  # fmt: skip
 
 
-def _go_wrong(stage: Stage) -> None:
+def _go_wrong(stage: OutageContext) -> None:
     for outage in OUTAGES:
         if outage.name in BEGUN:
             outage.begin(stage)
-    stage.cluster.nodes["gpu01"].cards[0].lost = True
+    stage.cluster.nodes["gpu01"].gpus[0].lost = True
     disk = stage.cluster.nodes["gpu04"].runtime_disk
     disk.used, disk.growth = 0.92 * disk.size, 0.0  # a moving value would differ between the sources
 
 
 @pytest.fixture(scope="module")
-def story() -> Iterator[Story]:
-    made = Story(nodes=NODES, outages=())
+def story() -> Iterator[Simulation]:
+    made = Simulation(nodes=NODES, outages=())
     made.start()
     made.call(_go_wrong)
     yield made
@@ -64,7 +64,7 @@ def story() -> Iterator[Story]:
 
 
 @pytest.fixture(scope="module")
-def stores(story: Story, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Store]]:
+def stores(story: Simulation, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Store]]:
     targets = story.call(lambda stage: [f"{node.address}:{story.agents_port}" for node in stage.cluster.nodes.values()])
     with contextlib.ExitStack() as stack:
         yield {
@@ -76,7 +76,7 @@ def stores(story: Story, tmp_path_factory: pytest.TempPathFactory) -> Iterator[d
 class View:
     """One configuration of the cluster view, and the findings on it."""
 
-    def __init__(self, story: Story, folder: Path, **daemon: Any) -> None:
+    def __init__(self, story: Simulation, folder: Path, **daemon: Any) -> None:
         written = settings(story, folder, Listen(host="127.0.0.1", port=0), "en")
         known = {"idle_after": "1s", "settle": "1s", "stale_after": "4s"}
         written["daemon"] |= {"rules": SOON, "gpu": known, "cycle": "1s", **daemon}
@@ -111,7 +111,9 @@ def through(store: Store) -> dict[str, Any]:
     return {"prometheus": {"url": store.url, "interval": "500ms", "selector": 'job="gpuwarden-agent"'}}
 
 
-def test_the_findings_are_the_same_through_each_store(story: Story, stores: dict[str, Store], tmp_path: Path) -> None:
+def test_the_findings_are_the_same_through_each_store(
+    story: Simulation, stores: dict[str, Store], tmp_path: Path
+) -> None:
     with contextlib.ExitStack() as stack:
         direct = stack.enter_context(View(story, tmp_path))
         others = {kind: stack.enter_context(View(story, tmp_path, **through(stores[kind]))) for kind in KINDS}
@@ -134,7 +136,7 @@ def test_the_findings_are_the_same_through_each_store(story: Story, stores: dict
             print(differ)
 
 
-def test_a_store_that_is_gone_is_one_trouble(story: Story, stores: dict[str, Store], tmp_path: Path) -> None:
+def test_a_store_that_is_gone_is_one_trouble(story: Simulation, stores: dict[str, Store], tmp_path: Path) -> None:
     """The GPUs become unknown, as with silent agents, but no finding says that every agent is silent."""
     with View(story, tmp_path, **through(stores["prometheus"])) as view:
         wait_until(lambda: _silent(view) == {"gpu06"}, 60, "the one agent that is silent is found")
@@ -157,7 +159,9 @@ def _silent(view: View) -> set[str]:
     return {finding.labels["node"] for finding in view.find() if finding.rule == "agent-silent"}
 
 
-def test_a_plan_is_made_from_what_the_agent_says_itself(story: Story, stores: dict[str, Store], tmp_path: Path) -> None:
+def test_a_plan_is_made_from_what_the_agent_says_itself(
+    story: Simulation, stores: dict[str, Store], tmp_path: Path
+) -> None:
     """A store may be minutes behind, so deletions are planned from the agent itself."""
     with View(story, tmp_path, **through(stores["victoria-metrics"])) as view:
         wait_until(lambda: len(view.cluster.poller.facts()) == NODES, 60, "all agents are known")

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from monitor.daemon.metrics import collect
-from monitor.daemon.metrics.collect import Explaining
+from monitor.daemon.metrics.collect import PodHealthCollector
 from monitor.facts.cluster_facts import ClusterFacts, make_cluster_facts
 from tests.explain.builders import NOW, node, pod
 from tests.support import wait_until
@@ -19,8 +19,8 @@ WAITING = make_cluster_facts(pods=[pod()], nodes=[node("n1", unschedulable=True)
 
 @pytest.fixture(autouse=True)
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collect, "EVERY", 0.05)
-    monkeypatch.setattr(collect, "UNASKED", 0.3)
+    monkeypatch.setattr(collect, "ROUND_INTERVAL_SECONDS", 0.05)
+    monkeypatch.setattr(collect, "IDLE_TIMEOUT_SECONDS", 0.3)
 
 
 def test_a_scrape_does_not_wait_for_a_long_round() -> None:
@@ -30,7 +30,7 @@ def test_a_scrape_does_not_wait_for_a_long_round() -> None:
         go_on.wait(120)
         return WAITING
 
-    explaining = Explaining(slow, lambda: NOW)
+    explaining = PodHealthCollector(slow, lambda: NOW)
     began = time.monotonic()
     assert explaining.latest() is None
     assert time.monotonic() - began < 30
@@ -45,7 +45,7 @@ def test_what_nobody_asks_for_is_not_made() -> None:
         made.append(1)
         return WAITING
 
-    explaining = Explaining(world, lambda: NOW)
+    explaining = PodHealthCollector(world, lambda: NOW)
     assert made == []
     found = explaining.latest()
     assert found is not None
@@ -65,10 +65,10 @@ def test_a_round_that_fails_is_not_the_last(caplog: pytest.LogCaptureFixture) ->
             raise RuntimeError("odd")
         return found
 
-    explaining = Explaining(world, lambda: NOW)
+    explaining = PodHealthCollector(world, lambda: NOW)
     with caplog.at_level(logging.CRITICAL):
         wait_until(lambda: explaining.latest() is not None, 5, "the next round succeeds")
 
 
 def test_without_kubernetes_nothing_is_known_of_pods() -> None:
-    assert Explaining(lambda: None).latest() is None
+    assert PodHealthCollector(lambda: None).latest() is None

@@ -11,20 +11,20 @@ import pytest
 from prometheus_client.core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from monitor.daemon.metrics import MODULES, Area, Exposition, catalogue, own
-from monitor.daemon.metrics.own import Own
+from monitor.daemon.metrics import MODULES, DaemonMetrics, MetricArea, catalogue, own
+from monitor.daemon.metrics.own import DaemonStatus
 from tests.daemon.metrics.support import assert_promtool_is_content, lines, sampled
 
 HERE = Path(own.__file__).parent
 
 
-def area(name: str, read: Any = lambda: 7.0, families: Any = None) -> Area:
+def area(name: str, read: Any = lambda: 7.0, families: Any = None) -> MetricArea:
     def render(value: float) -> Iterable[Metric]:
         metric = Metric(name, "Something.", "gauge")
         metric.add_sample(name, {}, value)
         yield metric
 
-    return Area(name, read, families or render)
+    return MetricArea(name, read, families or render)
 
 
 def fail(*_: object) -> Any:
@@ -39,8 +39,10 @@ def render_badly(_: object) -> Iterable[Metric]:
 @pytest.mark.parametrize(
     "broken", [area("b", read=fail), area("b", families=render_badly)], ids=["cannot be read", "cannot be rendered"]
 )
-def test_an_area_that_fails_costs_nothing_else_and_is_counted(broken: Area, caplog: pytest.LogCaptureFixture) -> None:
-    exposition = Exposition((area("a"), broken, area("c")))
+def test_an_area_that_fails_costs_nothing_else_and_is_counted(
+    broken: MetricArea, caplog: pytest.LogCaptureFixture
+) -> None:
+    exposition = DaemonMetrics((area("a"), broken, area("c")))
     with caplog.at_level(logging.CRITICAL):
         exposition.render()
         found = sampled(exposition.render().decode())
@@ -60,7 +62,7 @@ def test_the_same_values_are_rendered_once() -> None:
         rendered.append(value)
         return ()
 
-    exposition = Exposition((Area("a", lambda: values[0], render),))
+    exposition = DaemonMetrics((MetricArea("a", lambda: values[0], render),))
     exposition.render()
     exposition.render()
     values.pop(0)
@@ -69,11 +71,13 @@ def test_the_same_values_are_rendered_once() -> None:
 
 
 def test_what_the_daemon_knows_of_itself() -> None:
-    assert lines(own.families(Own(version="1.2", now=10.0, view_at=8.0))) == [
+    assert lines(own.families(DaemonStatus(version="1.2", now=10.0, view_at=8.0))) == [
         'gpuwarden_daemon_info{version="1.2"} 1.0',
         "gpuwarden_view_age_seconds 2.0",
     ]
-    known = Own(version="1.2", now=8.0, view_at=9.0, looked_at=7.0, look_seconds=0.5, lease_held=False)
+    known = DaemonStatus(
+        version="1.2", now=8.0, view_at=9.0, evaluated_at=7.0, evaluation_seconds=0.5, lease_held=False
+    )
     assert lines(own.families(known))[1:] == [
         "gpuwarden_view_age_seconds 0.0",
         "gpuwarden_last_look_seconds 7.0",

@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from monitor.config.types import Listen
 from monitor.facts.cluster import ClusterView
 from monitor.sim.demo import settings
-from monitor.sim.story import Story
+from monitor.sim.simulation import Simulation
 from tests.support import free_port, need, wait_until
 from tests.support.command import command, get, running
 
@@ -39,7 +39,7 @@ class Site:
     """The page of a daemon, and the simulated cluster."""
 
     url: str
-    story: Story
+    story: Simulation
 
     def view(self) -> ClusterView:
         return msgspec.json.decode(get(f"{self.url}/v1/view")[2], type=ClusterView)
@@ -77,7 +77,7 @@ def chromium() -> Iterator[Browser]:
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     directory = tmp_path_factory.mktemp("daemon")
-    story, port = Story(outages=()), free_port()
+    story, port = Simulation(outages=()), free_port()
     story.start()
     story.call(lambda stage: setattr(stage.cluster, "chance", Calm()))
     try:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from playwright.sync_api import Page, expect
 
 from monitor.facts.cluster import GpuState
-from monitor.sim.manifests import Work
-from monitor.sim.outages import OUTAGES, Stage, image
+from monitor.sim.manifests import Workload
+from monitor.sim.outages import OUTAGES, OutageContext, image
 from tests.support import wait_until
 from tests.web.browser.conftest import Site, Tab
 
@@ -74,9 +74,9 @@ def test_a_viewer_has_nothing_to_press(site: Site, tabs: Callable[..., Tab]) -> 
 
 
 def test_an_admin_stops_several_jobs_at_once(site: Site, admin: Tab) -> None:
-    def submit(stage: Stage) -> None:
+    def submit(stage: OutageContext) -> None:
         for number in (1, 2, 3):
-            work = Work(f"batch-{number}", "nlp", "zhao", "vc-nlp", 0, image("nlp", "bert:1"))
+            work = Workload(f"batch-{number}", "nlp", "zhao", "vc-nlp", 0, image("nlp", "bert:1"))
             stage.submit("batch", work, "gpu02")
 
     site.story.call(submit)

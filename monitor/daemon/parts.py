@@ -1,0 +1,193 @@
+"""The parts of the daemon, built from the configuration and started in order."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from starlette.types import ASGIApp
+
+from monitor.access.audit import FILE as AUDIT_FILE
+from monitor.access.audit import AuditLog
+from monitor.access.settings import AccessSettings
+from monitor.actions.service import ActionDeps, ActionService
+from monitor.base.net import is_loopback
+from monitor.cluster.live import LiveCluster
+from monitor.config.root import Config
+from monitor.daemon.alerting import AlertingInputs, AlertingService
+from monitor.daemon.build import make_cluster
+from monitor.daemon.cleaning import AlertOutbox, CleanupController
+from monitor.daemon.evaluator import Evaluator, EvaluatorSettings, FindingsListener
+from monitor.daemon.listen import StartError, linked_url
+from monitor.daemon.metrics.collect import MetricsDeps
+from monitor.daemon.recording import RecordingService
+from monitor.facts import NodeSnapshot
+from monitor.kube.client import KubeCredentialsError
+from monitor.kube.node_writes import NodeWrites
+from monitor.kube.pod_writes import PodWrites
+from monitor.leader.elector import LeaderElector, LeaseElector, SingleReplica, elect_leader
+from monitor.probes.runner import ServiceProbes
+from monitor.queries.alerts import AlertQueries
+from monitor.queries.cluster import ClusterQueries
+from monitor.web.alerts_api import ApiTokens
+from monitor.web.app import create_app
+from monitor.web.authenticator import Authenticator
+from monitor.web.context import HeaderLink, PageData
+from monitor.web.security import Security
+
+
+@dataclass(frozen=True)
+class DaemonParts:
+    """The running parts of the daemon, in the order in which they start."""
+
+    cluster: LiveCluster
+    elector: LeaseElector | SingleReplica
+    alerting: AlertingService
+    cleanup: CleanupController
+    evaluator: Evaluator
+    recording: RecordingService
+    security: Security
+
+    def stops(self, *, before_cluster: tuple[Callable[[], None], ...] = ()) -> tuple[Callable[[], None], ...]:
+        """What stops the parts, in the order in which to call it."""
+        first = (self.evaluator.stop, self.recording.stop, self.cleanup.stop, self.elector.stop, self.alerting.stop)
+        return (*first, *before_cluster, self.cluster.stop, self.security.close)
+
+
+def start_parts(
+    config: Config, access: AccessSettings, listening: socket.socket, own_agent: str | None = None
+) -> DaemonParts:
+    """Start everything but the web server and the leader election. Raise StartError."""
+    cluster = connect_cluster(config, own_agent)
+    elector = build_elector(config, cluster)
+    alerting = start_alerting(config, cluster, listening, elector)
+    cleanup = start_cleanup(config, cluster, alerting)
+    evaluator = start_evaluator(config, cluster, alerting.update, cleanup)
+    recording = start_recording(config, cluster, alerting, cleanup)
+    security = build_security(config, access, cluster, cleanup, elector)
+    return DaemonParts(cluster, elector, alerting, cleanup, evaluator, recording, security)
+
+
+def connect_cluster(config: Config, own_agent: str | None = None) -> LiveCluster:
+    """Start watching the cluster. Raise StartError if Kubernetes is required and not available."""
+    try:
+        cluster = make_cluster(config, own_agent, config.daemon.state)
+    except KubeCredentialsError as error:
+        raise StartError(f"no Kubernetes: {error}; or set daemon.kubernetes.enabled to auto") from None
+    cluster.start()
+    return cluster
+
+
+def build_elector(config: Config, cluster: LiveCluster) -> LeaseElector | SingleReplica:
+    """Leader election by the configured lease; without one, this is the only replica. Raise StartError."""
+    lease = config.daemon.lease
+    if lease is None:
+        return SingleReplica()
+    if cluster.api is None:
+        raise StartError("daemon.lease needs Kubernetes, and there is none; set daemon.kubernetes, or remove the lease")
+    return elect_leader(cluster.api, lease.namespace, lease.name, lease.duration)
+
+
+def start_alerting(
+    config: Config, cluster: LiveCluster, listening: socket.socket, elector: LeaderElector
+) -> AlertingService:
+    """Start alerting. Raise StartError if a file that a receiver needs cannot be read."""
+
+    def inputs() -> AlertingInputs:
+        return AlertingInputs(cluster.view.sources, cluster.poller.facts())
+
+    daemon = config.daemon
+    try:
+        alerting = AlertingService(daemon.alerts, daemon.state, linked_url(listening), inputs, leading=elector)
+    except ValueError as error:
+        raise StartError(f"daemon.alerts: {error}") from None
+    alerting.start()
+    return alerting
+
+
+def start_cleanup(config: Config, cluster: LiveCluster, alerting: AlertingService) -> CleanupController:
+    """Start cleanup. Raise StartError if a file or receiver that a policy needs is missing."""
+    daemon = config.daemon
+    try:
+        access = daemon.cleanup.agents.access(config.agent.actions.read_token(), daemon.agents.settings().tls)
+        outbox, elector = AlertOutbox(alerting), alerting.leading
+        cleanup = CleanupController(daemon.cleanup.settings(), access, daemon.state, cluster, outbox, leading=elector)
+    except ValueError as error:
+        raise StartError(f"daemon.cleanup: {error}") from None
+    cleanup.start()
+    return cleanup
+
+
+def start_recording(
+    config: Config, cluster: LiveCluster, alerting: AlertingService, cleanup: CleanupController
+) -> RecordingService:
+    """Start recording usage for the report."""
+    recording = RecordingService(config.daemon, cluster, alerting, cleanup)
+    recording.start()
+    return recording
+
+
+def start_evaluator(
+    config: Config, cluster: LiveCluster, on_evaluated: FindingsListener, cleanup: CleanupController
+) -> Evaluator:
+    """Start evaluating the rules. Raise StartError if the password of a probe cannot be read."""
+    daemon = config.daemon
+    try:
+        probes = ServiceProbes(service.target() for service in daemon.services)
+    except ValueError as error:
+        raise StartError(f"daemon.services: {error}") from None
+    settings = EvaluatorSettings(state=daemon.state, resource=daemon.gpu_resource, limits=daemon.rules.limits())
+    evaluator = Evaluator(settings, cluster, probes, on_evaluated=on_evaluated, own_deletions=cleanup.own_deletions)
+    evaluator.start()
+    return evaluator
+
+
+def build_app(
+    config: Config,
+    parts: DaemonParts,
+    own_node: Callable[[], NodeSnapshot] | None = None,
+    links: tuple[HeaderLink, ...] = (),
+) -> ASGIApp:
+    """ASGI application of the page and the API. Raise StartError if a token file cannot be read."""
+    daemon, cluster, evaluator, alerting = config.daemon, parts.cluster, parts.evaluator, parts.alerting
+    try:
+        tokens = ApiTokens(daemon.read_token(), daemon.alerts.callback.read_token())
+    except ValueError as error:
+        raise StartError(f"daemon.token_file: {error}") from None
+    queries = ClusterQueries(cluster, daemon.gpu_resource, findings=lambda: evaluator.findings)
+    elector = parts.elector
+    page_data = PageData(
+        cluster.poller.facts, lambda: evaluator.findings, parts.recording.recorder, alerting.desk.snapshot, links,
+        elector.state if elector.shared else None,
+    )  # fmt: skip
+    metrics = MetricsDeps(
+        cluster, evaluator, alerting, parts.cleanup, daemon.gpu_resource, daemon.alerts.cluster,
+        elector.holds if elector.shared else None,
+    ).daemon_metrics()  # fmt: skip
+    return create_app(
+        queries, own_node, AlertQueries(alerting), tokens, parts.cleanup, parts.recording.reports, parts.security,
+        page_data, metrics.render,
+    )  # fmt: skip
+
+
+def access_settings(config: Config) -> AccessSettings:
+    """Access rules of the page. Raise StartError if it is reachable from other machines and nothing grants access."""
+    daemon = config.daemon
+    try:
+        return daemon.access.settings(daemon.read_token(), loopback=is_loopback(daemon.listen.host))
+    except ValueError as error:
+        raise StartError(f"daemon.access: {error}") from None
+
+
+def build_security(
+    config: Config, access: AccessSettings, cluster: LiveCluster, cleanup: CleanupController, elector: LeaderElector
+) -> Security:
+    """Authentication, authorization and audit of the page."""
+    audit = AuditLog(os.path.join(config.daemon.state, AUDIT_FILE))
+    kube, api = cluster.kube, cluster.api
+    deps = ActionDeps(cleanup)
+    if kube is not None and api is not None:
+        deps = ActionDeps(cleanup, PodWrites(api), NodeWrites(api), lambda: kube.pods.snapshot().items)
+    return Security(Authenticator(access), audit, ActionService(cluster, deps, audit, elector))

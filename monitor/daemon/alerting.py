@@ -12,18 +12,18 @@ from dataclasses import dataclass
 import msgspec
 
 from monitor.alert.alertmanager import callback
-from monitor.alert.alertmanager.callback import Ours, TheTold, called
+from monitor.alert.alertmanager.callback import NotificationLog, OwnAlerts, process_callback
 from monitor.alert.alertmanager.silences import AlertmanagerSilences
 from monitor.alert.delivery.heartbeat import Heartbeat
-from monitor.alert.delivery.sender import PostOffice
-from monitor.alert.delivery.stats import Traffic
-from monitor.alert.digest import Digest, is_due, summaries
-from monitor.alert.dispatcher import AlertDesk
-from monitor.alert.notify import Policy
+from monitor.alert.delivery.sender import Sender
+from monitor.alert.delivery.stats import DeliveryStats
+from monitor.alert.digest import DigestSchedule, digest_notifications, is_due
+from monitor.alert.dispatcher import Dispatcher
 from monitor.alert.receivers.base import ReceiverSettings
 from monitor.alert.receivers.registry import build
+from monitor.alert.routes import NotifyPolicy
 from monitor.alert.silences import Silence
-from monitor.alert.store import FILE, Store
+from monitor.alert.store import FILE, AlertStore
 from monitor.base.endpoint import Endpoint
 from monitor.base.threads import Periodic
 from monitor.config.alerts import AlertsConfig
@@ -77,14 +77,16 @@ class AlertingService:
         self._monotonic = monotonic  # for durations: setting the clock must not look like stalled evaluations
         self.leading = leading or SingleReplica()
         self.settings: tuple[ReceiverSettings, ...] = config.receiver_settings(page)
-        self._routes = config.real_routes(shared=self.leading.shared)
+        self._routes = config.effective_routes(shared=self.leading.shared)
         self._windows = config.windows()
         self._digest = _digest(config, self.settings)
         self._alertmanager = _alertmanager_silences(config)
         self._heartbeat = _heartbeat(config, lambda: self._evaluated_at, self.leading.holds)
-        self.store = Store(os.path.join(state, FILE))
-        self._sender = PostOffice(self.store, [build(settings) for settings in self.settings], now)
-        self.desk = AlertDesk(self.store, self._sender, self.policy, config.rules.timings(), config.group_by, now)
+        self.store = AlertStore(os.path.join(state, FILE))
+        self._sender = Sender(self.store, [build(settings) for settings in self.settings], now)
+        self.dispatcher = Dispatcher(
+            self.store, self._sender, self.policy, config.rules.timings(), config.group_by, now
+        )
         self._started_at = monotonic()
         self._evaluated_at: float | None = None  # monotonic
         self._findings: tuple[Finding, ...] = ()
@@ -98,11 +100,11 @@ class AlertingService:
             log.warning(NO_RECEIVERS)
         self._started_at = self._monotonic()
         if self._alertmanager is not None:
-            self._alertmanager.ask()  # before an alert silenced there is sent
+            self._alertmanager.refresh()  # before an alert silenced there is sent
             self._alertmanager.start()
         if self._heartbeat is not None:
             self._heartbeat.start()
-        self.desk.start()
+        self.dispatcher.start()
         self._checks.start()
 
     def stop(self) -> None:
@@ -111,7 +113,7 @@ class AlertingService:
         if self._alertmanager is not None:
             self._alertmanager.stop()
         self._checks.stop(STOP_TIMEOUT_SECONDS)
-        self.desk.stop()
+        self.dispatcher.stop()
         self.store.close()
 
     def update(self, findings: tuple[Finding, ...]) -> None:
@@ -120,9 +122,9 @@ class AlertingService:
         self._findings = findings
         self._dispatch(findings)
 
-    def policy(self) -> Policy:
+    def policy(self) -> NotifyPolicy:
         """Notification policy now: routes, silences and maintenance windows."""
-        return Policy(
+        return NotifyPolicy(
             routes=self._routes,
             silences=self.silences(),
             windows=self._windows,
@@ -134,9 +136,9 @@ class AlertingService:
         foreign = self._alertmanager.silences if self._alertmanager is not None else ()
         return (*self.store.silences(self._now()), *foreign)
 
-    def traffic(self) -> tuple[Traffic, ...]:
+    def delivery_stats(self) -> tuple[DeliveryStats, ...]:
         """Delivery statistics of each receiver."""
-        return self._sender.traffic()
+        return self._sender.delivery_stats()
 
     def call(self, body: bytes) -> int:
         """Process a webhook call of an Alertmanager; return the number of notifications. Raise ValueError.
@@ -146,12 +148,14 @@ class AlertingService:
         """
         payload = callback.read_payload(body)
         self.leading.check()
-        ours = Ours(self.desk.book.alerts, RULE_NAMES, self._config.cluster)
+        ours = OwnAlerts(self.dispatcher.state.alerts, RULE_NAMES, self._config.cluster)
         with self._callback_lock:  # two Alertmanager replicas may call at the same time
-            result = called(payload, self._config.called_back(), self._notification_log(), ours, self._now())
+            result = process_callback(
+                payload, self._config.callback_receivers(), self._notification_log(), ours, self._now()
+            )
             if result.notifications:
-                note = msgspec.json.encode(result.told)
-                self.desk.send(result.notifications, {CALLBACK_NOTE: note})
+                note = msgspec.json.encode(result.log)
+                self.dispatcher.send(result.notifications, {CALLBACK_NOTE: note})
                 self._share_notification_log(note)
         return len(result.notifications)
 
@@ -164,14 +168,14 @@ class AlertingService:
         except NotLeaderError as error:  # the notifications themselves are in the outbox
             log.warning("cannot share the notification log with other replicas: %s", error)
 
-    def _notification_log(self) -> TheTold:
+    def _notification_log(self) -> NotificationLog:
         shared = self.leading.told()
         note = self.store.note(CALLBACK_NOTE) if shared is None else shared.encode()
         try:
-            return msgspec.json.decode(note, type=TheTold) if note is not None else TheTold()
+            return msgspec.json.decode(note, type=NotificationLog) if note is not None else NotificationLog()
         except msgspec.MsgspecError as error:
             log.warning("discarding the unreadable notification log of Alertmanager calls: %s", error)
-            return TheTold()
+            return NotificationLog()
 
     def _dispatch(self, findings: tuple[Finding, ...]) -> None:
         inputs, now, monotonic = self._inputs(), self._now(), self._monotonic()
@@ -182,7 +186,7 @@ class AlertingService:
             agents=inputs.agents,
             trouble=self.store.trouble,
         )
-        self.desk.found(with_monitor_findings(findings, state, now))
+        self.dispatcher.update(with_monitor_findings(findings, state, now))
 
     def _check(self) -> None:
         try:
@@ -204,23 +208,23 @@ class AlertingService:
         now, note = self._now(), self.store.note(DIGEST_NOTE)
         last = None if note is None else float(note)
         if last is None or last > now:  # first run, or the clock was wrong then
-            self.desk.send((), {DIGEST_NOTE: repr(now).encode()})
+            self.dispatcher.send((), {DIGEST_NOTE: repr(now).encode()})
             return
         last = max(last, self.leading.record().marks.get(DIGEST_NOTE, 0.0))
         if self.leading.holds() and is_due(self._digest, last, now):
             self.leading.mark(DIGEST_NOTE, now)
             events = self.store.history(last)
-            digests = summaries(self._digest, events, self.desk.book.alerts.values(), last, now)
-            self.desk.send(digests, {DIGEST_NOTE: repr(now).encode()})
+            digests = digest_notifications(self._digest, events, self.dispatcher.state.alerts.values(), last, now)
+            self.dispatcher.send(digests, {DIGEST_NOTE: repr(now).encode()})
 
 
-def _digest(config: AlertsConfig, settings: Sequence[ReceiverSettings]) -> Digest | None:
+def _digest(config: AlertsConfig, settings: Sequence[ReceiverSettings]) -> DigestSchedule | None:
     if config.digest is None:
         return None
     receivers = config.digest.receivers
     if receivers is None:
         receivers = tuple(receiver.name for receiver in settings if receiver.kind != "alertmanager")
-    return Digest(config.digest.cron, config.digest.timezone or config.timezone, receivers)
+    return DigestSchedule(config.digest.cron, config.digest.timezone or config.timezone, receivers)
 
 
 def _alertmanager_silences(config: AlertsConfig) -> AlertmanagerSilences | None:

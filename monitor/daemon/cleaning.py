@@ -61,7 +61,7 @@ class AlertOutbox:
         return self._alerting.store.note(name)
 
     def send(self, notifications: Sequence[Notification], notes: Mapping[str, bytes]) -> None:
-        self._alerting.desk.send(notifications, notes)
+        self._alerting.dispatcher.send(notifications, notes)
 
 
 class CleanupController:

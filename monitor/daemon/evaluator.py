@@ -19,7 +19,7 @@ from monitor.base.statefile import StateFile
 from monitor.base.threads import spawn
 from monitor.cluster.live import LiveCluster
 from monitor.detect.base import CleanupDeletion, Limits, Rule, RuleContext
-from monitor.detect.engine import History, detect
+from monitor.detect.engine import DetectionHistory, detect
 from monitor.detect.rules import RULES
 from monitor.facts.findings import Finding
 from monitor.facts.services import ServiceFact
@@ -60,9 +60,9 @@ class Evaluation:
 FindingsListener = Callable[[tuple[Finding, ...]], None]
 
 
-def history_file(directory: str) -> StateFile[History]:
+def history_file(directory: str) -> StateFile[DetectionHistory]:
     """File that persists the history of the rules."""
-    return StateFile(directory, FILE, History, "the finding history")
+    return StateFile(directory, FILE, DetectionHistory, "the finding history")
 
 
 class Evaluator:
@@ -89,7 +89,7 @@ class Evaluator:
         self._on_evaluated = on_evaluated
         self._own_deletions = own_deletions
         self._history_file = history_file(settings.state)
-        self._history = History()
+        self._history = DetectionHistory()
         self._save_at = 0.0
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -112,7 +112,7 @@ class Evaluator:
         """Evaluate all rules, or only the prompt ones, once."""
         began = time.monotonic()
         context = RuleContext(
-            world=cluster_facts_of(self._cluster, self._settings.resource),
+            facts=cluster_facts_of(self._cluster, self._settings.resource),
             now=self._now(),
             services=self._probes.facts(),
             own_deletions=self._own_deletions(),

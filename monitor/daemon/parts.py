@@ -159,7 +159,7 @@ def build_app(
     queries = ClusterQueries(cluster, daemon.gpu_resource, findings=lambda: evaluator.findings)
     elector = parts.elector
     page_data = PageData(
-        cluster.poller.facts, lambda: evaluator.findings, parts.recording.recorder, alerting.desk.snapshot, links,
+        cluster.poller.facts, lambda: evaluator.findings, parts.recording.recorder, alerting.dispatcher.snapshot, links,
         elector.state if elector.shared else None,
     )  # fmt: skip
     metrics = MetricsDeps(

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from monitor.detect.lib.pending_answers import PendingAnswer, answer_some, for_pod, shape
+from monitor.detect.lib.pending_answers import PendingAnswer, answer_for_pod, pod_shape, update_answers
 from monitor.explain.model import PodRef, PodStatus
 from monitor.explain.not_created import WORST_FIRST
 from monitor.explain.pod import explain_pod, pod_reference
@@ -80,7 +80,7 @@ class PodHealthChecker:
             if explained is None:
                 unknown += 1
             elif explained.status not in HEALTHY_STATUSES:
-                cause = explained.cause if explained.shared is None else for_pod(explained.shared, pod).cause
+                cause = explained.cause if explained.shared is None else answer_for_pod(explained.shared, pod).cause
                 unhealthy.append((pod, explained.status, cause))
         unhealthy.sort(key=lambda entry: (WORST_FIRST.index(entry[1]), entry[0].namespace, entry[0].name))
         named = tuple(
@@ -103,7 +103,7 @@ class PodHealthChecker:
 
 
 def _key(pod: PodFact, world: ClusterFacts) -> Key:
-    return shape(pod, world) if _is_waiting(pod) else (pod.uid,)
+    return pod_shape(pod, world) if _is_waiting(pod) else (pod.uid,)
 
 
 def _is_waiting(pod: PodFact) -> bool:
@@ -117,6 +117,6 @@ def _is_valid(explained: _Explained | None, pod: PodFact) -> bool:
 
 def _explain_one(pod: PodFact, world: ClusterFacts, now: float) -> _Explained:
     if _is_waiting(pod):
-        return _Explained(pod, now, shared=answer_some({pod.uid: pod}, {}, world, now)[pod.uid])
+        return _Explained(pod, now, shared=update_answers({pod.uid: pod}, {}, world, now)[pod.uid])
     explanation = explain_pod(pod, world, now)
     return _Explained(pod, now, explanation.status, explanation.cause)

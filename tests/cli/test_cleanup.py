@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from monitor.sim.node import GIB, SimNode
-from monitor.sim.outages import Stage
-from monitor.sim.story import Story
+from monitor.sim.outages import OutageContext
+from monitor.sim.simulation import Simulation
 from tests.cleanup.running import on_node, simulated
 from tests.support import free_port, wait_until
 from tests.support.command import command, get, quiet_environment, run, running
@@ -34,17 +34,17 @@ daemon:
 
 
 @pytest.fixture(scope="module")
-def story() -> Iterator[Story]:
+def story() -> Iterator[Simulation]:
     with simulated() as made:
         yield made
 
 
 @pytest.fixture(scope="module")
-def config(story: Story, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def config(story: Simulation, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Configuration file of a running daemon."""
     folder, port = tmp_path_factory.mktemp("daemon"), free_port()
 
-    def old(node: SimNode, _stage: Stage) -> None:
+    def old(node: SimNode, _stage: OutageContext) -> None:
         for number in range(3):
             node.add_image(f"harbor.lab/old/i{number}:1", 20 * GIB, time.time(), time.time() - 20 * 86400, shared=0.0)
 
@@ -86,11 +86,11 @@ def runs(config: str, policy: str) -> list[Any]:
     return found
 
 
-def names(story: Story) -> set[str]:
+def names(story: Simulation) -> set[str]:
     return set(on_node(story, lambda node, _: set(node.images)))
 
 
-def test_a_plan_is_shown(config: str, story: Story) -> None:
+def test_a_plan_is_shown(config: str, story: Simulation) -> None:
     before = names(story)
     plans = said(config, "plan")["plans"]
     assert [(plan["policy"], plan["mode"]) for plan in plans] == [("images", "enforce"), ("careful", "dry-run")]
@@ -103,7 +103,7 @@ def test_a_plan_is_shown(config: str, story: Story) -> None:
     assert names(story) == before
 
 
-def test_a_run_keeps_to_its_mode(config: str, story: Story) -> None:
+def test_a_run_keeps_to_its_mode(config: str, story: Simulation) -> None:
     before = names(story)
     assert said(config, "run", "careful") == {"started": ["gpu01"]}
     wait_until(lambda: runs(config, "careful"), 10, "it ran")
@@ -112,8 +112,8 @@ def test_a_run_keeps_to_its_mode(config: str, story: Story) -> None:
     assert names(story) == before
 
 
-def test_a_full_disk_is_cleaned_up_by_the_daemon(config: str, story: Story) -> None:
-    def fill(node: SimNode, _stage: Stage) -> None:
+def test_a_full_disk_is_cleaned_up_by_the_daemon(config: str, story: Simulation) -> None:
+    def fill(node: SimNode, _stage: OutageContext) -> None:
         node.runtime_disk.used = node.runtime_disk.size * 0.70 + 30 * GIB
 
     on_node(story, fill)

@@ -14,8 +14,8 @@ import pytest
 
 from monitor.alert.model import Phase
 from monitor.config.root import Config
-from monitor.daemon.alerting import Alerting, Sources
-from monitor.daemon.main import linked_url
+from monitor.daemon.alerting import AlertingInputs, AlertingService
+from monitor.daemon.listen import linked_url
 from monitor.facts.cluster import SourceView
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
@@ -47,10 +47,10 @@ class Made:
         self.sources: tuple[SourceView, ...] = ()
         self.alerting = self._make()
 
-    def _make(self) -> Alerting:
+    def _make(self) -> AlertingService:
         config = Config.model_validate({"daemon": {"alerts": self._alerts}}).daemon.alerts
-        return Alerting(
-            config, str(self._state), "http://page", lambda: Sources(self.sources), self.clock.time,
+        return AlertingService(
+            config, str(self._state), "http://page", lambda: AlertingInputs(self.sources), self.clock.time,
             monotonic=self.clock.monotonic,
         )  # fmt: skip
 
@@ -139,14 +139,14 @@ def test_what_an_alertmanager_tells_is_told_once_also_across_a_restart(tmp_path:
 
 def test_that_nobody_looks_any_more_is_an_alert_and_ends_nothing(tmp_path: Path, close: list[Made]) -> None:
     made = make(close, tmp_path)
-    made.alerting.found((finding("n1"),))
+    made.alerting.update((finding("n1"),))
     made.clock.advance(59.0)
-    made.alerting._look_after_the_looks()
+    made.alerting._check_evaluations()
     assert made.firing() == {"disk-full|node=n1": False}
     made.clock.advance(3600.0)
-    made.alerting._look_after_the_looks()
+    made.alerting._check_evaluations()
     assert made.firing() == {"disk-full|node=n1": True, "monitor-blind|service=monitor/detection": False}
-    made.alerting.found((finding("n1"),))
+    made.alerting.update((finding("n1"),))
     assert made.firing()["disk-full|node=n1"] is False
 
 
@@ -156,12 +156,12 @@ def test_a_clock_that_is_set_does_not_look_as_if_nobody_looked(
 ) -> None:
     made = make(close, tmp_path)
     made.clock.advance(61.0)
-    made.alerting.found((finding("n1"),))
+    made.alerting.update((finding("n1"),))
     made.clock.set(seconds)
-    made.alerting._look_after_the_looks()
+    made.alerting._check_evaluations()
     assert made.firing() == {"disk-full|node=n1": False}
     made.clock.advance(61.0)
-    made.alerting._look_after_the_looks()
+    made.alerting._check_evaluations()
     assert made.firing() == {"disk-full|node=n1": True, "monitor-blind|service=monitor/detection": False}
 
 
@@ -169,7 +169,7 @@ def test_what_cannot_be_seen_is_an_alert(tmp_path: Path, close: list[Made]) -> N
     made = make(close, tmp_path)
     made.clock.advance(100.0)
     made.sources = (SourceView(name="pods", ok=False, why="forbidden", since=START),)
-    made.alerting.found(())
+    made.alerting.update(())
     assert made.firing() == {"monitor-blind|service=monitor/api-server": False}
 
 
@@ -177,7 +177,7 @@ def test_that_nothing_can_be_written_is_an_alert(tmp_path: Path, close: list[Mad
     (tmp_path / "state").write_text("")
     made = make(close, tmp_path / "state")
     made.clock.advance(100.0)
-    made.alerting.found((finding("n1"),))
+    made.alerting.update((finding("n1"),))
     assert made.firing().keys() == {"disk-full|node=n1", "monitor-blind|service=monitor/state"}
 
 
@@ -186,9 +186,9 @@ def test_a_silence_holds_at_once(tmp_path: Path, close: list[Made]) -> None:
     questions = AlertQueries(made.alerting, made.clock.time)
     silence = questions.silence(SilenceRequest(matchers=("node=n1",), duration="1h", author="li"))
     assert questions.silences() == (silence,)
-    made.alerting.found((finding("n1"), finding("n2")))
+    made.alerting.update((finding("n1"), finding("n2")))
     made.clock.advance(1.0)
-    made.alerting.found((finding("n1"), finding("n2")))
+    made.alerting.update((finding("n1"), finding("n2")))
     assert [subject.fingerprint for subject in made.alerting.dispatcher.still_firing("wecom")] == [
         each.fingerprint for each in questions.alerts("en") if each.labels == {"node": "n2"}
     ]
@@ -201,9 +201,9 @@ def test_a_silence_holds_at_once(tmp_path: Path, close: list[Made]) -> None:
 
 
 @contextmanager
-def running(state: Path, **alerts: Any) -> Iterator[Alerting]:
+def running(state: Path, **alerts: Any) -> Iterator[AlertingService]:
     config = Config.model_validate({"daemon": {"alerts": alerts}}).daemon.alerts
-    alerting = Alerting(config, str(state), "http://page", Sources)
+    alerting = AlertingService(config, str(state), "http://page", AlertingInputs)
     alerting.start()
     try:
         yield alerting
@@ -218,7 +218,7 @@ def test_that_a_receiver_refuses_is_told_to_another(tmp_path: Path) -> None:
         bot.force = 93000
         receivers = [{"kind": "wecom", "url": bot.url}, {"url": f"{other.base}/hook"}]
         with running(tmp_path, receivers=receivers) as alerting:
-            alerting.found((finding("n1"),))
+            alerting.update((finding("n1"),))
 
             def told() -> set[str]:
                 return {
@@ -235,7 +235,7 @@ def test_the_heart_beats_while_somebody_looks(tmp_path: Path) -> None:
         with running(tmp_path, receivers=["console"], heartbeat=heartbeat) as alerting:
             time.sleep(0.3)
             assert server.paths == []
-            alerting.found(())
+            alerting.update(())
             wait_until(lambda: server.paths, 5, "it beats")
 
 

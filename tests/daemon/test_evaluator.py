@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from monitor.cluster.live import LiveCluster
-from monitor.daemon.evaluator import FILE, FindingsWatch, WatchSettings, history_file
+from monitor.daemon.evaluator import FILE, Evaluator, EvaluatorSettings, history_file
 from monitor.detect.base import Limits, Rule, RuleContext, RuleResult
 from monitor.detect.engine import DetectionHistory
 from monitor.detect.rules import service_down
@@ -64,11 +64,11 @@ def watching(
     probes: ServiceProbes | None = None,
     api: KubeApi | None = None,
     **more: Any,
-) -> Iterator[FindingsWatch]:
-    given: dict[str, Any] = {"interval": 0.2, "first_look": 60.0}
+) -> Iterator[Evaluator]:
+    given: dict[str, Any] = {"interval": 0.2, "startup_timeout": 60.0}
     with living(LiveCluster(settings(*agents), api)) as cluster:
-        watch = FindingsWatch(
-            WatchSettings(state=str(state), rules=rules, **(given | more)), cluster, probes or ServiceProbes(())
+        watch = Evaluator(
+            EvaluatorSettings(state=str(state), rules=rules, **(given | more)), cluster, probes or ServiceProbes(())
         )
         watch.start()
         try:
@@ -107,7 +107,10 @@ def test_the_first_look_waits_until_every_agent_was_asked(tmp_path: Path) -> Non
 
 
 def test_the_first_look_does_not_wait_for_ever(tmp_path: Path) -> None:
-    with FakeAgent(says_nothing) as agent, watching(tmp_path, Noting().rule, agents=(agent,), first_look=0.2) as watch:
+    with (
+        FakeAgent(says_nothing) as agent,
+        watching(tmp_path, Noting().rule, agents=(agent,), startup_timeout=0.2) as watch,
+    ):
         wait_until(lambda: watch.findings is not None, 5, "it has looked")
 
 
@@ -178,8 +181,8 @@ def test_a_listener_is_told_each_look_and_not_before_it_is_saved(tmp_path: Path)
         raise RuntimeError("whoever listens must not stop us from looking")
 
     with living(LiveCluster(settings(), None)) as cluster:
-        given = WatchSettings(state=str(tmp_path), rules=(noting.rule,), interval=0.2, first_look=1.0)
-        watch = FindingsWatch(given, cluster, ServiceProbes(()), on_look=listen)
+        given = EvaluatorSettings(state=str(tmp_path), rules=(noting.rule,), interval=0.2, startup_timeout=1.0)
+        watch = Evaluator(given, cluster, ServiceProbes(()), on_evaluated=listen)
         watch.start()
         try:
             wait_until(lambda: told, 10, "it is told")
@@ -195,7 +198,7 @@ def test_a_listener_is_told_each_look_and_not_before_it_is_saved(tmp_path: Path)
 def test_it_stops_at_once_also_while_it_waits(tmp_path: Path) -> None:
     with FakeAgent(says_nothing) as agent:
         began = time.monotonic()
-        with watching(tmp_path, Noting().rule, agents=(agent,), first_look=NEVER_SECONDS):
+        with watching(tmp_path, Noting().rule, agents=(agent,), startup_timeout=NEVER_SECONDS):
             time.sleep(0.2)
         assert time.monotonic() - began < 30
 
@@ -235,8 +238,8 @@ def looking_rarely(tmp_path: Path, prompt: Noting, dear: Callable[[], None]) -> 
 
     with api.served(), living(LiveCluster(settings(), connect(api.kubeconfig(tmp_path)))) as cluster:
         rules = (replace(prompt.rule, prompt=True), Rule("slow", NoLimits, ("x",), slow))
-        given = WatchSettings(state=str(tmp_path), rules=rules, interval=NEVER_SECONDS, first_look=1.0)
-        watch = FindingsWatch(given, cluster, ServiceProbes(()), on_look=lambda found: told.append(len(found)))
+        given = EvaluatorSettings(state=str(tmp_path), rules=rules, interval=NEVER_SECONDS, startup_timeout=1.0)
+        watch = Evaluator(given, cluster, ServiceProbes(()), on_evaluated=lambda found: told.append(len(found)))
         watch.start()
         try:
             wait_until(lambda: told, 10, "it has looked")
@@ -275,7 +278,7 @@ def test_after_a_look_that_failed_there_is_no_glance_that_would_call_its_finding
     prompt, api = Noting("n1"), LivingApi()
     with api.served(), living(LiveCluster(settings(), connect(api.kubeconfig(tmp_path)))) as cluster:
         rules = (replace(prompt.rule, prompt=True),)
-        given = WatchSettings(state=str(tmp_path), rules=rules, interval=NEVER_SECONDS, first_look=1.0)
+        given = EvaluatorSettings(state=str(tmp_path), rules=rules, interval=NEVER_SECONDS, startup_timeout=1.0)
         watch = FailingWatch(given, cluster, ServiceProbes(()))
         watch.start()
         try:
@@ -287,14 +290,14 @@ def test_after_a_look_that_failed_there_is_no_glance_that_would_call_its_finding
             watch.stop()
 
 
-class FailingWatch(FindingsWatch):
+class FailingWatch(Evaluator):
     """Full evaluations fail after half a second of CPU time; prompt evaluations would succeed."""
 
     failed = 0
 
-    def look(self, glance: bool = False) -> tuple[Finding, ...]:
-        if glance:
-            return super().look(glance)
+    def evaluate(self, prompt_only: bool = False) -> tuple[Finding, ...]:
+        if prompt_only:
+            return super().evaluate(prompt_only)
         work_for(0.5)
         self.failed += 1
         raise RuntimeError("an odd fact")
@@ -306,7 +309,7 @@ def test_what_is_new_and_what_is_over_is_logged_once(tmp_path: Path, caplog: pyt
     with watching(tmp_path, noting.rule):
         wait_until(lambda: len(noting.seen) >= 2, 10, "it has looked twice")
         noting.nodes = ()
-        wait_until(lambda: "over a|node=n1: x" in caplog.messages, 10, "it is over")
+        wait_until(lambda: "resolved a|node=n1: x" in caplog.messages, 10, "it is over")
     assert caplog.messages.count("found a|node=n1: x") == 1
 
 

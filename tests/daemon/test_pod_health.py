@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from monitor.daemon.metrics.pods import families
-from monitor.daemon.pod_health import Explainer, Unwell
+from monitor.daemon.pod_health import PodHealth, PodHealthChecker
 from monitor.facts.cluster import GpuState, Identity
 from monitor.facts.cluster_facts import ClusterFacts, make_cluster_facts
 from monitor.facts.kube import PodFact
@@ -28,7 +28,7 @@ def world(*pods: PodFact, **more: Identity) -> ClusterFacts:
     )
 
 
-def words(found: Unwell) -> list[tuple[str, str, str]]:
+def words(found: PodHealth) -> list[tuple[str, str, str]]:
     return [(each.pod.name, each.status, each.cause) for each in found.pods]
 
 
@@ -47,9 +47,9 @@ class Clock:
 
 
 def test_the_worst_come_first_and_who_is_well_is_not_named() -> None:
-    found = Explainer().round(world(WELL, FULL, waiting(0), CRASHING, crash=Identity(user="li", job="j")), NOW)
+    found = PodHealthChecker().round(world(WELL, FULL, waiting(0), CRASHING, crash=Identity(user="li", job="j")), NOW)
     assert words(found) == [("crash", "crashing", "crash-error"), ("wait-0", "pending", "not-enough-gpus")]
-    assert found.beyond == 0
+    assert found.omitted == 0
     assert lines(families(found)) == [
         (
             'gpuwarden_pod_explained{cause="crash-error",namespace="team-a",pod="crash",status="crashing",user="li",'
@@ -67,25 +67,25 @@ def test_nothing_is_said_while_nobody_knows() -> None:
 
 
 def test_those_beyond_the_bound_are_counted() -> None:
-    found = Explainer(most=3).round(world(FULL, *(waiting(number) for number in range(10))), NOW)
+    found = PodHealthChecker(max_named=3).round(world(FULL, *(waiting(number) for number in range(10))), NOW)
     assert len(found.pods) == 3
     assert found.counts == {("pending", "not-enough-gpus"): 10}
-    assert found.beyond == 7
+    assert found.omitted == 7
 
 
 def test_a_round_ends_when_its_time_is_over_and_the_next_goes_on() -> None:
-    explainer = Explainer(budget=1.0, spent=Clock(fit=1))
+    explainer = PodHealthChecker(budget=1.0, spent=Clock(fit=1))
     seen = world(WELL, CRASHING, waiting(0), waiting(1), FULL)
     rounds = [explainer.round(seen, NOW + number) for number in range(3)]
-    assert [each.beyond for each in rounds] == [3, 2, 1]  # the two similar pending pods share an explanation
+    assert [each.omitted for each in rounds] == [3, 2, 1]  # the two similar pending pods share an explanation
     assert words(rounds[0]) == [("wait-0", "pending", "not-enough-gpus"), ("wait-1", "pending", "not-enough-gpus")]
 
 
 def test_a_pod_that_has_changed_is_explained_anew_and_one_that_is_gone_forgotten() -> None:
-    explainer = Explainer()
+    explainer = PodHealthChecker()
     assert len(explainer.round(world(CRASHING), NOW).pods) == 1
     assert explainer.round(world(replace(CRASHING, statuses=(running_container(),))), NOW).pods == ()
-    assert explainer.round(world(), NOW) == Unwell((), {}, 0)
+    assert explainer.round(world(), NOW) == PodHealth((), {}, 0)
 
 
 def test_what_was_explained_longest_ago_is_looked_at_again_first() -> None:
@@ -96,7 +96,7 @@ def test_what_was_explained_longest_ago_is_looked_at_again_first() -> None:
         cards = [gpu_view("n1", number, state, each, **more) for number, each in enumerate(pods)]
         return make_cluster_facts(pods=pods, nodes=[node("n1")], view=view(cards=cards))
 
-    explainer = Explainer(budget=1.0, spent=Clock(fit=1))
+    explainer = PodHealthChecker(budget=1.0, spent=Clock(fit=1))
     busy, idle = seen(GpuState.BUSY, utilization_ratio=0.9), seen(GpuState.IDLE_HELD, idle_since=NOW - 3600)
     found = [len(explainer.round(each, NOW + at).pods) for at, each in enumerate((busy, busy, idle, idle))]
     assert found == [0, 0, 1, 2]

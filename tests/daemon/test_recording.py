@@ -18,9 +18,9 @@ from monitor.alert.store import FILE as ALERTS
 from monitor.alert.store import AlertStore
 from monitor.report.mail import LAST_SENT_KEY
 from monitor.report.model import Report, ReportRow
-from monitor.sim.manifests import Work
-from monitor.sim.outages import Stage
-from monitor.sim.story import Story
+from monitor.sim.manifests import Workload
+from monitor.sim.outages import OutageContext
+from monitor.sim.simulation import Simulation
 from tests.support import free_port, wait_until
 from tests.support.command import STOP_LIMIT, command, get, quiet_environment, run, running
 from tests.support.receivers.bots import WeComBot
@@ -32,8 +32,8 @@ WOBBLE = 0.06  # of a simulated GPU's utilisation
 LATE = 1.6  # seconds until a change is recorded: agent poll, view update, evaluation, and a margin
 
 
-def work(name: str, user: str, gpus: int, busy: float) -> Work:
-    return Work(name, "lab", user, f"vc-{user}", gpus, "harbor.lab/lab/train:1", busy=busy)
+def work(name: str, user: str, gpus: int, busy: float) -> Workload:
+    return Workload(name, "lab", user, f"vc-{user}", gpus, "harbor.lab/lab/train:1", busy=busy)
 
 
 @dataclass
@@ -41,7 +41,7 @@ class World:
     """A daemon on a simulated cluster, with the times of events."""
 
     environ: dict[str, str]
-    story: Story
+    story: Simulation
     began: float = 0.0
     ended: float = 0.0
     asked: float = 0.0
@@ -56,7 +56,7 @@ class World:
         return msgspec.json.decode(body, type=Report)
 
 
-def follow(story: Story, folder: Path, **more: str) -> dict[str, str]:
+def follow(story: Simulation, folder: Path, **more: str) -> dict[str, str]:
     return quiet_environment(
         folder / "state",
         DAEMON__LISTEN=f"127.0.0.1:{free_port()}",
@@ -71,24 +71,24 @@ def follow(story: Story, folder: Path, **more: str) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def story() -> Iterator[Story]:
-    told = Story(NODES, GPUS, outages=())
+def story() -> Iterator[Simulation]:
+    told = Simulation(NODES, GPUS, outages=())
     told.start()
     yield told
     told.stop()
 
 
 @pytest.fixture(scope="module")
-def world(story: Story, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world(story: Simulation, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """Three users start jobs; a few seconds later one job ends and leaves its processes; then time passes."""
     made = World(follow(story, tmp_path_factory.mktemp("world")), story)
 
-    def begin(stage: Stage) -> None:
+    def begin(stage: OutageContext) -> None:
         stage.submit("t", work("bert-0", "steady", 2, 0.5), "gpu01")
         stage.submit("t", work("notes-0", "idler", 1, 0.0), "gpu01")
         stage.submit("t", work("gpt-0", "undead", 2, 1.0), "gpu02")
 
-    def end(stage: Stage) -> None:
+    def end(stage: OutageContext) -> None:
         stage.cluster.finish(stage.pods["t"][2], keep_processes=True)
 
     with running(command("daemon"), made.environ, stdout=subprocess.DEVNULL):
@@ -207,7 +207,9 @@ def test_without_a_daemon_it_says_who_keeps_the_record(tmp_path: Path) -> None:
     assert run("report", "--since", "soon", environ=environ).returncode == 2
 
 
-def test_a_kill_forgets_nothing_that_was_reported_and_the_missed_report_is_sent(story: Story, tmp_path: Path) -> None:
+def test_a_kill_forgets_nothing_that_was_reported_and_the_missed_report_is_sent(
+    story: Simulation, tmp_path: Path
+) -> None:
     with WeComBot() as bot:
         environ = follow(
             story,

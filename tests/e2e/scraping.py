@@ -29,7 +29,7 @@ from monitor.agent.metrics import AgentMetrics
 from monitor.config.types import Listen
 from monitor.sim.demo import settings
 from monitor.sim.outages import OUTAGES
-from monitor.sim.story import Story
+from monitor.sim.simulation import Simulation
 from tests.alert_rules.rules import RULE_FILES, RuleText, cases, rules
 from tests.alert_rules.test_rules import expected_alerts, is_same
 from tests.dashboards.history import snapshot
@@ -155,7 +155,7 @@ def _is_ready(process: subprocess.Popen[str], address: str) -> bool:
 
 
 @contextmanager
-def simulated(story: Story, directory: Path) -> Iterator[str]:
+def simulated(story: Simulation, directory: Path) -> Iterator[str]:
     """Run a daemon with a lease on a simulated cluster; yields the address of its page."""
     config = settings(story, directory, Listen(host="127.0.0.1", port=0), "en")["daemon"]
     del config["listen"], config["state"]
@@ -166,7 +166,7 @@ def simulated(story: Story, directory: Path) -> Iterator[str]:
         yield address
 
 
-def begin_outages(story: Story) -> None:
+def begin_outages(story: Simulation) -> None:
     """Start every outage of the simulated cluster."""
     for outage in OUTAGES:
         story.call(outage.begin)

@@ -9,8 +9,8 @@ from dataclasses import replace
 from monitor.facts import XidEvent
 from monitor.sim.cluster import SimPod
 from monitor.sim.everyday import MODELS, USERS
-from monitor.sim.manifests import Work
-from monitor.sim.node import GIB, Process, SimNode
+from monitor.sim.manifests import Workload
+from monitor.sim.node import GIB, SimNode, SimProcess
 from monitor.sim.outages import image
 from tests.scorecard.scene import EVERYDAY_CARDS, SHARE, Scene, disk
 
@@ -29,7 +29,7 @@ def submit_something(scene: Scene, number: int) -> SimPod | None:
     if now < scene.full_until or not room or not scene.api_up:
         return None
     (user, team), model = chance.choice(USERS), chance.choice(MODELS)
-    work = Work(
+    work = Workload(
         f"{model}-{number:04d}", team, user, f"vc-{team}", gpus, image(team, f"{model}:{number % IMAGES}"),
         kind=chance.choice(("train", "train", "train", "notebook")), busy=chance.uniform(0.55, 0.97),
     )  # fmt: skip
@@ -37,7 +37,7 @@ def submit_something(scene: Scene, number: int) -> SimPod | None:
 
 
 def _has_room(node: SimNode, gpus: int) -> bool:
-    held = len(node.cards) - len(node.free_cards())
+    held = len(node.gpus) - len(node.free_gpu_indexes())
     return node.answering and not node.cordoned and node.probe_failure is None and held + gpus <= EVERYDAY_CARDS
 
 
@@ -45,7 +45,7 @@ def tidy(scene: Scene) -> None:
     """Delete finished pods, as users do."""
     for pod in list(scene.cluster.pods.values()):
         everyday = "-" in pod.work.name and pod.work.name.split("-")[0] in MODELS
-        if everyday and pod.gone_at is None and scene.cluster.shown(pod)["status"]["phase"] == "Succeeded":
+        if everyday and pod.gone_at is None and scene.cluster.pod_object(pod)["status"]["phase"] == "Succeeded":
             scene.cluster.delete_pod(pod.work.namespace, pod.work.name, 0)
 
 
@@ -119,7 +119,7 @@ def _pause(scene: Scene, node: SimNode) -> Wait:
 
 
 def _hot_minutes(scene: Scene, node: SimNode) -> Wait:
-    card = node.cards[scene.chance.randrange(EVERYDAY_CARDS)]
+    card = node.gpus[scene.chance.randrange(EVERYDAY_CARDS)]
     card.throttled = ("sw_thermal_slowdown", "sw_power_cap")
     yield float(scene.chance.randint(60, 400))
     card.throttled = ("sw_power_cap",)
@@ -137,10 +137,10 @@ def _blocked_for_a_moment(scene: Scene, node: SimNode) -> Wait:
 
 def _nvidia_smi(scene: Scene, node: SimNode) -> Wait:
     """An administrator uses a GPU for half a minute."""
-    free = node.free_cards()
+    free = node.free_gpu_indexes()
     if free:
-        tools = [Process(41_000, free[0], None, None, scene.clock.now, 0, name="nvidia-smi", uid=0)]
-        tools.append(Process(41_001, free[0], None, None, scene.clock.now, GIB, name="bandwidthTest", uid=0))
+        tools = [SimProcess(41_000, free[0], None, None, scene.clock.now, 0, name="nvidia-smi", uid=0)]
+        tools.append(SimProcess(41_001, free[0], None, None, scene.clock.now, GIB, name="bandwidthTest", uid=0))
         node.processes += tools
         yield 30.0
         node.kill(41_001)
@@ -150,8 +150,8 @@ def _nvidia_smi(scene: Scene, node: SimNode) -> Wait:
 
 def _slow_end(scene: Scene, node: SimNode) -> Wait:
     """A job has finished and its process takes a moment to leave the GPU."""
-    if len(node.free_cards()) > 1 and node.answering and node.probe_failure is None:
-        work = Work(f"slow-{int(scene.clock.now)}", "rl", "liu", "vc-rl", 1, image("base", "pytorch:2.3"))
+    if len(node.free_gpu_indexes()) > 1 and node.answering and node.probe_failure is None:
+        work = Workload(f"slow-{int(scene.clock.now)}", "rl", "liu", "vc-rl", 1, image("base", "pytorch:2.3"))
         pod = scene.submit(work, node.name)
         yield 300.0
         scene.cluster.finish(pod, keep_processes=True)
@@ -165,7 +165,9 @@ def _pull(scene: Scene, node: SimNode) -> Wait:
     """An image of several gigabytes is pulled within minutes; its container fails once, then runs."""
     if not node.answering or node.probe_failure is not None:
         return
-    work = Work(f"pulled-{int(scene.clock.now)}", "rl", "liu", "vc-rl", 0, image("rl", f"fresh-{int(scene.clock.now)}"))
+    work = Workload(
+        f"pulled-{int(scene.clock.now)}", "rl", "liu", "vc-rl", 0, image("rl", f"fresh-{int(scene.clock.now)}")
+    )
     pod = scene.submit(work, node.name, held=True)
     scene.pull(pod)
     yield 200.0
@@ -178,7 +180,7 @@ def _pull(scene: Scene, node: SimNode) -> Wait:
 
 def _short_wait(scene: Scene, _: SimNode) -> Wait:
     """A job is pending for a few minutes."""
-    work = Work(f"patient-{int(scene.clock.now)}", "rl", "liu", "vc-rl", 8, image("rl", "ppo:1"))
+    work = Workload(f"patient-{int(scene.clock.now)}", "rl", "liu", "vc-rl", 8, image("rl", "ppo:1"))
     uid = scene.waiting_pod(work, "0/8 nodes are available: 8 Insufficient nvidia.com/gpu.")
     yield 400.0
     scene.objects.remove("pods", uid)
@@ -195,7 +197,7 @@ def _blip(scene: Scene, _: SimNode) -> Wait:
 
 def _harmless_xid(scene: Scene, node: SimNode) -> Wait:
     now = scene.clock.now
-    node.xids.append(XidEvent(at=now, code=92, source="kernel", gpu_uuid=node.cards[0].uuid, message="simulated"))
+    node.xids.append(XidEvent(at=now, code=92, source="kernel", gpu_uuid=node.gpus[0].uuid, message="simulated"))
     yield 10.0
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from monitor.detect.base import CleanupDeletion
 from monitor.sim.cluster import SimPod
-from monitor.sim.manifests import Work
+from monitor.sim.manifests import Workload
 from monitor.sim.node import SimNode
 from monitor.sim.outages import image
 from tests.scorecard.scene import Scene
@@ -104,7 +104,7 @@ class Happening:
     @property
     def card(self) -> int:
         """The node's last GPU: everyday work starts with the first."""
-        return self.node.free_cards()[-1]
+        return self.node.free_gpu_indexes()[-1]
 
     def job(
         self, gpus: int = 0, *, more: str = "", node: str | None = None, held: bool = False, **given: object
@@ -115,10 +115,10 @@ class Happening:
         self._pods.append(pod)
         return pod
 
-    def work(self, gpus: int = 0, more: str = "", **given: object) -> Work:
+    def work(self, gpus: int = 0, more: str = "", **given: object) -> Workload:
         """Work named after the outage."""
         fields: dict[str, Any] = {"image": image("nlp", f"{self.id}{more}:1")} | given
-        return Work(f"{self.id}{more}", "nlp", "zhang", "vc-nlp", gpus, **fields)
+        return Workload(f"{self.id}{more}", "nlp", "zhang", "vc-nlp", gpus, **fields)
 
     def waits(self, gpus: int, message: str, *, more: str = "", **spec: object) -> None:
         """Create an unschedulable pod."""

@@ -11,9 +11,9 @@ from monitor.detect.base import CleanupDeletion
 from monitor.facts import MountFact
 from monitor.sim import manifests
 from monitor.sim.cluster import SimCluster, SimPod
-from monitor.sim.manifests import Work
-from monitor.sim.node import GIB, Container, Disk, SimNode
-from monitor.sim.objects import Object, Objects
+from monitor.sim.manifests import Workload
+from monitor.sim.node import GIB, SimContainer, SimDisk, SimNode
+from monitor.sim.objects import Object, SimObjects
 from monitor.sim.outages import image
 
 BEGIN = 1_780_272_000.0  # a Monday, midnight
@@ -48,7 +48,7 @@ class Scene:
 
     seed: int
     clock: Clock = field(default_factory=Clock)
-    objects: Objects = field(default_factory=Objects)
+    objects: SimObjects = field(default_factory=SimObjects)
     api_up: bool = True
     full_until: float = 0.0
     own_deletions: list[CleanupDeletion] = field(default_factory=list)
@@ -88,13 +88,15 @@ class Scene:
         self.cluster.step(moment - self._stepped)
         self._stepped = moment
 
-    def submit(self, work: Work, node: str | None = None, lasts: float | None = None, *, held: bool = False) -> SimPod:
+    def submit(
+        self, work: Workload, node: str | None = None, lasts: float | None = None, *, held: bool = False
+    ) -> SimPod:
         """Submit work; a named node must have capacity."""
         if node is not None and not held:
-            assert len(self.cluster.nodes[node].free_cards()) >= work.gpus, f"no room for {work.name} on {node}"
+            assert len(self.cluster.nodes[node].free_gpu_indexes()) >= work.gpus, f"no room for {work.name} on {node}"
         return self.cluster.submit(work, node=node, lasts=lasts, held=held)
 
-    def container(self, pod: SimPod) -> Container:
+    def container(self, pod: SimPod) -> SimContainer:
         """A pod's container."""
         node = self.cluster.nodes[pod.node or ""]
         return next(each for each in node.containers.values() if each.pod_uid == pod.uid)
@@ -114,8 +116,8 @@ class Scene:
 
     def change_pod(self, pod: SimPod, change: dict[str, Any]) -> None:
         """Update a pod's object by nested fields: {"metadata": {"finalizers": [...]}}."""
-        item = self.cluster.shown(pod)
-        self.cluster.show(item | {part: item[part] | more for part, more in change.items()})
+        item = self.cluster.pod_object(pod)
+        self.cluster.put_pod(item | {part: item[part] | more for part, more in change.items()})
 
     def renew_node(self, name: str, conditions: tuple[Object, ...] = (), **given: Any) -> None:
         """Set a node's state: `down_since`, `ready_since`, `ready_message`, `capacity`, `allocatable`, `cordoned`."""
@@ -126,12 +128,12 @@ class Scene:
         )  # fmt: skip
         status = item["status"]
         if "ready_since" in given:
-            status["conditions"][0]["lastTransitionTime"] = manifests.when(given["ready_since"])
+            status["conditions"][0]["lastTransitionTime"] = manifests.rfc3339(given["ready_since"])
         if "ready_message" in given:
             status["conditions"][0] |= {"status": "False", "reason": "KubeletNotReady"}
             status["conditions"][0]["message"] = given["ready_message"]
         for part in ("capacity", "allocatable"):
-            status[part] = status[part] | {manifests.GPU: str(given.get(part, GPUS))}
+            status[part] = status[part] | {manifests.GPU_RESOURCE: str(given.get(part, GPUS))}
         status["conditions"] += conditions
         self.objects.put("nodes", item)
 
@@ -139,15 +141,15 @@ class Scene:
         """Emit the event that a pod's image is being pulled, or was pulled in this many seconds."""
         named = f'image "{pod.work.image}"'
         if seconds is None:
-            self.cluster.happen(pod, "Pulling", f"Pulling {named}")
+            self.cluster.record_event(pod, "Pulling", f"Pulling {named}")
         else:
             took = f"in {seconds}s ({seconds}s including waiting). Image size: {size} bytes."
-            self.cluster.happen(pod, "Pulled", f"Successfully pulled {named} {took}")
+            self.cluster.record_event(pod, "Pulled", f"Successfully pulled {named} {took}")
 
     def refuse(self, namespace: str, job: str, message: str) -> None:
         """Emit the event that a job's pods could not be created."""
         number = next(self._numbers)
-        now = manifests.when(self.clock.now)
+        now = manifests.rfc3339(self.clock.now)
         meta = {"name": f"{job}.{number}", "namespace": namespace, "uid": f"refusal-{number}"}
         about = {"kind": "Job", "name": job, "namespace": namespace, "uid": f"job-{job}"}
         self.objects.put(
@@ -156,15 +158,15 @@ class Scene:
              "count": 1, "firstTimestamp": now, "lastTimestamp": now},
         )  # fmt: skip
 
-    def waiting_pod(self, work: Work, message: str, **spec: Any) -> str:
+    def waiting_pod(self, work: Workload, message: str, **spec: Any) -> str:
         """Create an unschedulable pod and return its uid; it is never placed."""
         uid = f"waiting-{next(self._numbers)}"
-        pod = manifests.unschedulable(manifests.work_pod(work, uid, self.clock.now), message, self.clock.now)
+        pod = manifests.unschedulable(manifests.workload_pod(work, uid, self.clock.now), message, self.clock.now)
         self.objects.put("pods", pod | {"spec": pod["spec"] | spec})
         return uid
 
 
-def disk(node: SimNode, mount: str) -> Disk:
+def disk(node: SimNode, mount: str) -> SimDisk:
     """A node's disk by mount point."""
     return next(each for each in node.disks if each.mount == mount)
 

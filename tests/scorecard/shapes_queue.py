@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from monitor.sim.manifests import GPU
+from monitor.sim.manifests import GPU_RESOURCE
 from monitor.sim.node import SimNode
 from tests.scorecard.model import EVERYWHERE, Act, Happening, Shape, Tell
 
@@ -12,7 +12,7 @@ Wait = Iterator[float | None]
 MINUTE = 60.0
 LASTS = 16 * MINUTE
 JOB = {"namespace": "nlp", "job": "{id}"}
-NO_ROOM = f"0/8 nodes are available: 8 Insufficient {GPU}."
+NO_ROOM = f"0/8 nodes are available: 8 Insufficient {GPU_RESOURCE}."
 
 
 def _stand_still(it: Happening) -> None:
@@ -22,7 +22,7 @@ def _stand_still(it: Happening) -> None:
 
 def _fill(it: Happening, node: SimNode, leave: int = 0) -> None:
     """Allocate all but a few of a node's free GPUs."""
-    if gpus := len(node.free_cards()) - leave:
+    if gpus := len(node.free_gpu_indexes()) - leave:
         it.job(gpus, more=f"-fill-{node.name}", node=node.name)
 
 
@@ -38,7 +38,7 @@ def _scattered(it: Happening) -> Wait:
     """More than enough free GPUs, but on several nodes."""
     _stand_still(it)
     for node in it.scene.nodes:
-        if len(node.free_cards()) == len(node.cards):
+        if len(node.free_gpu_indexes()) == len(node.gpus):
             it.job(1, more=f"-one-{node.name}", node=node.name)
     it.waits(8, NO_ROOM)
     yield None
@@ -73,7 +73,7 @@ def _wrong_selector(it: Happening) -> Wait:
 
 def _quota(it: Happening) -> Wait:
     """A namespace has exhausted its quota and requests more."""
-    name, key = f"quota-{it.id}", f"requests.{GPU}"
+    name, key = f"quota-{it.id}", f"requests.{GPU_RESOURCE}"
     amounts = {key: "8"}
     meta = {"name": name, "namespace": f"team-{it.id}", "uid": name}
     item = {"metadata": meta, "spec": {"hard": amounts}, "status": {"hard": amounts, "used": amounts}}
@@ -90,8 +90,8 @@ def _queue(*, closed: bool = False) -> Act:
         name = f"queue-{it.id}"
         item = {
             "metadata": {"name": name, "uid": name},
-            "spec": {"capability": {GPU: "8"}},
-            "status": {"state": "Closed" if closed else "Open", "allocated": {GPU: "2" if closed else "8"}},
+            "spec": {"capability": {GPU_RESOURCE: "8"}},
+            "status": {"state": "Closed" if closed else "Open", "allocated": {GPU_RESOURCE: "2" if closed else "8"}},
         }
         it.put("queues.scheduling.volcano.sh", item, name)
         labels = {"volcano.sh/job-name": it.id, "volcano.sh/queue-name": name}

@@ -16,19 +16,19 @@ from monitor.config.types import Listen
 from monitor.facts.node import NodeSnapshot
 from monitor.sim.cluster import SimCluster
 from monitor.sim.demo import run_demo, settings
-from monitor.sim.everyday import begin_day
-from monitor.sim.manifests import Work
-from monitor.sim.objects import Objects
-from monitor.sim.outages import LENGTH, OUTAGES, Outage, Stage, image
-from monitor.sim.story import Story
+from monitor.sim.everyday import fill_cluster
+from monitor.sim.manifests import Workload
+from monitor.sim.objects import SimObjects
+from monitor.sim.outages import CYCLE_SECONDS, OUTAGES, Outage, OutageContext, image
+from monitor.sim.simulation import Simulation
 from tests.support import wait_until
 
 READ = 5.0
 
 
 @pytest.fixture
-def story() -> Iterator[Story]:
-    made = Story(outages=())
+def story() -> Iterator[Simulation]:
+    made = Simulation(outages=())
     made.start()
     yield made
     made.stop()
@@ -39,7 +39,7 @@ def get(port: int, path: str, host: str = "127.0.0.1") -> bytes:
         return bytes(answer.read())
 
 
-def test_lists_are_those_of_an_api_server(story: Story) -> None:
+def test_lists_are_those_of_an_api_server(story: Simulation) -> None:
     nodes = json.loads(get(story.api_port, "/api/v1/nodes"))
     assert [node["metadata"]["name"] for node in nodes["items"]] == [f"gpu{number:02d}" for number in range(1, 7)]
     assert nodes["items"][0]["status"]["allocatable"]["nvidia.com/gpu"] == "8"
@@ -48,9 +48,9 @@ def test_lists_are_those_of_an_api_server(story: Story) -> None:
     assert {pod["metadata"]["name"] for pod in pods["items"]} >= {f"gpuwarden-agent-gpu{n:02d}" for n in range(1, 7)}
 
 
-def test_a_watch_tells_what_comes_and_goes(story: Story) -> None:
+def test_a_watch_tells_what_comes_and_goes(story: Simulation) -> None:
     version = json.loads(get(story.api_port, "/api/v1/pods"))["metadata"]["resourceVersion"]
-    work = Work("watched", "nlp", "zhang", "vc-nlp", 0, image("nlp", "bert:3"))
+    work = Workload("watched", "nlp", "zhang", "vc-nlp", 0, image("nlp", "bert:3"))
     url = f"http://127.0.0.1:{story.api_port}/api/v1/pods?watch=true&resourceVersion={version}&timeoutSeconds=20"
     with urllib.request.urlopen(url, timeout=READ) as watch:
         story.call(lambda stage: stage.submit("test", work, "gpu01"))
@@ -64,7 +64,7 @@ def test_a_watch_tells_what_comes_and_goes(story: Story) -> None:
     assert "MODIFIED" in told
 
 
-def test_agents_answer_with_the_wire_format(story: Story) -> None:
+def test_agents_answer_with_the_wire_format(story: Simulation) -> None:
     address = story.call(lambda stage: stage.cluster.nodes["gpu03"].address)
     told = msgspec.json.decode(get(story.agents_port, "/v1/snapshot", address), type=NodeSnapshot)
     assert (told.node, len(told.gpu.gpus) if told.gpu else 0) == ("gpu03", 8)
@@ -72,15 +72,15 @@ def test_agents_answer_with_the_wire_format(story: Story) -> None:
 
 
 @pytest.fixture
-def stage() -> Stage:
-    cluster = SimCluster(Objects(), time.time)
+def stage() -> OutageContext:
+    cluster = SimCluster(SimObjects(), time.time)
     for number in range(1, 7):
         cluster.add_node(f"gpu{number:02d}", 8)
-    begin_day(cluster)
-    return Stage(cluster)
+    fill_cluster(cluster)
+    return OutageContext(cluster)
 
 
-def looks(stage: Stage) -> dict[str, object]:
+def looks(stage: OutageContext) -> dict[str, object]:
     """State that outages change, without what changes on its own."""
     nodes = stage.cluster.nodes.values()
     return {
@@ -96,7 +96,7 @@ def looks(stage: Stage) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("outage", OUTAGES, ids=lambda outage: outage.name)
-def test_each_outage_begins_and_ends(stage: Stage, outage: Outage) -> None:
+def test_each_outage_begins_and_ends(stage: OutageContext, outage: Outage) -> None:
     before = looks(stage)
     outage.begin(stage)
     during = looks(stage)
@@ -110,14 +110,14 @@ def test_each_outage_begins_and_ends(stage: Stage, outage: Outage) -> None:
 
 
 def test_the_story_has_an_end_for_everything_that_it_begins() -> None:
-    assert [outage.name for outage in OUTAGES if outage.at + outage.lasts >= LENGTH] == []
+    assert [outage.name for outage in OUTAGES if outage.at + outage.lasts >= CYCLE_SECONDS] == []
     assert len({outage.name for outage in OUTAGES}) == len(OUTAGES)
 
 
 def test_outages_happen_by_themselves() -> None:
     begun: list[str] = []
     quick = Outage("quick", 0, 1.0, lambda _: begun.append("begun"), lambda _: begun.append("over"))
-    story = Story(nodes=2, outages=(quick,))
+    story = Simulation(nodes=2, outages=(quick,))
     story.start()
     try:
         wait_until(lambda: begun == ["begun", "over"], 10, "the outage has begun and ended")
@@ -126,7 +126,7 @@ def test_outages_happen_by_themselves() -> None:
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
-def test_the_settings_of_the_demo_are_good(story: Story, tmp_path: Path, lang: str) -> None:
+def test_the_settings_of_the_demo_are_good(story: Simulation, tmp_path: Path, lang: str) -> None:
     config = Config.model_validate(settings(story, tmp_path, Listen(host="127.0.0.1", port=1), lang))
     (images, _) = config.daemon.cleanup.settings()
     assert (images.kind, images.mode, images.announce) == ("images", "enforce", 0.0)

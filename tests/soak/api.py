@@ -10,14 +10,14 @@ from collections.abc import Iterator
 import msgspec
 
 from bench.cluster_data import KINDS
-from monitor.sim.http import Request, Server, answer, begin_chunks, chunk
-from monitor.sim.objects import Object, Objects
+from monitor.sim.http import SimRequest, SimServer, start_chunked_response, write_chunk, write_response
+from monitor.sim.objects import Object, SimObjects
 
 LISTS = 4  # lists being read page by page
 BEAT = 0.25
 
 
-class Forgetful(Objects):
+class Forgetful(SimObjects):
     """Objects whose history can be dropped: resuming watchers must list again."""
 
     def __init__(self) -> None:
@@ -34,11 +34,11 @@ class Forgetful(Objects):
 class Api:
     """Serves objects over HTTP on loopback."""
 
-    def __init__(self, objects: Objects) -> None:
+    def __init__(self, objects: SimObjects) -> None:
         self._objects = objects
         self._lists: OrderedDict[str, list[Object]] = OrderedDict()  # snapshots at the time of the first page
         self._watches: list[asyncio.StreamWriter] = []
-        self._server = Server(self._answer)
+        self._server = SimServer(self._answer)
 
     async def start(self) -> int:
         """Listen and return the port."""
@@ -49,7 +49,7 @@ class Api:
         if self._watches:
             chance.choice(self._watches).transport.abort()
 
-    async def _answer(self, request: Request, writer: asyncio.StreamWriter) -> None:
+    async def _answer(self, request: SimRequest, writer: asyncio.StreamWriter) -> None:
         resource = request.path.rpartition("/")[2]
         if resource not in KINDS:
             _refuse(writer, 404, "NotFound")
@@ -58,7 +58,7 @@ class Api:
         else:
             self._page(resource, request, writer)
 
-    def _page(self, resource: str, request: Request, writer: asyncio.StreamWriter) -> None:
+    def _page(self, resource: str, request: SimRequest, writer: asyncio.StreamWriter) -> None:
         """One page of a list; all pages of a list share the snapshot that `continue` names."""
         version, _, start = request.query.get("continue", "").partition("/")
         if not version:
@@ -74,17 +74,17 @@ class Api:
         end = begin + int(request.query.get("limit") or len(items) or 1)
         meta = {"resourceVersion": version, "continue": f"{version}/{end}" if end < len(items) else ""}
         page = {"kind": f"{KINDS[resource]}List", "apiVersion": "v1", "metadata": meta, "items": items[begin:end]}
-        answer(writer, msgspec.json.encode(page))
+        write_response(writer, msgspec.json.encode(page))
 
-    async def _watch(self, resource: str, request: Request, writer: asyncio.StreamWriter) -> None:
+    async def _watch(self, resource: str, request: SimRequest, writer: asyncio.StreamWriter) -> None:
         missed = self._objects.since(resource, int(request.query.get("resourceVersion") or 0))
         if missed is None:
             _refuse(writer, 410, "Expired")
             return
-        begin_chunks(writer)
+        start_chunked_response(writer)
         for line in missed:
-            chunk(writer, line)
-        end = self._objects.watch(resource, lambda line: None if writer.is_closing() else chunk(writer, line))
+            write_chunk(writer, line)
+        end = self._objects.watch(resource, lambda line: None if writer.is_closing() else write_chunk(writer, line))
         self._watches.append(writer)
         try:
             for _ in range(int(float(request.query.get("timeoutSeconds") or 300) / BEAT)):
@@ -92,7 +92,7 @@ class Api:
                     return
                 await asyncio.sleep(BEAT)
                 await writer.drain()
-            chunk(writer, self._bookmark(resource))
+            write_chunk(writer, self._bookmark(resource))
             writer.write(b"0\r\n\r\n")
         finally:
             end()
@@ -110,4 +110,4 @@ class Api:
 
 def _refuse(writer: asyncio.StreamWriter, status: int, reason: str) -> None:
     said = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "message": reason}
-    answer(writer, msgspec.json.encode(said | {"code": status}), status)
+    write_response(writer, msgspec.json.encode(said | {"code": status}), status)

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 from prometheus_client.core import Metric
 
-from monitor.alert.delivery.stats import Traffic
+from monitor.alert.delivery.stats import DeliveryStats
 from monitor.alert.model import Phase
-from monitor.alert.muted import Shown
+from monitor.alert.mute import AlertView
 from monitor.base.metrics import MetricTable
 from monitor.daemon.metrics.label_values import short
 from monitor.facts.findings import Severity
@@ -33,7 +33,7 @@ DELIVERIES: MetricTable[int] = MetricTable(
     ("receiver", "outcome"),
     counters=(("gpuwarden_deliveries", "Delivery attempts since the start of the process.", lambda count: count),),
 )
-RECEIVERS: MetricTable[Traffic] = MetricTable(
+RECEIVERS: MetricTable[DeliveryStats] = MetricTable(
     ("receiver",),
     (
         ("gpuwarden_delivery_seconds", "Age of the last message at its delivery.", lambda t: t.took),
@@ -44,7 +44,7 @@ RECEIVERS: MetricTable[Traffic] = MetricTable(
 TABLES = (ALERTS, MESSAGES, DELIVERIES, RECEIVERS)
 
 
-def families(views: Iterable[Shown]) -> Iterable[Metric]:
+def families(views: Iterable[AlertView]) -> Iterable[Metric]:
     """Number of alerts by severity and state."""
     counts = Counter({(severity.value, state): 0 for severity in Severity for state in STATES})
     counts.update(
@@ -53,7 +53,7 @@ def families(views: Iterable[Shown]) -> Iterable[Metric]:
     yield from ALERTS.families(counts.items())
 
 
-def delivery_families(stats: tuple[Traffic, ...]) -> Iterable[Metric]:
+def delivery_families(stats: tuple[DeliveryStats, ...]) -> Iterable[Metric]:
     """Queued messages and delivery attempts by receiver."""
     yield from MESSAGES.families(
         ((short(receiver.receiver), state), count)
@@ -68,7 +68,7 @@ def delivery_families(stats: tuple[Traffic, ...]) -> Iterable[Metric]:
     yield from RECEIVERS.families(((short(receiver.receiver),), receiver) for receiver in stats)
 
 
-def _state(view: Shown) -> str:
+def _state(view: AlertView) -> str:
     """State of an alert: pending, firing, or why a firing one is muted."""
     if view.alert.phase is Phase.PENDING:
         return "pending"

@@ -54,8 +54,8 @@ class MetricsDeps:
                 MetricArea("findings", self._findings, findings.families),
                 MetricArea("services", self.evaluator.services, findings.service_families),
                 MetricArea("pods", pod_health.latest, pods.families),
-                MetricArea("alerts", self.alerting.desk.snapshot, alerts.families),
-                MetricArea("post", self.alerting.traffic, alerts.delivery_families),
+                MetricArea("alerts", self.alerting.dispatcher.snapshot, alerts.families),
+                MetricArea("post", self.alerting.delivery_stats, alerts.delivery_families),
                 MetricArea("cleanup", self.cleanup.totals, cleanup.families),
             )
         )
@@ -72,7 +72,9 @@ class MetricsDeps:
         )
 
     def _findings(self) -> FindingsSnapshot:
-        return FindingsSnapshot(self.alerting.desk.findings, (*self.evaluator.rules(), *META_RULE_NAMES), self.cluster)
+        return FindingsSnapshot(
+            self.alerting.dispatcher.findings, (*self.evaluator.rules(), *META_RULE_NAMES), self.cluster
+        )
 
     def _cluster_facts(self) -> ClusterFacts | None:
         """Input of the pod explanations; None without Kubernetes, the only source of pods."""

@@ -5,7 +5,7 @@ from typing import Any
 from monitor.alert.delivery.stats import DeliveryCounters, DeliveryStats
 from monitor.alert.model import Alert, Phase
 from monitor.alert.mute import AlertView
-from monitor.daemon.metrics.alerts import STATES, families, post_families
+from monitor.daemon.metrics.alerts import STATES, delivery_families, families
 from tests.alert.delivery.sender_support import finding, notification
 from tests.daemon.metrics.support import lines
 
@@ -42,7 +42,7 @@ def test_what_becomes_of_messages() -> None:
         receiver="bot", waiting=2, parked=1, outcomes=tally.outcomes, took=tally.took, failing_since=9.0
     )  # fmt: skip
     idle = DeliveryStats(receiver="mail", waiting=0, parked=0, outcomes=DeliveryCounters().outcomes)
-    assert lines(post_families((busy, idle))) == [
+    assert lines(delivery_families((busy, idle))) == [
         'gpuwarden_outbox_messages{receiver="bot",state="waiting"} 2.0',
         'gpuwarden_outbox_messages{receiver="bot",state="parked"} 1.0',
         'gpuwarden_outbox_messages{receiver="mail",state="waiting"} 0.0',

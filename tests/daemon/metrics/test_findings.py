@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from monitor.daemon.metrics.findings import FINDING, Found, families, service_families
+from monitor.daemon.metrics.findings import FINDING, FindingsSnapshot, families, service_families
 from monitor.facts.findings import LABELS, Finding, Severity
 from monitor.facts.services import ServiceFact
 from monitor.facts.text import Text
@@ -18,7 +18,7 @@ def test_a_finding_and_the_numbers_of_each_rule() -> None:
         'alertname="GpuIdle",cause="idle",cluster="lab",explained="false",gpu="3",held="true",node="n1",'
         'rule="gpu-idle",severity="warning",user="zhang",workload="bert"'
     )
-    assert lines(families(Found((found,), ("gpu-idle", "node-down"), "lab"))) == [
+    assert lines(families(FindingsSnapshot((found,), ("gpu-idle", "node-down"), "lab"))) == [
         f"gpuwarden_finding{{{series}}} 1.0",
         f"gpuwarden_finding_since_seconds{{{series}}} 7.0",
         'gpuwarden_findings{rule="gpu-idle",severity="critical"} 0.0',
@@ -34,15 +34,17 @@ def test_a_symptom_says_so_and_a_beginning_that_nobody_knows_is_none() -> None:
     found = Finding(
         rule="a", severity=Severity.INFO, cause="c", headline=NOTE, labels={"node": "n1"}, explained_by="node-down"
     )
-    (line, *_) = lines(families(Found((found,))))
+    (line, *_) = lines(families(FindingsSnapshot((found,))))
     assert 'explained="true",held="false"' in line
     assert "cluster=" not in line
-    assert not [each for each in lines(families(Found((found,)))) if each.startswith("gpuwarden_finding_since")]
+    assert not [
+        each for each in lines(families(FindingsSnapshot((found,)))) if each.startswith("gpuwarden_finding_since")
+    ]
 
 
 def test_nothing_is_said_before_the_first_look() -> None:
     """Without an evaluation it is unknown whether there are problems."""
-    assert lines(families(Found(None, ("node-down",)))) == []
+    assert lines(families(FindingsSnapshot(None, ("node-down",)))) == []
 
 
 def test_every_label_of_a_finding_is_one_of_the_series() -> None:

@@ -109,7 +109,7 @@ def test_an_answer_of_a_later_version_is_understood() -> None:
 
 
 def test_silent_since_the_first_attempt_that_failed_after_the_last_answer() -> None:
-    with FakeAgent(reports("gpu-01")) as agent, polling(poll(agent, interval=0.05, limit=0.1)) as poller:
+    with FakeAgent(reports("gpu-01")) as agent, polling(poll(agent, interval=0.1, limit=1.0)) as poller:
         last = until(poller, lambda fact: fact.snapshot, "it has answered")
         agent.behave = says_nothing
         silent = until(poller, lambda fact: fact.failures, "it is silent").silent_since or 0
@@ -117,7 +117,7 @@ def test_silent_since_the_first_attempt_that_failed_after_the_last_answer() -> N
         fact = until(poller, lambda fact: fact.failures >= 3, "it stays silent")
         first_failed = time.time() - time.monotonic() + agent.asked[-3]
         assert fact.silent_since == silent == pytest.approx(first_failed, abs=SOON)
-        assert (fact.node, fact.error) == ("gpu-01", "no complete answer within 0.1 s")
+        assert (fact.node, fact.error) == ("gpu-01", "no complete answer within 1 s")
         assert fact.snapshot is not None, "the last snapshot is kept, with its time"
         assert (fact.received_at or 0) <= silent
         agent.behave = reports("gpu-01")

@@ -314,7 +314,7 @@ import json, os, sys, time, msgspec
 from monitor.agent.collectors.probes import ProbesCollector
 from monitor.agent.settings import RegistryTarget
 targets = [RegistryTarget(url=url, ca_file=None, verify_tls=True) for url in sys.argv[1:]]
-collector = ProbesCollector(tuple(targets), 3.0)
+collector = ProbesCollector(tuple(targets), 10.0)
 for _ in range(2):
     began = time.monotonic()
     facts = collector.collect()
@@ -339,12 +339,12 @@ def test_a_resolver_that_never_answers(tmp_path: Path) -> None:
             ["unshare", "--mount", "sh", "-c", command, "sh", sys.executable, "-c", LOOKUP_TWICE, *urls],
             cwd=Path(__file__).parents[3],
             stdout=subprocess.PIPE,
-            timeout=60,
+            timeout=150,
             check=True,
         )
     (first_took, first), (second_took, second) = map(json.loads, ran.stdout.splitlines())
-    assert 3 <= first_took < 10
-    assert second_took < 3, "a lookup that has not returned is waited for again"
+    assert 10 <= first_took < 60
+    assert second_took < 10, "a lookup that has not returned is waited for again"
     for facts in (first, second):
         stuck, answered = facts
         assert (stuck["ok"], stuck["stage"], stuck["cause"]) == (False, "dns", "timeout")

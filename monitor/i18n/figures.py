@@ -10,7 +10,7 @@ _LENGTHS = (1, 60, 3600, 86400)
 
 
 def duration(seconds: float, lang: str) -> str:
-    """Given seconds, return `3 min` or `2 h 5 min`: nobody acts on more than two units."""
+    """`3 min` or `2 h 5 min`: at most two units, more would not help the reader."""
     rest = max(0, round(seconds))
     parts: list[tuple[int, str]] = []
     for unit, length in zip(reversed(_UNITS[lang]), reversed(_LENGTHS), strict=True):

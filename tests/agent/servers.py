@@ -20,7 +20,7 @@ def server(behave: Callable[[socket.socket], object]) -> Iterator[int]:
             yield listener.getsockname()[1]
         finally:
             listener.shutdown(socket.SHUT_RDWR)
-            thread.join(5)
+            thread.join(60)
 
 
 def _accept(listener: socket.socket, behave: Callable[[socket.socket], object]) -> None:

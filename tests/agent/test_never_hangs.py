@@ -102,7 +102,7 @@ def test_driver_nas_and_docker_dead_at_once(node: Node, docker_engine: DockerEng
             text = get(f"http://127.0.0.1:{node.port}/metrics")[2]
             slowest = max(slowest, time.perf_counter() - started)
             time.sleep(0.2)
-        assert slowest < 5.0
+        assert slowest < 30.0
         assert 'gpuwarden_collector_hung{collector="gpu"} 1.0' in text
         assert f'gpuwarden_disk_hung{{device="nas",fstype="fuse.stalling",mount="{node.nas.point}"}} 1.0' in text
         wait_until(lambda: node.threads() <= threads, 60, "no more threads than before (those of our requests end)")

@@ -39,7 +39,7 @@ def _serve(token: str | None) -> Iterator[AgentServer]:
 
 def get(server: AgentServer, path: str, **headers: str) -> requests.Response:
     host, port = server.address
-    return requests.get(f"http://{host}:{port}{path}", headers=headers, timeout=30)
+    return requests.get(f"http://{host}:{port}{path}", headers=headers, timeout=60)
 
 
 def responds(server: AgentServer) -> bool:
@@ -73,7 +73,7 @@ def test_health_names_what_hangs_and_is_well_all_the_same(server: AgentServer) -
 )
 def test_nothing_else_is_served(server: AgentServer, method: str, path: str, status: int) -> None:
     host, port = server.address
-    assert requests.request(method, f"http://{host}:{port}{path}", timeout=30).status_code == status
+    assert requests.request(method, f"http://{host}:{port}{path}", timeout=60).status_code == status
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_nothing_else_is_served(server: AgentServer, method: str, path: str, sta
 def test_the_token_is_asked_for(guarded: AgentServer, path: str, authorization: str, status: int) -> None:
     headers = {"Authorization": authorization.encode()} if authorization else {}
     host, port = guarded.address
-    reply = requests.get(f"http://{host}:{port}{path}", headers=headers, timeout=30)
+    reply = requests.get(f"http://{host}:{port}{path}", headers=headers, timeout=60)
     assert reply.status_code == status
     assert TOKEN not in reply.text
 
@@ -116,7 +116,7 @@ def test_a_second_server_on_the_port_is_refused(server: AgentServer) -> None:
 def test_actions_are_refused_unless_they_are_enabled(server: AgentServer, method: str, path: str) -> None:
     host, port = server.address
     url = f"http://{host}:{port}/v1/actions{path}"
-    reply = requests.request(method, url, data=b"{}", headers={"Authorization": "Bearer x"}, timeout=30)
+    reply = requests.request(method, url, data=b"{}", headers={"Authorization": "Bearer x"}, timeout=60)
     assert (reply.status_code, reply.json()) == (403, {"error": "disabled: set agent.actions.enabled"})
 
 

@@ -99,15 +99,6 @@ def test_what_is_found_is_told_and_what_is_over_too(store: RecordingStore) -> No
         wait_until(lambda: told(bot)[1:] == [("resolved", ["n1"])], 30, "that it is over is told")
 
 
-def test_it_is_told_within_a_moment(store: RecordingStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatcher_module, "TICK_SECONDS", 3600.0)  # an update does not wait for the clock
-    bot = Scripted()
-    with working(store, bot) as dispatcher:
-        dispatcher.update([])
-        dispatcher.update([finding("n1")])
-        wait_until(lambda: bool(bot.tried), 30, "it is sent")
-
-
 def test_a_restart_repeats_nothing_and_goes_on(tmp_path: Path) -> None:
     path, first, second = tmp_path / "alerts.db", Scripted(), Scripted()
     with contextlib.closing(RecordingStore(path)) as store, working(store, first) as dispatcher:

@@ -1,14 +1,9 @@
 from __future__ import annotations
 
-import time
-
 import pytest
 from msgspec.structs import replace
 
 from monitor.alert.lifecycle import AlertTiming, AlertTimings
-from monitor.alert.matchers import parse_matcher
-from monitor.alert.model import AlertState
-from monitor.alert.notify import decide
 from monitor.alert.routes import Route
 from monitor.facts.findings import Finding, Severity
 from tests.alert.scenario import CRITICAL, NOON, QUIET, WARNING, Scenario, finding, night, policy, silence
@@ -111,25 +106,3 @@ def test_of_what_explains_itself_in_a_circle_one_is_told(size: int) -> None:
     (new,) = Scenario().evaluate(*linked, outside)
     assert len(new.subjects) == 1
     assert sum(each.count for each in new.symptoms) == size
-
-
-def seconds_to_decide(count: int) -> float:
-    """CPU time of a decision about `count` notified alerts, half of them symptoms."""
-    rules = policy(
-        Route(("oncall",), (parse_matcher("severity=critical"),), group_wait=0.0, continue_matching=True),
-        Route(("wecom",), (parse_matcher("node=~n.*"),), group_wait=0.0),
-        silences=tuple(silence(f"user=~u{number}", until=NOON + 3600) for number in range(5)),
-    )
-    scenario = Scenario(rules)
-    findings = [finding(f"n{number}", cause=f"c{number % 50}", user="zhang") for number in range(count // 2)]
-    scenario.evaluate(CAUSE, *findings, *(symptom(f"p{number}") for number in range(count // 2)))
-    state, took = AlertState(scenario.alerts, scenario.log), []
-    for _ in range(3):
-        began = time.process_time()
-        assert decide(state, rules, NOON + 1).notifications == ()
-        took.append(time.process_time() - began)
-    return min(took)
-
-
-def test_ten_times_the_alerts_take_about_ten_times_as_long() -> None:
-    assert seconds_to_decide(5000) < 30 * seconds_to_decide(500)

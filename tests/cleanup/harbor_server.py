@@ -77,7 +77,7 @@ class FakeHarbor:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self._server.shutdown()
         self._server.server_close()
-        self._thread.join(5)
+        self._thread.join(60)
 
     def begin(self, path: str, body: Any) -> str:
         """Start a run, and return its location."""

@@ -172,7 +172,7 @@ def test_kill_9_at_any_moment_does_nothing_twice(tmp_path: Path, pause: float) -
         wait_until(lambda: record.exists() and len(record.read_text().splitlines()) >= 5, 60, "five items were started")
     finally:
         child.send_signal(signal.SIGKILL)
-        child.wait(10)
+        child.wait(60)
     started = dict(line.split()[:2] for line in record.read_text().splitlines())
     journal = CleanupJournal(str(path))
     (left,) = journal.open_runs()

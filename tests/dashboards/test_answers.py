@@ -53,7 +53,7 @@ def _ready(address: str) -> bool:
 def _ask(address: str, expr: str) -> Any:
     body = urllib.parse.urlencode({"query": expr, "time": AT}).encode()
     try:
-        with urllib.request.urlopen(f"http://{address}/api/v1/query", body, timeout=10) as answer:
+        with urllib.request.urlopen(f"http://{address}/api/v1/query", body, timeout=60) as answer:
             return json.load(answer)["data"]["result"]
     except urllib.error.HTTPError as error:
         return json.load(error)["error"]

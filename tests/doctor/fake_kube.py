@@ -97,4 +97,4 @@ def serving(kube: FakeKube) -> Iterator[FakeKube]:
     finally:
         server.shutdown()
         server.server_close()
-        thread.join(30)
+        thread.join(60)

@@ -20,7 +20,7 @@ from tests.agent.servers import answer, drip, flood, reset_after_reading, server
 from tests.support import free_port, wait_until
 from tests.support.fake_agents import Behaviour, FakeAgent, answers
 
-LIMIT = 2.0
+LIMIT = 30.0
 SOON = 30.0
 
 
@@ -116,7 +116,7 @@ BROKEN: list[tuple[str, Callable[[Any], object], str]] = [
 @pytest.mark.parametrize(("name", "behave", "cause"), BROKEN, ids=[row[0] for row in BROKEN])
 def test_a_server_that_misbehaves(name: str, behave: Callable[[Any], object], cause: str) -> None:
     with server(behave) as port:
-        fact = fact_of(target("http", f"http://127.0.0.1:{port}", limit=0.5))
+        fact = fact_of(target("http", f"http://127.0.0.1:{port}", limit=0.5 if cause == "timeout" else LIMIT))
     assert (fact.ok, fact.cause) == (False, cause)
     assert fact.detail
 
@@ -125,7 +125,7 @@ def test_a_server_that_misbehaves(name: str, behave: Callable[[Any], object], ca
 @pytest.mark.parametrize(("host", "cause"), [("127.0.0.1", "refused"), ("no-such-host.invalid", "dns")])
 def test_nobody_there(kind: str, host: str, cause: str) -> None:
     scheme = "tcp" if kind == "tcp" else "http"
-    fact = fact_of(target(kind, f"{scheme}://{host}:{free_port()}", limit=15.0))
+    fact = fact_of(target(kind, f"{scheme}://{host}:{free_port()}", limit=60.0))
     assert (fact.ok, fact.cause) == (False, cause)
 
 
@@ -174,7 +174,7 @@ def test_one_that_hangs_is_left_behind_a_few_times_and_comes_back() -> None:
 
     def hang(_: ServiceTarget) -> None:
         calls.append(1)
-        release.wait(30)
+        release.wait(120)
 
     with probing(target("tcp", "tcp://x:1", limit=0.05, interval=0.05), hang) as probes:
         wait_until(lambda: len(calls) == MAX_ABANDONED, SOON, "as many attempts as allowed")
@@ -186,7 +186,7 @@ def test_one_that_hangs_is_left_behind_a_few_times_and_comes_back() -> None:
 
 
 def hangs(_target: ServiceTarget) -> None:
-    time.sleep(1.0)
+    time.sleep(30.0)
 
 
 def breaks(_target: ServiceTarget) -> None:
@@ -211,10 +211,10 @@ def test_what_we_missed_while_we_were_stopped_is_not_held_against_a_service(
     name: str, probe: Callable[[ServiceTarget], None], pause: float, expect: list[str | None]
 ) -> None:
     """The clock continues while a process is stopped, so that an attempt seems to end late."""
-    clock = SimpleNamespace(time=time.time, monotonic=lambda: time.monotonic() + pause)
+    clock = SimpleNamespace(time=time.time, monotonic=lambda: pause)
     probes = ServiceProbes([target("http", "http://it", limit=0.2)], probe, clock)
     service = probes._probes[0]
-    service.fact = service._attempt(time.monotonic())
+    service.fact = service._attempt(0.0)
     assert [fact.cause for fact in probes.facts()] == expect, name
 
 
@@ -237,9 +237,9 @@ def test_one_that_hangs_costs_the_others_nothing() -> None:
 
     def probe(service: ServiceTarget) -> None:
         if service.name == "hangs":
-            release.wait(30)
+            release.wait(120)
 
-    targets = [ServiceTarget(name=name, kind="tcp", url="tcp://x:1", limit=20) for name in ("hangs", "healthy")]
+    targets = [ServiceTarget(name=name, kind="tcp", url="tcp://x:1", limit=60) for name in ("hangs", "healthy")]
     probes = ServiceProbes(targets, probe)
     probes.start()
     try:

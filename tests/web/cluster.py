@@ -71,7 +71,7 @@ class Client:
         named = self.always | {name.replace("_", "-"): value for name, value in headers.items()}
         if self.cookies:
             named["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
-        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=30)
+        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=60)
         try:
             connection.request(method, path, body, named)
             response = connection.getresponse()
@@ -209,7 +209,7 @@ def _daemon(folder: Path, config: Path) -> Iterator[None]:
         finally:
             process.terminate()
             try:
-                process.wait(30)
+                process.wait(60)
             finally:
                 process.kill()
 

@@ -99,7 +99,7 @@ def serving(alerts: FakeAlerts, tokens: ApiTokens | None = None) -> Iterator[str
 
 def send(url: str, path: str, payload: object = None, method: str = "POST", **headers: str) -> tuple[int, Any]:
     """Send a request; return status and decoded response. Header names are written with _ for -."""
-    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
     given = {"Content-Type": "application/json"} | {name.replace("_", "-"): text for name, text in headers.items()}
     body = payload if isinstance(payload, bytes) else json.dumps(payload).encode() if payload is not None else None
     try:

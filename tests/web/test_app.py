@@ -187,7 +187,7 @@ def test_a_reader_that_takes_its_time_does_not_keep_others_waiting_nor_the_serve
 
     def slow() -> NodeSnapshot:
         entered.set()
-        release.wait(60)
+        release.wait(120)
         return full_snapshot()
 
     with socket.socket() as client, serving(slow) as url:  # still connected when the server stops

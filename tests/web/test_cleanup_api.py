@@ -83,7 +83,7 @@ def ask(
     port: int, path: str, body: Any = None, headers: dict[str, str] | None = None, raw: bytes | None = None
 ) -> tuple[int, Any]:
     """Send a GET, or with a body a POST; return status and decoded response."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     sent = raw if raw is not None else json.dumps(body).encode() if body is not None else None
     given = {"Content-Type": "application/json"} | (headers or {})
     try:

@@ -1,7 +1,7 @@
-"""Has agents act: one request with one time limit for everything, and then the question what became of it.
+"""HTTP client of the action API of agents: submits an action and polls it until it ends.
 
-An id is used once. A request that was lost on the way is not sent again under another id: what became of it is asked
-for by the id that it had.
+An id is used once. A request that may have been lost is not sent again under another id: the outcome is polled by the
+id of the request.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from monitor.facts.actions import ActionFact, ActionRequest, ActionState
 
 ROUTE = "/v1/actions"
 MAX_BODY_BYTES = 256 * 1024 * 1024  # the scan of a root with 100,000 units
-FIRST_LOOK, SLOWEST_LOOK = 0.05, 2.0
-PATIENCE = 60.0  # for how long an agent may be out of reach while it acts
+FIRST_POLL_SECONDS, MAX_POLL_SECONDS = 0.05, 2.0
+MAX_SILENCE_SECONDS = 60.0  # an agent may be unreachable for this long during an action
 
 
 @dataclass(frozen=True)
 class Access:
-    """How agents are asked to act: the token for that, how long an answer may take, and TLS if they speak it."""
+    """Access to the action API of agents: the token, the timeout of a request in seconds, and TLS if they use it."""
 
     token: str | None = field(default=None, repr=False)
     limit: float = 10.0
@@ -33,11 +33,11 @@ class Access:
 
 
 class AgentSilentError(Exception):
-    """There was no answer, or none that can be believed: nobody knows whether the agent has heard."""
+    """No answer, or no valid one: whether the agent received the request is unknown."""
 
 
 class AgentRefusesError(Exception):
-    """The agent has heard, and refuses. `word` says why, `retry_after` when to ask again, if that may help."""
+    """The agent refused the request for the reason `word`; `retry_after` is set if a retry may succeed."""
 
     def __init__(self, word: str, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -60,7 +60,7 @@ class _Refusal(msgspec.Struct):
 
 
 class ActionClient:
-    """Asks agents, from any thread. `stopping` ends all waiting."""
+    """Thread-safe client of all agents. `stopping` ends all waiting."""
 
     def __init__(self, access: Access, stopping: threading.Event) -> None:
         """Raise ValueError if a certificate or a key cannot be read."""
@@ -71,43 +71,43 @@ class ActionClient:
         self._client = PeerClient(access.limit, MAX_BODY_BYTES, context, server_name)
 
     def submit(self, target: str, request: ActionRequest) -> ActionFact:
-        """Given host:port of an agent, have it act. Raise AgentRefusesError or AgentSilentError."""
+        """Submit an action to the agent at host:port. Raise AgentRefusesError or AgentSilentError."""
         return self._fact(target, "POST", ROUTE, msgspec.json.encode(request))
 
     def ask(self, target: str, own: str) -> ActionFact | None:
-        """Return what became of an action; None if the agent does not know it. Raise as `submit` does."""
+        """Current state of an action; None if the agent does not know it. Raise as `submit` does."""
         try:
             return self._fact(target, "GET", f"{ROUTE}/{own}")
         except _UnknownError:
             return None
 
     def stop(self, target: str, own: str) -> None:
-        """Have a scan or a purge end early. Raise as `submit` does."""
+        """Stop a scan or a purge early. Raise as `submit` does."""
         self._fact(target, "POST", f"{ROUTE}/{own}/stop")
 
     def finish(
         self, target: str, fact: ActionFact, limit: float, look: Callable[[ActionFact], None] = lambda _: None
     ) -> ActionFact:
-        """Given an action that was begun, wait for its end, and return it. `look` is shown how far it is.
+        """Wait until a submitted action has ended and return it. `look` receives its progress.
 
-        Raise AgentSilentError when that is not known within `limit` seconds, AgentRefusesError if it is not told.
+        Raise AgentSilentError if it has not ended within `limit` seconds, AgentRefusesError if the agent refuses polls.
         """
-        deadline, rest, heard = time.monotonic() + limit, FIRST_LOOK, time.monotonic()
+        deadline, rest, heard = time.monotonic() + limit, FIRST_POLL_SECONDS, time.monotonic()
         while fact.state is ActionState.RUNNING:
             look(fact)
             if time.monotonic() >= deadline:
                 raise AgentSilentError(f"it was not over within {limit:g} s")
             if self._stopping.wait(rest):
                 raise AgentSilentError("the daemon is being stopped")
-            rest = min(rest * 1.5, SLOWEST_LOOK)
+            rest = min(rest * 1.5, MAX_POLL_SECONDS)
             try:
                 found = self.ask(target, fact.id)
             except AgentSilentError:
-                if time.monotonic() - heard > PATIENCE:
+                if time.monotonic() - heard > MAX_SILENCE_SECONDS:
                     raise
                 continue
             if found is None:
-                raise AgentSilentError("the agent does not remember it any more")
+                raise AgentSilentError("the agent does not remember the action")
             fact, heard = found, time.monotonic()
         return fact
 

@@ -113,7 +113,7 @@ class MetricStore:
         return {"Authorization": f"Basic {base64.b64encode(login).decode()}"}
 
     def _understood(self, status: int, body: bytes) -> _QueryBody:
-        """Given an answer, return what is in it. Raise StoreError if it is an error, or from somebody else."""
+        """Decoded body of an answer. Raise StoreError if it is an error or does not come from Prometheus."""
         try:
             answer = self._decode(body)
         except (msgspec.MsgspecError, UnicodeError, RecursionError):

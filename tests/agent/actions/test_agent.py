@@ -53,10 +53,10 @@ def test_an_agent_is_asked_to_act(docker_engine: DockerEngine, tmp_path: Path) -
 def perform(address: tuple[str, int], action: RemoveImage | KillProcess) -> ActionFact:
     url, headers = "http://{}:{}/v1/actions".format(*address), {"Authorization": f"Bearer {TOKEN}"}
     sent = request(action)
-    assert requests.post(url, msgspec.json.encode(sent), headers=headers, timeout=30).status_code == 202
+    assert requests.post(url, msgspec.json.encode(sent), headers=headers, timeout=60).status_code == 202
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
-        reply = requests.get(f"{url}/{sent.id}", headers=headers, timeout=30)
+        reply = requests.get(f"{url}/{sent.id}", headers=headers, timeout=60)
         fact = msgspec.json.decode(reply.content, type=ActionFact)
         if fact.state is not ActionState.RUNNING:
             return fact

@@ -56,16 +56,16 @@ class Node:
 
     def _scan(self, action: Action, context: ActionContext) -> ActionOutcome:
         self.performed.append(action)
-        context.stop.wait(60)
+        context.stop.wait(120)
         return done("stopped")
 
     def post(self, body: bytes | None = None, headers: dict[str, str] | None = None) -> requests.Response:
         body = msgspec.json.encode(request()) if body is None else body
-        return requests.post(self.url, body, headers=BEARER if headers is None else headers, timeout=30)
+        return requests.post(self.url, body, headers=BEARER if headers is None else headers, timeout=60)
 
     def metrics(self) -> str:
         page = self.url.replace("/v1/actions", "/metrics")
-        return requests.get(page, headers={"Authorization": f"Bearer {READ_TOKEN}"}, timeout=30).text
+        return requests.get(page, headers={"Authorization": f"Bearer {READ_TOKEN}"}, timeout=60).text
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_an_action_is_accepted_done_and_told(node: Node) -> None:
     assert (reply.status_code, fact(reply).id) == (202, sent.id)
 
     def current() -> ActionFact:
-        return fact(requests.get(f"{node.url}/{sent.id}", headers=BEARER, timeout=30))
+        return fact(requests.get(f"{node.url}/{sent.id}", headers=BEARER, timeout=60))
 
     wait_until(lambda: current().state is ActionState.DONE, 30, "the action is done")
     assert (current().outcome, current().freed_bytes, node.performed) == ("removed", 5, [sent.action])
@@ -97,7 +97,7 @@ def test_a_scan_is_stopped(node: Node) -> None:
     sent = request(ScanDatasets(root="/mnt/a", pattern="*"))
     node.post(msgspec.json.encode(sent))
     for status in (202, 409):
-        assert requests.post(f"{node.url}/{sent.id}/stop", headers=BEARER, timeout=30).status_code == status
+        assert requests.post(f"{node.url}/{sent.id}/stop", headers=BEARER, timeout=60).status_code == status
         wait_until(lambda: not node.api.fact().running, 30, "the scan has ended")
 
 
@@ -129,8 +129,8 @@ Ask = Callable[[Node], requests.Response]
         ("token", lambda node: node.post(headers={}), 401, 0),
         ("token", lambda node: node.post(headers={"Authorization": "Bearer wrong"}), 401, 0),
         ("token", lambda node: node.post(headers={"Authorization": f"Bearer {READ_TOKEN}"}), 401, 0),
-        ("token", lambda node: requests.get(f"{node.url}/a1", timeout=30), 401, 0),
-        ("token", lambda node: requests.post(f"{node.url}/a1/stop", timeout=30), 401, 0),
+        ("token", lambda node: requests.get(f"{node.url}/a1", timeout=60), 401, 0),
+        ("token", lambda node: requests.post(f"{node.url}/a1/stop", timeout=60), 401, 0),
         ("replayed", replayed, 409, 1),
         ("expired", expired, 410, 0),
         ("too-many", too_many, 429, PER_MINUTE),
@@ -190,15 +190,15 @@ def test_what_is_malformed_is_told_what_is_wrong(node: Node, name: str, body: by
 
 def test_paths_that_do_not_exist(node: Node) -> None:
     for method, path in (("GET", ""), ("GET", "/a1"), ("POST", "/a1"), ("GET", "/a1/stop"), ("POST", "/a1/b/stop")):
-        assert requests.request(method, node.url + path, headers=BEARER, timeout=30).status_code == 404
-    assert requests.post(f"{node.url}x", headers=BEARER, timeout=30).status_code == 405
+        assert requests.request(method, node.url + path, headers=BEARER, timeout=60).status_code == 404
+    assert requests.post(f"{node.url}x", headers=BEARER, timeout=60).status_code == 405
 
 
 def test_a_body_without_end_is_not_read(node: Node) -> None:
     headers = BEARER | {"Content-Length": str(MAX_BODY_BYTES + 1)}
     assert node.post(b"", headers).status_code == 413
     chunks = iter([b"{}"])
-    assert requests.post(node.url, chunks, headers=BEARER, timeout=30).status_code == 413
+    assert requests.post(node.url, chunks, headers=BEARER, timeout=60).status_code == 413
     assert node.performed == []
 
 

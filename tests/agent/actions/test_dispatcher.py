@@ -246,11 +246,11 @@ def test_what_comes_first_is_done_before_any_action_of_its_kinds(
 
     def task(_context: ActionContext) -> None:
         begun.set()
-        release.wait(60)
+        release.wait(120)
         raise RuntimeError("oops")
 
     dispatcher.run_before(task, KillProcess, PruneBuildCache)
-    assert begun.wait(30)
+    assert begun.wait(60)
     for item in (sent := [request(KILL), request(), request(SCAN)]):
         dispatcher.submit(item)
     wait_until(lambda: handler.started, 30, "the action that need not wait has started")
@@ -265,7 +265,7 @@ def test_what_comes_first_is_stopped_with_the_rest(handler: BlockingHandler, jou
     stopped = threading.Event()
     dispatcher.run_before(lambda context: stopped.set() if context.stop.wait(60) else None, KillProcess)
     dispatcher.stop_all()
-    assert stopped.wait(30)
+    assert stopped.wait(60)
 
 
 def test_a_refusal_counts_as_what_was_done(journal: ActionJournal) -> None:

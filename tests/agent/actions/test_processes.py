@@ -56,14 +56,14 @@ def test_a_process_ends_by_term(nvml: InProcessNvml) -> None:
     with holder(nvml) as process:
         outcome = actions().kill(kill_action(process.pid))
         assert (outcome.state, outcome.code, outcome.message) == (ActionState.DONE, "killed", "by SIGTERM")
-        assert process.wait(30) == -signal.SIGTERM
+        assert process.wait(60) == -signal.SIGTERM
 
 
 def test_one_that_does_not_listen_ends_by_kill(nvml: InProcessNvml) -> None:
     with holder(nvml, "signal.signal(signal.SIGTERM, signal.SIG_IGN)") as process:
         outcome = actions().kill(kill_action(process.pid, grace=0.2))
         assert (outcome.code, outcome.message) == ("killed", "by SIGKILL")
-        assert process.wait(30) == -signal.SIGKILL
+        assert process.wait(60) == -signal.SIGKILL
 
 
 @pytest.mark.parametrize("offset", [-0.02, 0.02, -3600.0, 3600.0])
@@ -113,7 +113,7 @@ def test_a_process_of_a_living_container_is_not_touched(nvml: InProcessNvml, doc
         ended = threading.Thread(target=container.wait)
         ended.start()
         assert actions().kill(action).code == "killed"
-        ended.join(30)
+        ended.join(60)
         wait_until(lambda: not os.path.exists(f"/proc/{pid}"), 30, "the process is gone")
     finally:
         docker_engine.remove_containers()

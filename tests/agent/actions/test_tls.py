@@ -90,13 +90,13 @@ def test_plain_http_is_not_answered(server: AgentServer) -> None:
     with pytest.raises(AgentError):
         fetch(server, None)
     with pytest.raises(requests.RequestException):
-        requests.get(f"http://{target(server)}/healthz", timeout=30)
+        requests.get(f"http://{target(server)}/healthz", timeout=60)
 
 
 def test_one_that_does_not_shake_hands_holds_up_nobody(server: AgentServer, ours: Authority) -> None:
     with socket.create_connection(server.address):
         certificate, key = ours.sign("daemon", "DNS:daemon")
-        assert b"gpu-01" in fetch(server, PeerTls(ours.ca_file, certificate, key, "gpuwarden-agent"), 10.0)
+        assert b"gpu-01" in fetch(server, PeerTls(ours.ca_file, certificate, key, "gpuwarden-agent"), 60.0)
 
 
 def test_shaking_hands_counts_in_the_limit(ours: Authority) -> None:
@@ -105,7 +105,7 @@ def test_shaking_hands_counts_in_the_limit(ours: Authority) -> None:
         started = time.monotonic()
         with pytest.raises(AgentError, match=r"no complete answer within 0\.3 s"):
             SnapshotClient(0.3, None, PeerTls(ours.ca_file))(f"{host}:{port}")
-        assert time.monotonic() - started < 10
+        assert time.monotonic() - started < 30
 
 
 def test_files_that_cannot_be_used(ours: Authority, tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def at(facts: tuple[DiskFact, ...], point: Path | str) -> DiskFact:
 def df(point: Path, *fields: str) -> list[int]:
     """Output of df, which users compare with."""
     answer = subprocess.run(
-        ["df", "--block-size=1", f"--output={','.join(fields)}", point], check=True, capture_output=True, timeout=10
+        ["df", "--block-size=1", f"--output={','.join(fields)}", point], check=True, capture_output=True, timeout=60
     )
     return [int(number) for number in answer.stdout.splitlines()[1].split()]
 
@@ -159,7 +159,7 @@ def test_one_disk_can_have_several_roles(tmp_path: Path) -> None:
 
 
 def test_while_a_nas_hangs_every_other_disk_stays_fresh_and_threads_do_not_grow(nas: StallingMount, disk: Path) -> None:
-    one = collector(timeout=0.3)
+    one = collector(timeout=1.0)
     fact = at(one.collect(), nas.point)
     assert (fact.roles, fact.size_bytes, fact.used_bytes) == (("nas",), 4_096_000, 3_072_000)
     assert (fact.inodes, fact.inodes_used, fact.fstype) == (None, None, "fuse.stalling")
@@ -177,7 +177,7 @@ def test_while_a_nas_hangs_every_other_disk_stays_fresh_and_threads_do_not_grow(
         assert at(facts, nas.point).hung_since == hung.hung_since
         assert at(facts, disk).used_bytes == used(disk)
     assert threading.active_count() <= threads + 1  # one worker for the others
-    assert time.monotonic() - started < 200 * 0.3  # the hung one is not waited for again
+    assert time.monotonic() - started < 200 * 1.0  # the hung one is not waited for again
 
     nas.release()
     wait_until(lambda: at(one.collect(), nas.point).size_bytes == 4_096_000, 30, "the NAS is back")

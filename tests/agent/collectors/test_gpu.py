@@ -158,7 +158,7 @@ def running(*workers: CollectorWorker) -> Iterator[None]:
         yield
     finally:
         for worker in workers:
-            worker.stop(timeout=30)  # or the next test would see its last pass
+            worker.stop(timeout=60)  # or the next test would see its last pass
 
 
 def test_a_hang_in_the_driver_holds_up_only_who_is_in_it(nvml: InProcessNvml) -> None:

@@ -229,7 +229,7 @@ def test_a_process_that_hangs_uses_everything(proc: Path, tmp_path: Path) -> Non
         pass  # releases the reader
     readers = [thread for thread in threading.enumerate() if thread.name == "guard-in-use"]
     for thread in readers:
-        thread.join(30)
+        thread.join(60)
 
 
 def test_without_proc_nothing_is_known(tmp_path: Path) -> None:

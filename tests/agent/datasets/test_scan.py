@@ -207,7 +207,6 @@ def test_a_budget_slows_a_real_scan_and_stop_ends_it(fixture: RootFixture) -> No
     fact = fixture.scan(options=ScanOptions(owners=OWNERS, entries_per_second=50, stop=stop, progress=progress))
     assert fact.stopped
     assert fact.units == (), "incomplete units are omitted"
-    assert fact.finished_at - fact.started_at < 20
     assert fact.entries < 1000
 
 
@@ -229,7 +228,7 @@ def test_a_dead_server_does_not_keep_a_stopped_scan(tmp_path: Path) -> None:
             threading.Timer(0.3, stop.set).start()
             began = time.monotonic()
             UnitScan(tree, ScanRateLimiter(None, stop), stop).run([unit])
-            assert time.monotonic() - began < 20
+            assert time.monotonic() - began < 30
             assert unit.unread, "it was not read"
             assert scanning(), "its thread was abandoned"
         nas.release()

@@ -49,4 +49,4 @@ def kubelet(kubelet_dir: Path, answer: bytes | Callable[[], bytes], *, version: 
         try:
             yield
         finally:
-            server.stop(None).wait(30)
+            server.stop(None).wait(60)

@@ -30,7 +30,7 @@ class Scripted:
     def answer(self, target: str) -> tuple[int, bytes]:
         self.asked.append(target)
         if target in self.stuck:
-            self.released.wait(30)
+            self.released.wait(120)
         given = self.answers.get(target, 404)
         return (given, b'{"message":"as scripted"}') if isinstance(given, int) else (200, given)
 

@@ -87,7 +87,7 @@ class HttpReceiver:
         return str(answer["errmsg"])
 
     def _post(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         with contextlib.closing(connection):
             connection.request("POST", f"/{self.name}", json.dumps(body))
             response = connection.getresponse()
@@ -159,7 +159,7 @@ class Inbox:
         finally:
             server.shutdown()
             server.server_close()
-            thread.join(5)
+            thread.join(60)
 
     def taken(self) -> list[Arrival]:
         """Messages that were accepted."""

@@ -261,7 +261,7 @@ def test_a_mistake_in_a_receiver_is_no_secret_s_way_into_the_log(
 
 def test_a_slow_receiver_holds_up_nobody_else(store: AlertStore) -> None:
     release = threading.Event()
-    slow, well = Scripted(lambda _: release.wait(5), name="slow"), Scripted()
+    slow, well = Scripted(lambda _: release.wait(120), name="slow"), Scripted()
     with sending(store, slow, well) as sender:
         put(store, sender, notification("a", receiver="slow"), notification("b"))
         wait_until(lambda: states(store)["b"] == "sent", 30, "the other has arrived")

@@ -7,7 +7,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -69,17 +69,17 @@ def agent(*replies: Reply, tls: Any = None) -> Iterator[tuple[str, list[tuple[st
     finally:
         server.shutdown()
         server.server_close()
-        thread.join(5)
+        thread.join(60)
 
 
-def client(limit: float = 5.0, stopping: threading.Event | None = None, **more: Any) -> ActionClient:
+def client(limit: float = 60.0, stopping: threading.Event | None = None, **more: Any) -> ActionClient:
     return ActionClient(Access(TOKEN, limit, **more), stopping or threading.Event())
 
 
 def test_what_is_sent_and_what_comes_back() -> None:
     with agent((202, {}, fact("running")), (200, {}, fact(outcome="removed", freed_bytes=7))) as (target, seen):
         begun = client().submit(target, request())
-        done = client().finish(target, begun, 5)
+        done = client().finish(target, begun, 60)
     assert (done.outcome, done.freed_bytes) == ("removed", 7)
     assert [each[:2] for each in seen] == [("POST", "/v1/actions"), ("GET", "/v1/actions/act-1")]
     assert msgspec.json.decode(seen[0][3], type=ActionRequest) == request()
@@ -125,25 +125,24 @@ def test_nobody_there() -> None:
         client().ask(f"127.0.0.1:{free_port()}", "act-1")
 
 
-def trickle(conversation: socket.socket) -> None:
-    conversation.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
-    for _ in range(100):
-        time.sleep(0.05)
-        conversation.sendall(b" ")
+def stay_silent(_connection: socket.socket, ended: threading.Event) -> None:
+    ended.wait(120)
 
 
-@pytest.mark.parametrize(
-    ("name", "behave"),
-    [("says nothing", lambda _: time.sleep(3)), ("trickles", trickle)],
-)
-def test_the_limit_is_on_the_whole(name: str, behave: Callable[[socket.socket], None]) -> None:
+def trickle(connection: socket.socket, ended: threading.Event) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+    while not ended.wait(0.05):
+        connection.sendall(b" ")
+
+
+@pytest.mark.parametrize("behave", [stay_silent, trickle])
+def test_the_limit_is_on_the_whole(behave: Callable[[socket.socket, threading.Event], None]) -> None:
+    ended = threading.Event()
+
     def serve() -> None:
-        conversation, _ = listening.accept()
-        with conversation:
-            try:
-                behave(conversation)
-            except OSError:
-                return
+        connection, _ = listening.accept()
+        with connection, suppress(OSError):
+            behave(connection, ended)
 
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = threading.Thread(target=serve, daemon=True)
@@ -151,8 +150,9 @@ def test_the_limit_is_on_the_whole(name: str, behave: Callable[[socket.socket], 
         began = time.monotonic()
         with pytest.raises(AgentSilentError, match=r"no complete answer within 0\.3 s"):
             client(0.3).ask(f"127.0.0.1:{listening.getsockname()[1]}", "act-1")
-        assert time.monotonic() - began < 1.0
-        thread.join(5)
+        assert time.monotonic() - began < 30
+        ended.set()
+        thread.join(60)
 
 
 def test_waiting_for_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,12 +165,12 @@ def test_waiting_for_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
         stopping = threading.Event()
         stopping.set()
         with pytest.raises(AgentSilentError, match="being stopped"):
-            client(stopping=stopping).finish(target, running, 5)
+            client(stopping=stopping).finish(target, running, 60)
     with agent((404, {}, b"{}")) as (target, _), pytest.raises(AgentSilentError, match="does not remember"):
-        client().finish(target, running, 5)
-    monkeypatch.setattr(agent_client, "PATIENCE", 0.2)
+        client().finish(target, running, 60)
+    monkeypatch.setattr(agent_client, "MAX_SILENCE_SECONDS", 0.2)
     with pytest.raises(AgentSilentError, match="refused"):
-        client().finish(f"127.0.0.1:{free_port()}", running, 5)
+        client().finish(f"127.0.0.1:{free_port()}", running, 60)
 
 
 def test_tls_and_whom_it_trusts(tmp_path: Path) -> None:

@@ -49,14 +49,14 @@ def test_which_projects_have_rules(server: FakeHarbor, password: str) -> None:
 
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_retention(server: FakeHarbor, password: str, dry_run: bool) -> None:
-    found = client(server, password).run_retention("nlp", 1, dry_run=dry_run, timeout=20)
+    found = client(server, password).run_retention("nlp", 1, dry_run=dry_run, timeout=60)
     assert found == RetentionResult("nlp", 1, "Success", total=10, removed=3)
     assert server.writes == [("/retentions/1/executions", {"dry_run": dry_run})]
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_garbage_collection_never_takes_what_has_no_tag(server: FakeHarbor, password: str, dry_run: bool) -> None:
-    found = client(server, password).run_gc(dry_run=dry_run, timeout=20)
+    found = client(server, password).run_gc(dry_run=dry_run, timeout=60)
     assert found == GcResult("Success", 5_000_000, 7)
     assert server.writes[0][1]["parameters"] == {"dry_run": dry_run, "delete_untagged": False}
 
@@ -92,12 +92,12 @@ def test_what_was_done_is_found_again_by_when(server: FakeHarbor, password: str)
     harbor, started_at = client(server, password), time.time() - 1
     assert harbor.gc_since(started_at) is None
     assert harbor.retention_since("nlp", 1, started_at) is None
-    harbor.run_gc(dry_run=True, timeout=5)
-    harbor.run_retention("nlp", 1, dry_run=True, timeout=5)
+    harbor.run_gc(dry_run=True, timeout=60)
+    harbor.run_retention("nlp", 1, dry_run=True, timeout=60)
     assert harbor.gc_since(started_at) is None  # a dry run does not count
     assert harbor.retention_since("nlp", 1, started_at) is None
-    harbor.run_gc(dry_run=False, timeout=5)
-    harbor.run_retention("nlp", 1, dry_run=False, timeout=5)
+    harbor.run_gc(dry_run=False, timeout=60)
+    harbor.run_retention("nlp", 1, dry_run=False, timeout=60)
     assert harbor.gc_since(started_at) == GcResult("Success", 5_000_000, 7)
     assert harbor.retention_since("nlp", 1, started_at) == RetentionResult("nlp", 1, "Success", 10, 3)
     assert harbor.gc_since(time.time() + 60) is None
@@ -117,11 +117,11 @@ def test_what_goes_wrong_is_said_without_the_password(
         Harbor(policy(server.url, password), stopped),
     ):
         with pytest.raises(HarborError) as caught:
-            harbor.run_gc(dry_run=True, timeout=5)
+            harbor.run_gc(dry_run=True, timeout=60)
         messages.append(str(caught.value))
     server.fails_as = "Error"
     with pytest.raises(HarborError, match="ended with status Error"):
-        client(server, password).run_retention("nlp", 1, dry_run=True, timeout=5)
+        client(server, password).run_retention("nlp", 1, dry_run=True, timeout=60)
     monkeypatch.setattr(registry_harbor, "FIRST_POLL_SECONDS", 0.01)
     server.polls = 10_000
     with pytest.raises(HarborError, match="not finished within"):

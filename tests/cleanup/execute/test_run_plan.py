@@ -141,7 +141,7 @@ def test_it_stops_at_the_mark_as_measured(
 ) -> None:
     disk, stopping = Disk(needed, frees, reported, readings), _NeverWaits()
     executor = FakeExecutor(disk.remove)
-    level = DiskLevel(disk.read, stopping, now=disk.clock, timeout=5)
+    level = DiskLevel(disk.read, stopping, now=disk.clock, timeout=60)
     work = PlanRunner(journal, executor, stopping, lambda: NOW)
     ended = work.run(run(), plan(*items(10)), Caps(), level)
     slow = (

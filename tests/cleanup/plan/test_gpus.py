@@ -145,7 +145,7 @@ def test_a_job_of_which_one_pod_cannot_be_seen_keeps_all() -> None:
 
 
 def left(p: PodFact, *containers: ContainerFact, seconds: float = 9000.0, **facts: Any) -> RuleContext:
-    """A process of a pod that is not alive any more, in a container."""
+    """A process of a terminated pod, in a container."""
     fields: dict[str, Any] = {"pod_uid": "uid-p", "container_id": "id-c", "started_at": NOW - 20_000, "name": "python"}
     witness = agent(card(0), processes=(process(7, **(fields | facts)),), containers=containers)
     return rule_context(witness, pods=(p,), memory=remembered("zombie", seconds))

@@ -113,4 +113,4 @@ def fake_store() -> Iterator[FakeStore]:
     finally:
         server.shutdown()
         server.server_close()
-        thread.join(5)
+        thread.join(60)

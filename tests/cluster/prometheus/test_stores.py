@@ -88,7 +88,7 @@ class View:
 
     def __enter__(self) -> View:
         self.cluster.start()
-        self.cluster.wait_settled(30)
+        self.cluster.wait_settled(60)
         return self
 
     def __exit__(self, *_: object) -> None:

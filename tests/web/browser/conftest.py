@@ -49,7 +49,7 @@ class Site:
         ask = urllib.request.Request(
             f"{self.url}/v1/login-link", b"{}", {"Content-Type": "application/json"}, method="POST"
         )
-        with urllib.request.urlopen(ask, timeout=30) as answer:
+        with urllib.request.urlopen(ask, timeout=60) as answer:
             return self.url + str(json.load(answer)["path"])
 
 

@@ -114,8 +114,7 @@ WORDS: dict[str, str] = {
         "{gpus:free GPU|free GPUs}."
     ),
     "pod-pending.not-enough-gpus": (
-        "{count:pod|pods} of {job} ({user}) waiting for {seconds:duration}: fewer than {gpus:GPU is|GPUs are} free "
-        "for it."
+        "{count:pod|pods} of {job} ({user}) waiting for {seconds:duration}: not enough free GPUs ({gpus} needed)."
     ),
     "pod-pending.quota": (
         "{count:pod|pods} of {job} ({user}) waiting for {seconds:duration}: the quota of queue {queue} is used up."

@@ -37,9 +37,9 @@ WORDS: dict[str, str] = {
         "镜像仓库在运行吗？在 {node} 上执行：curl -v https://{host}/v2/（返回 401 是正常的）。如果只有这个节点失败，"
         "检查它的 hosts 文件和防火墙。"
     ),
-    "pull_timeout": "{host} 没有回应 {node}。",
+    "pull_timeout": "{host} 没有响应 {node}。",
     "pull_timeout_advice": (
-        "在 {node} 上执行：curl -v https://{host}/v2/。没有回应：/etc/hosts 里地址不对、防火墙、代理或路由有问题；"
+        "在 {node} 上执行：curl -v https://{host}/v2/。没有响应：/etc/hosts 里地址不对、防火墙、代理或路由有问题；"
         "或镜像仓库宕机。"
     ),
     "pull_connection_broken": "从 {node} 到 {host} 的连接在拉取过程中断开。",

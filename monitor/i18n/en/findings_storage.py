@@ -187,7 +187,7 @@ WORDS: dict[str, str] = {
     "mount-lost.hung": "{mount} on {node} has not responded for {seconds:duration}: every access to it hangs.",
     "mount-lost.read-only": "{mount} on {node} is read-only: saving checkpoints fails.",
     "mount-lost.stale": "{mount} on {node} no longer works: {error}.",
-    "mount-lost.everywhere": "{mount} is lost on {count} of {total} nodes ({state}): check its server first.",
+    "mount-lost.everywhere": "{mount} is lost on {count} of {total} nodes ({state:code}): check its server first.",
     "mount-lost.missing.advice": (
         "On {node}: mount {mount}; check that it is in /etc/fstab and that its server responds."
     ),

@@ -92,9 +92,10 @@ WORDS: dict[str, str] = {
     "pull_registry_suspect": "Pulls from {registry} fail on {count:node|nodes}: check the registry first.",
     "pull_image_suspect": "This image fails on {count:node|nodes}: its name is wrong, or access is denied.",
     "probe_ok": "At the moment {node} can reach {registry}.",
-    "probe_fails": "The agent's probe from {node} to {registry} fails too: {cause}.",
+    "probe_fails": "The agent's probe from {node} to {registry} fails too: {cause:code}.",
     "probe_only_here": (
-        "Only {node} cannot reach {registry} ({cause}); {others:other node|other nodes} can: the fault is on this node."
+        "Only {node} cannot reach {registry} ({cause:code}); {others:other node|other nodes} can: the fault is on this "
+        "node."
     ),
     "image_elsewhere": "{count:node already has|nodes already have} this image: {nodes}.",
     "pull_in_progress": "{node} has been pulling image {image} for {seconds:duration}.",

@@ -88,7 +88,7 @@ WORDS: dict[str, str] = {
     ),
     "sandbox_other": "{node} cannot set up the pod's sandbox.",
     "sandbox_other_advice": "Read the message above. More on {node}: journalctl -u kubelet -u containerd",
-    "pause_pull": "Why it cannot be pulled: {cause}.",
+    "pause_pull": "Why it cannot be pulled: {cause:code}.",
     "runtime_says": "The node says: {message}",
     "config_object_missing": "The {kind} {name} that container {container} needs does not exist in {namespace}.",
     "config_object_missing_advice": "Create the {kind} {name} in {namespace}, or correct its name in the job.",

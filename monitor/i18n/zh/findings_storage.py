@@ -167,7 +167,7 @@ WORDS: dict[str, str] = {
     "mount-lost.hung": "{node} 上的 {mount} 已 {seconds:duration}没有响应：访问它的程序都会卡住。",
     "mount-lost.read-only": "{node} 上的 {mount} 不能写入：保存 checkpoint 会失败。",
     "mount-lost.stale": "{node} 上的 {mount} 已失效：{error}。",
-    "mount-lost.everywhere": "{total} 个节点中有 {count} 个丢失了 {mount}（{state}）：请检查存储服务器，而不是节点。",
+    "mount-lost.everywhere": "{total} 个节点中有 {count} 个丢失了 {mount}（{state:code}）：请先检查存储服务器。",
     "mount-lost.missing.advice": "在 {node} 上重新挂载 {mount}；检查 /etc/fstab 是否有它，存储服务器是否能访问。",
     "mount-lost.hung.advice": (
         "在 {node} 上检查存储服务器能否访问（grep {mount} /proc/mounts，再 ping 它）；"

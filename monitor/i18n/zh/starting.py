@@ -69,7 +69,7 @@ WORDS: dict[str, str] = {
     "sandbox_runtime_slow_advice": "{node} 负载过高或运行时卡住：systemctl status containerd docker；检查磁盘 I/O。",
     "sandbox_other": "{node} 无法创建 Pod 的沙箱。",
     "sandbox_other_advice": "看上面的信息。更多：在 {node} 上执行 journalctl -u kubelet -u containerd",
-    "pause_pull": "拉取不到的原因：{cause}。",
+    "pause_pull": "拉取不到的原因：{cause:code}。",
     "runtime_says": "节点的说法：{message}",
     "config_object_missing": "容器 {container} 需要的 {kind} {name} 在 {namespace} 里不存在。",
     "config_object_missing_advice": "在 {namespace} 里创建 {kind} {name}，或改正作业里的名字。",

@@ -70,7 +70,7 @@ def fail_from(number: int) -> Callable[[Item], Done]:
     ("name", "hands", "caps", "done", "end"),
     [
         ("all of it", Hands(), Caps(), 10, "done"),
-        ("the cap on bytes", Hands(), Caps(bytes=3 * GIB), 3, "bytes"),
+        ("the byte limit", Hands(), Caps(bytes=3 * GIB), 3, "bytes"),
         ("its time is over", Hands(), Caps(minutes=0), 0, "minutes"),
         ("each one fails", Hands(fail_from(0)), Caps(error_share=0.2), 3, "errors"),
         ("the last two fail", Hands(fail_from(8)), Caps(error_share=0.2), 10, "done"),

@@ -1,7 +1,8 @@
-"""The product's sentences, in each language. Pure: a key and values in, a sentence out. Imports only itself.
+"""All user-facing text, in each language. Pure.
 
-A catalog maps a key to a template with named fields. A field may say how its value is written: `{age:duration}`,
-`{size:bytes}`, `{share:percent}`, and in languages with plurals `{count:GPU|GPUs}`.
+A catalog maps a key to a template with named fields. A field may specify its format: `{age:duration}`,
+`{size:bytes}`, `{share:percent}`, `{cause:code}` for a cause or state, and in languages with plurals
+`{count:GPU|GPUs}`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from string import Formatter
 
 from monitor.i18n import en, zh
 from monitor.i18n.figures import duration, number, percent, size
+from monitor.i18n.zh.codes import CODES
 
 Value = str | int | float
 CATALOGS: Mapping[str, Mapping[str, str]] = {
@@ -21,28 +23,34 @@ LANGUAGES = tuple(CATALOGS)
 
 
 def say(lang: str, key: str, values: Mapping[str, Value]) -> str:
-    """Given a language, a key and its values, return the sentence. Raise KeyError for what a catalog does not have."""
+    """Text of a key with its values filled in. Raise KeyError for an unknown key."""
     return _Sentence(lang).vformat(CATALOGS[lang][key], (), values)
 
 
+def code(lang: str, word: str) -> str:
+    """Name of a cause, state or outcome. English uses the code itself."""
+    return CODES.get(word, word) if lang == "zh" else word
+
+
 def fields(template: str) -> frozenset[str]:
-    """Given a template, return the names of its fields."""
+    """Names of the fields of a template."""
     return frozenset(name for _, name, _, _ in Formatter().parse(template) if name is not None)
 
 
 class _Sentence(Formatter):
-    """Fills in a template by the rules of one language. Values come from anywhere: none of them may break a line."""
+    """Fills in a template by the rules of one language. Values are untrusted: none of them may break a line."""
 
     def __init__(self, lang: str) -> None:
         self._lang = lang
 
     def format_field(self, value: Value, format_spec: str) -> str:
         if isinstance(value, str):
+            value = code(self._lang, value) if format_spec == "code" else value
             text = value if value.isprintable() else "".join(c if c.isprintable() else " " for c in value)
             return f"{text} {format_spec.rpartition('|')[2]}" if "|" in format_spec else text
         if "|" in format_spec:
             one, _, many = format_spec.partition("|")
             return f"{number(value)} {one if value == 1 else many}"
         written = {"duration": lambda: duration(value, self._lang), "bytes": lambda: size(value)}
-        written |= {"percent": lambda: percent(value), "": lambda: number(value)}
+        written |= {"percent": lambda: percent(value), "": lambda: number(value), "code": lambda: number(value)}
         return written[format_spec]()

@@ -1,4 +1,4 @@
-"""Figures as people read them."""
+"""Human-readable durations, sizes and numbers."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def duration(seconds: float, lang: str) -> str:
         count, rest = divmod(rest, length)
         if count or parts:
             parts.append((count, unit))
-    kept = [f"{count} {unit}" for count, unit in parts[:2] if count]
-    return " ".join(kept) or f"0 {_UNITS[lang][0]}"
+    shown = [f"{count} {unit}" for count, unit in parts[:2] if count]
+    return " ".join(shown) or f"0 {_UNITS[lang][0]}"
 
 
 def size(amount: float) -> str:
-    """Given bytes, return `59 GiB`, with a decimal where it says something."""
+    """Bytes as `59 GiB`, with one decimal below 100."""
     value, unit = float(amount), "B"
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if value < 1023.5 or unit == "TiB":
@@ -32,10 +32,10 @@ def size(amount: float) -> str:
 
 
 def percent(ratio: float) -> str:
-    """Given 0.8, return `80%`."""
+    """0.8 as `80%`."""
     return f"{ratio * 100:.0f}%"
 
 
 def number(value: float) -> str:
-    """Given a number, return it without a fraction that says nothing."""
+    """A number without trailing zeros."""
     return f"{value:g}" if isinstance(value, float) and abs(value) < 1e6 else f"{round(value)}"

@@ -1,4 +1,4 @@
-"""Notes as sentences. Pure."""
+"""Texts rendered in a language. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from monitor.i18n import say
 
 
 def sentence(note: Text, lang: str) -> str:
-    """Given a note, return its sentence. One that a catalog lacks must not hide that something is wrong."""
+    """Rendered text. If the catalog lacks the key, the key and values are shown, so that the problem stays visible."""
     try:
         return say(lang, note.key, note.values)
     except (KeyError, ValueError):

@@ -60,7 +60,7 @@ def deletion(*names: str, **more: Any) -> DeletePods:
 DELETIONS: list[tuple[str, str, str, list[str]]] = [
     (
         "bert",
-        "Delete pod nlp/bert of zhang on gpu01: it is asked to end, then stopped. Freed by that: 2 GPUs of gpu01.",
+        "Delete pod nlp/bert of zhang on gpu01: graceful termination, then it is killed. This frees 2 GPUs of gpu01.",
         "删除 zhang 在 gpu01 上的 Pod nlp/bert：先通知它退出，超时则强行停止。将释放 gpu01 的 2 张 GPU。",
         [],
     ),
@@ -72,25 +72,25 @@ DELETIONS: list[tuple[str, str, str, list[str]]] = [
     ),
     (
         "over",
-        "Delete pod nlp/over of zhang, which has ended already (Succeeded).",
+        "Delete pod nlp/over of zhang, which has already finished (Succeeded).",
         "删除 zhang 的 Pod nlp/over，它已经结束（Succeeded）。",
         [],
     ),
     (
         "served",
-        "Delete pod nlp/served of nobody that is known on gpu01: it is asked to end, then stopped.",
+        "Delete pod nlp/served of an unknown user on gpu01: graceful termination, then it is killed.",
         "删除 未知用户 在 gpu01 上的 Pod nlp/served：先通知它退出，超时则强行停止。",
-        ["ReplicaSet web-1 is likely to start another pod in place of nlp/served."],
+        ["ReplicaSet web-1 will probably start a replacement for nlp/served."],
     ),
     (
         "going",
-        "Delete pod nlp/going of nobody that is known on gpu01: it is asked to end, then stopped.",
+        "Delete pod nlp/going of an unknown user on gpu01: graceful termination, then it is killed.",
         "删除 未知用户 在 gpu01 上的 Pod nlp/going：先通知它退出，超时则强行停止。",
-        ["nlp/going is being deleted already."],
+        ["nlp/going is already being deleted."],
     ),
     (
         "never-was",
-        "Pod nlp/never-was is gone already: nothing happens to it.",
+        "Pod nlp/never-was no longer exists: no action.",
         "Pod nlp/never-was 已经不存在，不做任何操作。",
         [],
     ),
@@ -108,7 +108,7 @@ def test_what_a_deletion_does(name: str, english: str, chinese: str, warnings: l
 def test_what_belongs_to_the_system_is_said() -> None:
     action = DeletePods(pods=(PodName(namespace="kube-system", name="proxy"),))
     (step,) = render_plan(plan_deletion(action, CONTEXT), "en", dry_run=True).steps
-    assert step.warnings == ("kube-system/proxy belongs to the system (kube-system).",)
+    assert step.warnings == ("kube-system/proxy is a system pod (kube-system).",)
 
 
 def test_a_pod_is_known_by_its_uid_and_named_once() -> None:
@@ -132,17 +132,17 @@ def test_a_plan_is_the_same_as_long_as_its_steps_are() -> None:
     [
         (
             Cordon(nodes=("gpu01",)),
-            "Cordon gpu01: no new pods are placed there. The 4 pods on it go on running.",
+            "Cordon gpu01: no new pods are scheduled there. The 4 pods on it keep running.",
             (),
         ),
         (
             Uncordon(nodes=("gpu02",)),
-            "Uncordon gpu02: new pods are placed there again. 8 GPUs are free on it.",
+            "Uncordon gpu02: new pods are scheduled there again. 8 GPUs are free on it.",
             (),
         ),
         (
             Uncordon(nodes=("gpu01",)),
-            "Uncordon gpu01: new pods are placed there again. 6 GPUs are free on it.",
+            "Uncordon gpu01: new pods are scheduled there again. 6 GPUs are free on it.",
             ("gpu01 is not cordoned.",),
         ),
     ],
@@ -172,13 +172,13 @@ def test_what_a_release_does() -> None:
     kill = plan_release(action, release(KillProcess(pid=7, started_at=1.0, gpu="GPU-1"), "zombie"), CONTEXT)
     (step,) = render_plan(kill, "en", dry_run=True).steps
     assert (step.kind, step.owner, step.gpus) == ("kill", "zhang", 1)
-    assert step.text.startswith("End process 7 (python3) on gpu01; it holds GPU 1. ")
+    assert step.text.startswith("Kill process 7 (python3) on gpu01, which holds GPU 1. ")
     write = PodWrite(namespace="nlp", name="bert", uid="u-bert", how="evict")
     (step,) = render_plan(plan_release(action, release(write, "idle"), CONTEXT), "zh", dry_run=True).steps
     assert (step.kind, step.gpus) == ("evict", 2)
     assert step.text == (
         "从 gpu01 驱逐 zhang 的 Pod nlp/bert：先通知它退出，并遵守 PDB 的限制。"
-        "占着 gpu01 的 GPU 1，所有卡都已空闲 1 分钟。将释放 gpu01 的 2 张 GPU。"
+        "占用 gpu01 的 GPU 1，所有 GPU 都已空闲 1 分钟。将释放 gpu01 的 2 张 GPU。"
     )
 
 

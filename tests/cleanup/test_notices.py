@@ -45,8 +45,8 @@ def test_a_report_says_what_was_freed_refused_and_failed() -> None:
     became = entries(removed=ItemState.DONE, in_use=ItemState.REFUSED, lost=ItemState.FAILED, budget=ItemState.LATER)
     (message,) = report(POLICY, ended, became, ROUTING)
     rendered = text(message)
-    assert "images: 3 GiB freed, 1 item done, 2 left alone, 1 failed." in rendered
-    assert "The disk was 86% full and is 69% full now." in rendered
+    assert "images: 3 GiB freed, 1 item done, 2 skipped, 1 failed." in rendered
+    assert "Disk usage went from 86% to 69%." in rendered
     assert "It stopped at the low-water mark." in rendered
     assert message.severity == "warning"
     assert "images：释放 3 GiB，完成 1 项，保留 2 项，失败 1 项。" in text(message, "zh")
@@ -65,7 +65,7 @@ def test_a_release_names_who_asked_for_it() -> None:
     entry = JournalEntry(item=item(1, why=why), place=0, state=ItemState.DONE)
     ended = run(policy="release", kind="gpus", trigger="release", by="zhang@10.0.0.1", end="done")
     (message,) = report(None, ended, [entry], ROUTING)
-    assert "zhang@10.0.0.1 had GPU 3 of n1 released: 1 item done" in text(message)
+    assert "zhang@10.0.0.1 released GPU 3 of n1: 1 item done" in text(message)
     text(message, "zh")
 
 
@@ -96,7 +96,7 @@ def test_nobody_is_told_where_there_is_nobody() -> None:
 
 def test_an_announcement_comes_with_the_plan() -> None:
     (message,) = announcement(replace_policy(announce=86400.0), plan(item(1), item(2)), ROUTING, NOW)
-    assert "images will begin to act in 1 d. By its plan of now: 2 items, 2 GiB." in text(message)
+    assert "images takes effect in 1 d. Current plan: 2 items, 2 GiB." in text(message)
     text(message, "zh")
 
 
@@ -106,8 +106,8 @@ def test_what_is_wrong_with_a_policy_is_said_once_before_it_acts() -> None:
     messages = [*announcement(POLICY, warned, ROUTING, NOW), *dry_run_report(POLICY, run(), warned, ROUTING)]
     assert len(messages) == 2
     for message in messages:
-        assert text(message).count("the kubelet removes images itself from 85% on") == 1
-        assert text(message).count("the kubelet removes images itself from 70% on") == 1
+        assert text(message).count("the kubelet already removes images above 85%") == 1
+        assert text(message).count("the kubelet already removes images above 70%") == 1
         assert "kubelet 在 85% 时就会自己删除镜像" in text(message, "zh")
         assert "lab/i1:1" in text(message)
 
@@ -118,12 +118,12 @@ def replace_policy(**more: Any) -> ImagePolicy:
 
 def test_what_a_dry_run_and_a_refusal_say() -> None:
     (message,) = dry_run_report(POLICY, run(), plan(item(1)), ROUTING)
-    assert "images would do 1 item and free 1 GiB. It is a dry run: nothing was done." in text(message)
+    assert "images would process 1 item and free 1 GiB. This is a dry run: nothing was changed." in text(message)
     text(message, "zh")
     assert dry_run_report(POLICY, run(), plan(), ROUTING) == ()
     refused = refuse(PlanSubject(POLICY, NOW, "n1"), "needs-unknown", kinds="jobs.batch")
     (message,) = refusal_report(POLICY, run(), refused, ROUTING)
-    assert "the cluster could not be asked for jobs.batch" in text(message)
+    assert "the cluster could not be queried for jobs.batch" in text(message)
 
 
 @pytest.mark.parametrize(

@@ -218,7 +218,7 @@ def test_a_rule_that_breaks_says_so_and_costs_nothing_else() -> None:
     assert found.history.memories["a"] == {"kept": 1}
     broken = found.findings[1]
     assert [say(lang, broken.headline.key, broken.headline.values) for lang in LANGUAGES] == [
-        "The rule a could not be checked: ZeroDivisionError: division by zero. What it found last is kept.",
+        "Rule a could not be evaluated: ZeroDivisionError: division by zero. Its last findings are kept.",
         "规则 a 无法检查：ZeroDivisionError: division by zero。上一次的结果保持不变。",
     ]
     assert run(finds("a", finding()), before=found.history).findings == (finding(),)

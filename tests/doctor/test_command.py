@@ -90,7 +90,7 @@ def test_a_machine_with_nothing(tmp_path: Path) -> None:
     assert time.monotonic() - started < MAX_SECONDS
     assert (completed.returncode, completed.stderr) == (0, "")
     assert "\x1b" not in completed.stdout  # no colours without a terminal
-    for words in ("Configuration", "not checked", "Nobody is told of alerts.", "→ Add a receiver"):
+    for words in ("Configuration", "not checked", "No receiver is configured: alerts are not delivered.", "→ Add a receiver"):
         assert words in completed.stdout
 
 
@@ -144,9 +144,9 @@ def test_secrets_are_guarded_and_never_printed(tmp_path: Path) -> None:
     assert [status for status, _, _ in found["config.files"]] == ["warning", "warning"]
     assert "daemon.token_file" in found["config.files"][0][1]
     assert [what for _, what, _ in found["receivers.reached"]] == [
-        f"wecom: 127.0.0.1:{port} does not answer.",
+        f"wecom: 127.0.0.1:{port} does not respond.",
         "webhook: 127.0.0.1:1 refuses the connection.",
-        "apprise cannot be looked at without sending; use --send.",
+        "apprise cannot be checked without sending; use --send.",
     ]
     assert [status for status, _, _ in found["receivers.services"]] == ["problem", "problem"]
 
@@ -158,7 +158,7 @@ def test_nothing_is_sent_unless_that_is_asked_for(tmp_path: Path) -> None:
         assert (found["receivers.reached"][0][0], server.asked) == ("ok", [])
         code, found, printed = run_command(settings(tmp_path), "--config", path, "--send")
         assert (code, len(server.asked)) == (0, 1)
-        assert found["receivers.reached"][0][1] == "All 1 took a message: webhook."
+        assert found["receivers.reached"][0][1] == "All 1 accepted a message: webhook."
         assert KEY not in printed
 
 
@@ -187,10 +187,10 @@ def test_all_rights_and_the_agents_of_a_cluster(tmp_path: Path) -> None:
     assert code == 1
     assert TOKEN not in printed
     assert "context here, as system:serviceaccount:lab:gpuwarden" in found["kubernetes.api"][0][1]
-    assert found["kubernetes.rights"] == [("ok", "All 14 that are needed.", None)]
+    assert found["kubernetes.rights"] == [("ok", "All 14 required permissions are granted.", None)]
     assert [what for _, what, _ in found["agents.found"]] == ["No agent runs on 1 of 2 nodes with GPUs: gpu2."]
     assert [what for _, what, _ in found["agents.readings"]] == [
-        "1 node has GPUs in Kubernetes, and the agent sees no driver: gpu1.",
+        "1 node has GPUs in Kubernetes, but the agent finds no driver: gpu1.",
         "The collector disk fails on 1 node: gpu1 (no such thing).",
     ]
     assert found["agents.versions"][0][0] == "warning"
@@ -254,14 +254,15 @@ def test_everything_hangs(tmp_path: Path) -> None:
         nvml.hang()
         code, found, _ = run_command(environ | nvml.environment(), "--config", path)
     assert code == 1
-    assert found["node.driver"] == [("problem", "This did not come to an end within 5 s.", found["node.driver"][0][2])]
+    assert found["node.driver"] == [("problem", "This check did not finish within 5 s.", found["node.driver"][0][2])]
     for check in ("kubernetes.api", "agents.found", "receivers.reached", "ports.listen"):
         assert found[check][0][0] == "problem", found[check]
     assert "Another program listens" in found["ports.listen"][0][1]
 
 
 @pytest.mark.parametrize(
-    ("answer", "words"), [(answers(b"no", 401), "do not accept our token"), (answers(b"{}"), "is no agent that we")]
+    ("answer", "words"),
+    [(answers(b"no", 401), "reject the daemon's token"), (answers(b"{}"), "is not a compatible agent")],
 )
 def test_agents_that_do_not_like_us(tmp_path: Path, answer: object, words: str) -> None:
     with FakeAgent(answer) as first, FakeAgent(answer) as second:  # type: ignore[arg-type]  # a behaviour
@@ -294,8 +295,8 @@ def test_ports_that_are_ours(tmp_path: Path) -> None:
     with running(command("agent"), environ, stdout=subprocess.DEVNULL) as agent:
         wait_until(lambda: listens(port) or agent.poll() is not None, 60, "the agent listens")
         found, _ = run_in_process(environ, config_file(tmp_path))
-    assert f"127.0.0.1:{port} is gpuwarden's." in [what for _, what, _ in found["ports.listen"]]
-    assert found["agents.found"][0] == ("ok", "1 agent answers.", None)
+    assert f"127.0.0.1:{port} is used by gpuwarden." in [what for _, what, _ in found["ports.listen"]]
+    assert found["agents.found"][0] == ("ok", "1 agent responds.", None)
     assert found["node.cgroups"][0][0] == "ok"  # an agent runs here, so this node is checked
 
 

@@ -49,7 +49,7 @@ def test_no_single_node_has_enough_but_the_cluster_has(scene: Scene, asker: Aske
         "big",
         "no-single-node-fits",
         en=(
-            f"{scene.name}/big waits for a node",
+            f"{scene.name}/big is waiting for a node",
             "user lisi",
             f"No single node has 8 free GPUs (the most is 4 on {scene.name}-a), but the cluster has 8 on 2 nodes.",
             f"Free GPUs by node: {scene.name}-a (4), {scene.name}-b (4).",
@@ -73,12 +73,12 @@ def test_not_enough_gpus_at_all(scene: Scene, asker: Asker) -> None:
         "train",
         "not-enough-gpus",
         en=(
-            "Not enough free GPUs: it needs 4, and 3 of 16 are free on the 2 nodes it may use.",
+            "Not enough free GPUs: it needs 4, but only 3 of 16 are free on the 2 nodes it may use.",
             "held by: zhangsan (7), lisi (6).",
             "Wait, or submit the job with fewer GPUs.",
         ),
         zh=(
-            "空闲GPU不够：需要 4 张；它能使用的 2 个节点共 16 张，空闲 3 张。",
+            "空闲 GPU 不够：需要 4 张；它能使用的 2 个节点共 16 张，空闲 3 张。",
             "zhangsan (7), lisi (6)",
             "减少GPU数量后重新提交",
         ),
@@ -129,7 +129,7 @@ def test_a_volume_claim_that_does_not_exist(scene: Scene, asker: Asker) -> None:
         scene,
         "train",
         "volume",
-        en=(f"The volume claim dataset that it uses does not exist in {scene.name}.", "Create the claim dataset"),
+        en=(f"The PVC dataset that it uses does not exist in {scene.name}.", "Create the claim dataset"),
         zh=(f"它要用的存储卷声明（PVC）dataset 在 {scene.name} 里不存在。", "创建 PVC dataset"),
     )
 
@@ -144,7 +144,7 @@ def test_a_volume_claim_without_a_volume(scene: Scene, asker: Asker) -> None:
         "train",
         "volume",
         en=(
-            "The volume claim dataset that it uses has no volume yet.",
+            "The PVC dataset that it uses is not bound to a volume yet.",
             f"kubectl describe pvc dataset -n {scene.name}",
         ),
         zh=("它要用的存储卷声明（PVC）dataset 还没有绑定到存储卷。",),
@@ -174,7 +174,7 @@ def test_overtaken_by_a_smaller_pod(scene: Scene, asker: Asker) -> None:
         en=(
             f"A later pod got GPUs first: {scene.name}/small of wangwu, submitted ",
             f"after this one, runs with 2 GPUs on {node}.",
-            "Why: it asks for 2 GPUs only, which fitted; 8 did not.",
+            "Why: it requests only 2 GPUs, which fit; 8 did not.",
             "it needs 8, and 6 of 8 are free on the 1 node it may use.",
         ),
         zh=(
@@ -200,7 +200,7 @@ def test_overtaken_by_a_pod_of_higher_priority(scene: Scene, asker: Asker) -> No
         scene,
         "urgent",
         "priority",
-        en=(f"It gets its place on {node} as soon as the pods of lower priority there have ended.",),
+        en=(f"It gets its place on {node} once the lower-priority pods there have ended.",),
         zh=(f"等 {node} 上优先级较低的 Pod 结束后，它就会在那里启动。",),
     )
     scene.delete("before")
@@ -209,7 +209,7 @@ def test_overtaken_by_a_pod_of_higher_priority(scene: Scene, asker: Asker) -> No
         scene,
         "big",
         "overtaken",
-        en=(f"{scene.name}/urgent of wangwu", "Why: its priority is higher (1000, this pod has 0)."),
+        en=(f"{scene.name}/urgent of wangwu", "Why: its priority is higher (1000; this pod has 0)."),
         zh=(f"wangwu 的 {scene.name}/urgent", "原因：它的优先级更高（1000，本 Pod 为 0）。"),
     )
 

@@ -52,11 +52,11 @@ def test_a_quota_that_is_used_up(
             f"{scene.name}/sweep has no pods",
             f"quota gpus is used up: requests.{GPU} is limited to 6, 4 are in use, the job needs 8 more.",
             f"Quota gpus right now: 4 of 6 requests.{GPU} in use.",
-            f"Most GPUs in {scene.name} are held by: zhangsan (4).",
+            f"Largest GPU holders in {scene.name}: zhangsan (4).",
             f"by its controller ({kind}).",
         ),
         zh=(
-            f"命名空间配额 gpus 已用完：requests.{GPU} 上限 6，已用 4，任务还需要 8。",
+            f"命名空间配额 gpus 已用完：requests.{GPU} 上限 6，已用 4，作业还需要 8。",
             "zhangsan (4)",
             "请管理员提高配额 gpus",
         ),
@@ -76,8 +76,8 @@ def test_a_name_that_nothing_has(scene: Scene, asker: Asker) -> None:
         scene,
         "nosuch",
         "unknown-name",
-        en=(f"No pod and no job called nosuch is known (namespace {scene.name}).",),
-        zh=(f"没有找到叫 nosuch 的 Pod 或任务（命名空间 {scene.name}）。",),
+        en=(f"No pod or job named nosuch is known (namespace {scene.name}).",),
+        zh=(f"没有找到叫 nosuch 的 Pod 或作业（命名空间 {scene.name}）。",),
     )
 
 
@@ -110,7 +110,7 @@ def test_a_volcano_queue_that_is_closed(scene: Scene, asker: Asker) -> None:
             f"Its queue {queue} is closed: no new job starts there.",
             f"vcctl queue operate -n {queue} -a open",
         ),
-        zh=(f"，队列 {queue}\n", f"所在队列 {queue} 的状态是 closed：不再启动新任务。", "把任务提交到其他队列"),
+        zh=(f"，队列 {queue}\n", f"所在队列 {queue} 的状态是 closed：不再启动新作业。", "把任务提交到其他队列"),
     )
 
 
@@ -131,8 +131,8 @@ def test_a_volcano_group_that_is_not_complete(scene: Scene, asker: Asker) -> Non
         scene,
         "bert-1",
         "gang-incomplete",
-        en=("Its group bert starts all together or not at all: 4 pods have to exist, 2 exist, 2 are missing.", words),
-        zh=("任务组 bert 必须整组一起启动：需要 4 个 Pod，现有 2 个，还缺 2 个。", words),
+        en=("Its group bert starts all together or not at all: 4 pods are required, 2 exist, 2 are missing.", words),
+        zh=("作业组 bert 必须整组一起启动：需要 4 个 Pod，现有 2 个，还缺 2 个。", words),
     )
 
 
@@ -192,6 +192,6 @@ def test_a_kueue_workload_without_quota(scene: Scene, asker: Asker, owner: str) 
         ),
         zh=(
             f"它在队列 train 中排队：{queue} 的 {GPU} 配额（flavor a100）已用完，还差 2。",
-            f"{queue} 共有 8 个 {GPU}，已预留 6 个；这个任务需要 4 个。",
+            f"{queue} 共有 8 个 {GPU}，已预留 6 个；这个作业需要 4 个。",
         ),
     )

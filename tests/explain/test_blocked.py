@@ -14,7 +14,7 @@ CASES = [
         pod(gpus=1),
         "taint",
         says=(
-            "reserved by a taint which it does not tolerate (dedicated=vision:NoSchedule): gpu-01, gpu-02 (2 nodes)",
+            "reserved by a taint that it does not tolerate (dedicated=vision:NoSchedule): gpu-01, gpu-02 (2 nodes)",
             "kubectl taint nodes NODE dedicated=vision:NoSchedule-",
         ),
         facts={"nodes": [*CPU_ONLY, node("gpu-01", taints=(DGX,)), node("gpu-02", taints=(DGX,))]},
@@ -30,7 +30,7 @@ CASES = [
         "a full disk is healed, not tolerated",
         pod(gpus=1),
         "taint",
-        says=("closed by Kubernetes because it is in trouble", "The disk of gpu-01 is full", "Do not tolerate it"),
+        says=("closed by Kubernetes", "The disk of gpu-01 is full", "Do not tolerate it"),
         silent=("add a toleration",),
         facts={
             "nodes": [node("gpu-01", taints=(TaintFact(key="node.kubernetes.io/disk-pressure", effect="NoSchedule"),))]
@@ -49,7 +49,7 @@ CASES = [
         pod(gpus=1, node_selector={"gpu": "A100"}),
         "selector",
         says=(
-            "It wants gpu=A100, and none of the nodes that are large enough has that (3 nodes looked at).",
+            "It requires gpu=A100, which none of the 3 sufficiently large nodes matches.",
             "Nodes have gpu = a100 (2), v100 (1).",
         ),
         facts={
@@ -64,7 +64,7 @@ CASES = [
         "a label that no node has",
         pod(gpus=1, node_selector={"acelerator": "a100"}),
         "selector",
-        says=("No such node has the label acelerator at all.",),
+        says=("None of these nodes has the label acelerator.",),
         facts={"nodes": [node("gpu-01", labels={"accelerator": "a100"})]},
     ),
     Case(
@@ -85,7 +85,7 @@ CASES = [
         "lifting the taint would help, lifting the selector would not",
         pod(gpus=8, node_selector={"pool": "a"}),
         "taint",
-        says=("Not what it wants: gpu-02, gpu-03",),
+        says=("Do not match its requirements: gpu-02, gpu-03",),
         facts={
             "nodes": [node("gpu-01", labels={"pool": "a"}, taints=(DGX,)), node("gpu-02"), node("gpu-03")],
             "pods": [holding("x", "gpu-02", 1), holding("y", "gpu-03", 1)],
@@ -95,7 +95,10 @@ CASES = [
         "the wanted nodes are reserved: it does not matter how many others there are",
         pod(gpus=1, node_selector={"pool": "a"}),
         "taint",
-        says=("(dedicated=vision:NoSchedule): gpu-01 (1 node)", "Not what it wants: gpu-02, gpu-03, gpu-04 (3 nodes)"),
+        says=(
+            "(dedicated=vision:NoSchedule): gpu-01 (1 node)",
+            "Do not match its requirements: gpu-02, gpu-03, gpu-04 (3 nodes)",
+        ),
         silent=("Cordoned",),
         facts={
             "nodes": [
@@ -122,7 +125,7 @@ CASES = [
         "GPUs wait for CPU",
         pod(gpus=2, cpu=32),
         "unschedulable-other",
-        says=("needs 32 cores, the most is 6 on gpu-01", "8 GPUs lie free there (1 node) for want of it"),
+        says=("needs 32 cores, the most is 6 on gpu-01", "8 GPUs stay free there (1 node) because of that"),
         facts={"nodes": [node("gpu-01")], "pods": [holding("loader", "gpu-01", 0, cpu=90)]},
     ),
     Case(
@@ -144,7 +147,7 @@ CASES = [
         "pod count",
         pod(),
         "unschedulable-other",
-        says=("as many pods as it may have (gpu-01", "raise maxPods"),
+        says=("reached its pod limit (gpu-01", "raise maxPods"),
         facts={"nodes": [node("gpu-01")], "pods": [holding(f"p{i}", "gpu-01", 0, cpu=0) for i in range(110)]},
     ),
     Case(
@@ -154,7 +157,7 @@ CASES = [
         says=("No node has enough rdma/hca: it needs 2, the most is 1 on gpu-01",),
         facts={"nodes": [node("gpu-01", allocatable={"rdma/hca": 1.0})]},
     ),
-    Case("no node at all", pod(gpus=1), "unschedulable-other", says=("No node of the cluster is known.",)),
+    Case("no node at all", pod(gpus=1), "unschedulable-other", says=("No nodes of the cluster are known.",)),
 ]
 
 

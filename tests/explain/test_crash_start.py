@@ -46,7 +46,7 @@ CASES = [
         facts=HERE,
     ),
     Case(
-        "another processor",
+        "another CPU architecture",
         crashing(looping(1, reason="StartError", message="exec /usr/bin/python: exec format error")),
         "start-exec-format",
         facts=HERE,

@@ -28,7 +28,10 @@ CASES = [
             + "requested number of devices unavailable for nvidia.com/gpu. Requested: 2, Available: 1, which is unexpected",
         ),
         "device-plugin",
-        says=("gpu-01 could not give it 2 GPUs: only 1 were available", "Restart the GPU device plugin"),
+        says=(
+            "gpu-01 could not allocate 2 GPUs to it: only 1 were available",
+            "If this keeps happening, restart the GPU device plugin",
+        ),
     ),
     Case(
         "devices are ill",
@@ -38,7 +41,7 @@ CASES = [
             + "no healthy devices present; cannot allocate unhealthy devices nvidia.com/gpu, which is unexpected",
         ),
         "device-plugin",
-        says=("calls them ill", "kubectl cordon gpu-01"),
+        says=("reports them as unhealthy", "kubectl cordon gpu-01"),
     ),
     Case(
         "a card was lost",
@@ -48,13 +51,13 @@ CASES = [
             + "device plugin GetPreferredAllocation rpc failed with err: rpc error: code = Unknown desc = error creating nvml.Device 5: nvml: GPU is lost",
         ),
         "device-plugin",
-        says=("calls them ill",),
+        says=("reports them as unhealthy",),
     ),
     Case(
         "the plug-in failed",
         ended(reason="UnexpectedAdmissionError", message=ALLOCATE + "rpc error: EOF"),
         "device-plugin",
-        says=("could not give it its devices",),
+        says=("could not allocate its devices",),
     ),
     Case(
         "the node was full when it came",
@@ -99,7 +102,7 @@ CASES = [
         ended(statuses=(waiting("StartError", 'exec: "/x": permission denied', state="terminated", exit_code=128),)),
         "start-not-executable",
     ),
-    Case("nothing says why", ended(message="gone"), "failed", says=("It has failed: gone",)),
+    Case("nothing says why", ended(message="gone"), "failed", says=("It failed: gone",)),
     Case(
         "a container that ended well is not why",
         ended(statuses=(running_container(state="terminated", exit_code=0),)),

@@ -35,7 +35,10 @@ CASES = [
         "free figures come from the view: a zombie's card is not free",
         EIGHT,
         "not-enough-gpus",
-        says=("it needs 8, and 7 of 16 are free", "1 GPU is blocked by something that no longer runs: gpu-02 (1)"),
+        says=(
+            "it needs 8, but only 7 of 16 are free",
+            "1 GPU is blocked by pods or processes that no longer run: gpu-02 (1)",
+        ),
         facts={
             "nodes": TWO,
             "pods": HALF_FULL,
@@ -53,7 +56,7 @@ CASES = [
         "just below: 7 in all are not enough",
         EIGHT,
         "not-enough-gpus",
-        says=("it needs 8, and 7 of 16 are free on the 2 nodes it may use",),
+        says=("it needs 8, but only 7 of 16 are free on the 2 nodes it may use",),
         silent=("distributed",),
         facts={"nodes": TWO, "pods": [*HALF_FULL, holding("c", "gpu-02", 1)]},
     ),
@@ -61,7 +64,7 @@ CASES = [
         "free GPUs on a cordoned node do not count, but are named",
         EIGHT,
         "not-enough-gpus",
-        says=("it needs 8, and 4 of 8 are free on the 1 node", "cordoned): gpu-02 (8).", "kubectl uncordon"),
+        says=("it needs 8, but only 4 of 8 are free on the 1 node", "cordoned): gpu-02 (8).", "kubectl uncordon"),
         silent=("distributed",),
         facts={"nodes": [node("gpu-01"), node("gpu-02", unschedulable=True)], "pods": HALF_FULL[:1]},
     ),
@@ -79,7 +82,7 @@ CASES = [
         "GPUs that the pod does not select are not offered",
         pod(gpus=8, node_selector={"gpu": "a100"}),
         "not-enough-gpus",
-        says=("does not want it (gpu=a100): gpu-02 (8)",),
+        says=("does not match this pod's requirements (gpu=a100): gpu-02 (8)",),
         facts={
             "nodes": [node("gpu-01", labels={"gpu": "a100"}), node("gpu-02", labels={"gpu": "v100"})],
             "pods": [holding("a", "gpu-01", 8)],
@@ -89,14 +92,14 @@ CASES = [
         "who holds them",
         pod(gpus=1),
         "not-enough-gpus",
-        says=("Most GPUs there are held by: alice (8), bob (5), team-a (3).", "> Wait."),
+        says=("Largest holders there: alice (8), bob (5), team-a (3).", "> Wait."),
         facts={"nodes": TWO, "pods": FULL, "identities": owned(a="alice", b="bob")},
     ),
     Case(
         "idle ones could be given back",
         pod(gpus=2),
         "not-enough-gpus",
-        says=("2 GPUs are held and not used: bob (2)", "Ask the owners of the idle GPUs"),
+        says=("2 GPUs are held but unused: bob (2)", "Ask the owners of the idle GPUs"),
         silent=("blocked by",),
         facts={
             "nodes": TWO,
@@ -113,14 +116,14 @@ CASES = [
         "some are on their way back",
         pod(gpus=8),
         "not-enough-gpus",
-        says=("8 GPUs come back when these pods have ended: team-a/a",),
+        says=("8 GPUs become free when these pods end: team-a/a",),
         facts={"nodes": TWO, "pods": [msgspec.structs.replace(FULL[0], deletion_at=NOW - 10), *FULL[1:]]},
     ),
     Case(
         "more than any node has",
         pod(gpus=16),
         "no-single-node-fits",
-        says=("asks for 16 GPUs on one node and can never run like this", "(gpu-01) has 8", "2 x 8"),
+        says=("requests 16 GPUs on one node and can never run like this", "(gpu-01) has 8", "2 x 8"),
         facts={"nodes": TWO},
     ),
     Case(
@@ -177,7 +180,7 @@ CASES = [
         "another vendor's cards",
         pod(requests={"amd.com/gpu": 2.0}),
         "not-enough-gpus",
-        says=("it needs 2, and 1 of 2 are free",),
+        says=("it needs 2, but only 1 of 2 are free",),
         facts={
             "nodes": [node("gpu-01", allocatable={"amd.com/gpu": 2.0})],
             "pods": [holding("a", "gpu-01", 0, requests={"amd.com/gpu": 1.0})],
@@ -210,7 +213,7 @@ def test_shortage(case: Case) -> None:
 def test_the_hint_in_chinese() -> None:
     lines = render_explanation(check(CASES[0]), "zh")
     assert lines[1] == (
-        "单机没有足够的空闲GPU：需要 8 张，单个节点最多空闲 4 张（gpu-01），但集群共有 8 张空闲GPU，分布在 2 个节点上。"
+        "单机没有足够的空闲 GPU：需要 8 张，单个节点最多空闲 4 张（gpu-01），但集群共有 8 张空闲 GPU，分布在 2 个节点上。"
     )
     assert any("请选择“分布式训练”提交：2 x 4" in line for line in lines)
 

@@ -32,21 +32,21 @@ CASES = [
         "31 s are not: it is the scheduler who decides",
         pod(gpus=1, age=3000, conditions=unschedulable(TAINTED_1_20, ago=31)),
         "unschedulable-other",
-        says=("By our sums gpu-01 has room, but the scheduler refuses", "The scheduler says: 0/5 nodes are available"),
+        says=("gpu-01 seems to have room, but the scheduler rejects", "The scheduler says: 0/5 nodes are available"),
         facts=ROOM,
     ),
     Case(
-        "no scheduler has looked",
+        "no scheduler has handled",
         pod(gpus=1, age=300, scheduler="volcan0"),
         "unschedulable-other",
-        says=("no scheduler has looked at this pod. It asks for the scheduler volcan0", "schedulerName"),
+        says=("no scheduler has handled this pod. It requests the scheduler volcan0", "schedulerName"),
         facts=ROOM,
     ),
     Case(
         "the event speaks where there is no condition",
         pod(gpus=1, age=300),
         "unschedulable-other",
-        says=("near, or far from, other pods",),
+        says=("anti-affinity",),
         facts=ROOM
         | {
             "events": [
@@ -62,14 +62,14 @@ CASES = [
         "ports",
         refused("0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod ports."),
         "unschedulable-other",
-        says=("a port of the node",),
+        says=("a host port",),
         facts=ROOM,
     ),
     Case(
         "spread",
         refused("0/1 nodes are available: 1 node(s) didn't match pod topology spread constraints."),
         "unschedulable-other",
-        says=("spread over nodes or zones",),
+        says=("topology spread constraints",),
         facts=ROOM,
     ),
     Case(
@@ -92,7 +92,7 @@ CASES = [
         "a claim that is missing, 1.20",
         refused('persistentvolumeclaim "imagenet" not found'),
         "volume",
-        says=("The volume claim imagenet that it uses does not exist in team-a.", "kubectl get pvc -n team-a"),
+        says=("The PVC imagenet that it uses does not exist in team-a.", "kubectl get pvc -n team-a"),
         facts=ROOM,
     ),
     Case(
@@ -101,7 +101,7 @@ CASES = [
             '0/3 nodes are available: persistentvolumeclaim "imagenet" not found. preemption: 0/3 nodes are available: 3 Preemption is not helpful.'
         ),
         "volume",
-        says=("The volume claim imagenet that it uses does not exist in team-a.",),
+        says=("The PVC imagenet that it uses does not exist in team-a.",),
         facts=ROOM,
     ),
     Case(
@@ -114,21 +114,21 @@ CASES = [
         "a claim without a volume",
         refused("0/4 nodes are available: 4 pod has unbound immediate PersistentVolumeClaims."),
         "volume",
-        says=("The volume claim imagenet that it uses has no volume yet.", "kubectl describe pvc imagenet -n team-a"),
+        says=("The PVC imagenet that it uses is not bound to a volume yet.", "kubectl describe pvc imagenet -n team-a"),
         facts=ROOM,
     ),
     Case(
         "a volume that is on other nodes",
         refused("0/4 nodes are available: 3 Insufficient nvidia.com/gpu, 1 node(s) had volume node affinity conflict."),
         "volume",
-        says=("exists only on other nodes",),
+        says=("is not available on the nodes",),
         facts=ROOM,
     ),
     Case(
         "no volume to be had",
         refused("0/1 nodes are available: 1 node(s) didn't find available persistent volumes to bind."),
         "volume",
-        says=("cannot be had on the nodes that have room",),
+        says=("is not available on the nodes that have room",),
         facts=ROOM,
     ),
     Case(
@@ -141,14 +141,14 @@ CASES = [
         "it waits for pods of lower priority to leave",
         pod(gpus=8, nominated_node="gpu-01", priority=1000),
         "priority",
-        says=("gets its place on gpu-01 as soon as the pods of lower priority there have ended",),
+        says=("gets its place on gpu-01 once the lower-priority pods there have ended",),
         facts=ROOM | {"pods": [pod("low", gpus=8, node="gpu-01", phase="Running", priority=0)]},
     ),
     Case(
         "the room is kept for somebody else",
         pod(gpus=8, priority=0),
         "priority",
-        says=("is kept for team-a/boss of team-a", "priority 1000, this pod 0"),
+        says=("is reserved for team-a/boss of team-a", "priority 1000, this pod 0"),
         facts=ROOM | {"pods": [pod("boss", gpus=8, nominated_node="gpu-01", priority=1000)]},
     ),
     Case(

@@ -72,7 +72,7 @@ CASES = [
         "more than the quota ever allows",
         kueue_pod(),
         "quota",
-        says=("more nvidia.com/gpu than its queue nlp may ever have in gpus (flavor a100)",),
+        says=("more nvidia.com/gpu than its queue nlp can ever have in gpus (flavor a100)",),
         facts={"nodes": ROOM, "queues": [local_queue(), cluster_queue()], "workloads": [workload(FLAVOR_NEVER)]},
     ),
     Case(
@@ -80,7 +80,7 @@ CASES = [
         kueue_pod(),
         "quota",
         says=(
-            "no quota for it in gpus yet",
+            "no quota for it yet",
             "The scheduler says: borrowing limit for nvidia.com/gpu in flavor a100 exceeded",
         ),
         facts={
@@ -104,7 +104,7 @@ CASES = [
         "the local queue is stopped",
         kueue_pod(),
         "queue-closed",
-        says=("queue nlp takes no new jobs: stopPolicy Hold", "kubectl describe LocalQueue nlp -n team-a"),
+        says=("queue nlp accepts no new jobs: stopPolicy Hold", "kubectl describe LocalQueue nlp -n team-a"),
         facts={
             "nodes": ROOM,
             "queues": [local_queue(state="closed", message="stopPolicy Hold"), cluster_queue()],
@@ -115,7 +115,7 @@ CASES = [
         "the cluster queue behind it is the reason for both",
         kueue_pod(),
         "queue-closed",
-        says=("queue gpus takes no new jobs: Can't admit new workloads: FlavorNotFound",),
+        says=("queue gpus accepts no new jobs: Can't admit new workloads: FlavorNotFound",),
         facts={
             "nodes": ROOM,
             "queues": [
@@ -129,7 +129,7 @@ CASES = [
         "a queue that does not exist",
         kueue_pod(labels={"kueue.x-k8s.io/queue-name": "nlpp"}),
         "queue-closed",
-        says=("asks for the queue nlpp, and there is no LocalQueue of that name in team-a",),
+        says=("requests queue nlpp, but team-a has no LocalQueue of that name",),
         facts={"nodes": ROOM, "queues": [local_queue(), cluster_queue()]},
     ),
     Case(
@@ -143,14 +143,14 @@ CASES = [
         "switched off",
         kueue_pod(),
         "unschedulable-other",
-        says=("switched its workload pod-bert-0 off", '-p \'{"spec":{"active":true}}\''),
+        says=("Its workload pod-bert-0 was switched off", '-p \'{"spec":{"active":true}}\''),
         facts={"nodes": ROOM, "queues": [local_queue()], "workloads": [workload(active=False)]},
     ),
     Case(
         "preempted",
         kueue_pod(),
         "priority",
-        says=("A job with a higher priority has taken its place: Preempted to accommodate a workload",),
+        says=("A job with a higher priority preempted it: Preempted to accommodate a workload",),
         facts={
             "nodes": ROOM,
             "queues": [local_queue()],
@@ -173,7 +173,7 @@ CASES = [
         "checks are not done",
         kueue_pod(),
         "unschedulable-other",
-        says=("admission checks of the workload pod-bert-0 are not done yet",),
+        says=("admission checks of workload pod-bert-0 are still pending",),
         facts={"nodes": ROOM, "queues": [local_queue()], "workloads": [workload(phase="reserved")]},
     ),
     Case(
@@ -187,7 +187,7 @@ CASES = [
         "a group that is not complete",
         kueue_pod(labels={"kueue.x-k8s.io/queue-name": "nlp", "kueue.x-k8s.io/pod-group-name": "bert"}),
         "gang-incomplete",
-        says=("group bert is not complete: 1 pod has come",),
+        says=("group bert is incomplete: 1 pod exists",),
         facts={"nodes": ROOM, "queues": [local_queue()]},
     ),
 ]

@@ -62,7 +62,7 @@ MESSAGES: list[tuple[str, str, str, tuple[str, ...]]] = [
         "quota that wants everything stated",
         FORBIDDEN + "failed quota: q: must specify limits.cpu,limits.memory",
         "quota",
-        ("every pod states: limits.cpu, limits.memory",),
+        ("every pod to specify limits.cpu, limits.memory",),
     ),
     (
         "limit range",
@@ -74,13 +74,13 @@ MESSAGES: list[tuple[str, str, str, tuple[str, ...]]] = [
         "webhook says no",
         'Error creating: admission webhook "vpod.volcano.sh" denied the request: can only submit job to queue with state `Open`, queue `nlp` status is `Closed`',
         "webhook",
-        ("webhook vpod.volcano.sh refuses its pods: can only submit",),
+        ("webhook vpod.volcano.sh rejects its pods: can only submit",),
     ),
     (
         "webhook does not answer",
         'Error creating: Internal error occurred: failed calling webhook "mutate.lab": Post "https://hook.svc:443/m?timeout=10s": dial tcp 10.96.3.4:443: connect: connection refused',
         "webhook",
-        ("webhook mutate.lab does not answer", "every job"),
+        ("webhook mutate.lab does not respond", "every job"),
     ),
     (
         "pod security",
@@ -93,7 +93,7 @@ MESSAGES: list[tuple[str, str, str, tuple[str, ...]]] = [
         "account",
         'Error creating: pods "bert-" is forbidden: error looking up service account team-a/trainer: serviceaccount "trainer" not found',
         "missing-object",
-        ("The ServiceAccount trainer that it asks for does not exist.",),
+        ("The ServiceAccount trainer that it references does not exist.",),
     ),
     (
         "priority class",
@@ -111,7 +111,7 @@ MESSAGES: list[tuple[str, str, str, tuple[str, ...]]] = [
         "something new",
         "Error creating: the moon is full",
         "other",
-        ("refuses to create its pods: Error creating: the moon is full",),
+        ("rejects its pods: Error creating: the moon is full",),
     ),
 ]
 
@@ -121,7 +121,7 @@ def test_refused(name: str, message: str, cause: str, says: tuple[str, ...]) -> 
     explanation = explain_name("bert", "team-a", make_cluster_facts(events=[refused(message)]), NOW)
     text = english(explanation)
     assert (explanation.status, explanation.cause) == ("not-created", cause), text
-    assert [part for part in (*says, "Tried 14 times by its controller (Job).") if part not in text] == [], text
+    assert [part for part in (*says, "Its controller (Job) tried 14 times.") if part not in text] == [], text
     assert_renders(explanation)
 
 
@@ -142,7 +142,7 @@ def test_the_quota_now_and_who_uses_it() -> None:
     )
     text = english(explain_name("bert", "team-a", facts, NOW))
     assert "Quota gpu-quota right now: 16 of 16 requests.nvidia.com/gpu in use." in text
-    assert "held by: alice (8), bob (4)." in text
+    assert "a: alice (8), bob (4)." in text
 
 
 NAMES: list[tuple[str, str, str | None, str]] = [

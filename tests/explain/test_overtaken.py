@@ -23,7 +23,7 @@ CASES = [
         says=(
             "A later pod got GPUs first: team-a/fast-0 of bob, submitted 5 min after this one",
             "runs with 2 GPUs on gpu-01.",
-            "Why: it asks for 2 GPUs only, which fitted; 4 did not.",
+            "Why: it requests only 2 GPUs, which fit; 4 did not.",
             "Not enough free GPUs",
         ),
         facts={"nodes": [node("gpu-01", gpus=4)], "pods": [later()], "identities": owned(fast_0="bob")},
@@ -32,7 +32,7 @@ CASES = [
         "its GPUs would not be enough: a fact, not the reason",
         pod(gpus=8),
         "not-enough-gpus",
-        says=("A later pod got GPUs first: team-a/fast-0", "which fitted; 8 did not"),
+        says=("A later pod got GPUs first: team-a/fast-0", "which fit; 8 did not"),
         facts={"nodes": [node("gpu-01")], "pods": [holding("old", "gpu-01", 6), later()]},
     ),
     Case(
@@ -63,7 +63,7 @@ CASES = [
         "a higher priority",
         pod(gpus=4, priority=0),
         "overtaken",
-        says=("Why: its priority is higher (1000, this pod has 0).",),
+        says=("Why: its priority is higher (1000; this pod has 0).",),
         facts={"nodes": [node("gpu-01", gpus=4)], "pods": [later(gpus=4, priority=1000)]},
     ),
     Case(
@@ -83,7 +83,7 @@ CASES = [
         "another queue that has room",
         pod(gpus=4, scheduler="volcano", labels={"volcano.sh/queue-name": "nlp"}),
         "quota",
-        says=("Why: its queue cv has room, this pod's queue nlp has not.",),
+        says=("Why: its queue cv has room; this pod's queue nlp does not.",),
         facts={
             "nodes": [node("gpu-01")],
             "pods": [later(gpus=4)],
@@ -95,14 +95,14 @@ CASES = [
         "nothing tells why",
         pod(gpus=4),
         "overtaken",
-        says=("Why is not to be seen",),
+        says=("The pods do not show why: the scheduler does not preserve the order of submission.",),
         facts={"nodes": [node("gpu-01", gpus=4)], "pods": [later(gpus=4)]},
     ),
     Case(
         "the largest is named, the others are counted",
         pod(gpus=8),
         "overtaken",
-        says=("team-a/c", "2 more pods did so too"),
+        says=("team-a/c", "2 more pods overtook it too"),
         facts={"nodes": [node("gpu-01")], "pods": [later("a", gpus=1), later("b", gpus=2), later("c", gpus=5)]},
     ),
     Case(

@@ -97,7 +97,7 @@ CASES = [
         "only this node cannot reach the registry",
         stuck(),
         "pull-connection-refused",
-        says=("Only gpu-01 cannot reach harbor.lab (no-such-host); the 2 other nodes can: it is this node.",),
+        says=("Only gpu-01 cannot reach harbor.lab (no-such-host); 2 other nodes can: the fault is on this node.",),
         facts=HERE
         | {"events": FAILED, "agents": [probing("gpu-01", False), probing("gpu-02", True), probing("gpu-03", True)]},
     ),
@@ -106,10 +106,10 @@ CASES = [
         stuck(),
         "pull-connection-refused",
         says=(
-            "Our probe from gpu-01 to harbor.lab fails too: no-such-host.",
-            "Of 2 other nodes 1 can reach harbor.lab.",
+            "The agent's probe from gpu-01 to harbor.lab fails too: no-such-host.",
+            "Of 2 other nodes, 1 can reach harbor.lab.",
         ),
-        silent=("it is this node",),
+        silent=("the fault is on this node",),
         facts=HERE
         | {"events": FAILED, "agents": [probing("gpu-01", False), probing("gpu-02", False), probing("gpu-03", True)]},
     ),
@@ -117,7 +117,7 @@ CASES = [
         "right now it does reach it",
         stuck(),
         "pull-connection-refused",
-        says=("Right now gpu-01 does reach harbor.lab.",),
+        says=("At the moment gpu-01 can reach harbor.lab.",),
         silent=("other node",),
         facts=HERE | {"events": FAILED, "agents": [probing("gpu-01", True)]},
     ),
@@ -132,31 +132,31 @@ CASES = [
         "many images on one node: the node",
         stuck(),
         "pull-connection-refused",
-        says=("3 different images fail on gpu-01: look at the node first",),
-        silent=("look at the registry",),
+        says=("3 different images fail on gpu-01: check the node first",),
+        silent=("check the registry",),
         facts=HERE | {"events": FAILED, "pods": [stuck("a", image="hub.lab/a:1"), stuck("b", image="hub.lab/b:1")]},
     ),
     Case(
         "one registry on many nodes: the registry",
         stuck(),
         "pull-connection-refused",
-        says=("Pulls from harbor.lab fail on 2 nodes: look at the registry first",),
-        silent=("look at the node",),
+        says=("Pulls from harbor.lab fail on 2 nodes: check the registry first",),
+        silent=("check the node",),
         facts=HERE | {"events": FAILED, "pods": [stuck("a", "gpu-02", "harbor.lab/cv/yolo:3")]},
     ),
     Case(
         "one image everywhere: the name or the rights",
         stuck(),
         "pull-not-found",
-        says=("This image fails on 3 nodes: its name or the rights to it are wrong",),
-        silent=("look at the registry",),
+        says=("This image fails on 3 nodes: its name is wrong",),
+        silent=("check the registry",),
         facts=HERE | {"events": MISSING, "pods": [stuck("a", "gpu-02"), stuck("b", "gpu-03")]},
     ),
     Case(
         "one image everywhere, refused: its name is not to blame",
         stuck(),
         "pull-connection-refused",
-        says=("Pulls from harbor.lab fail on 3 nodes: look at the registry first",),
+        says=("Pulls from harbor.lab fail on 3 nodes: check the registry first",),
         silent=("its name",),
         facts=HERE | {"events": FAILED, "pods": [stuck("a", "gpu-02"), stuck("b", "gpu-03")]},
     ),
@@ -164,7 +164,7 @@ CASES = [
         "a wrong name on a node where other names are wrong too: not the node",
         stuck(),
         "pull-not-found",
-        silent=("look at the node",),
+        silent=("check the node",),
         facts=HERE | {"events": MISSING, "pods": [stuck("a", image="hub.lab/a:1")]},
     ),
     Case(
@@ -172,9 +172,9 @@ CASES = [
         stuck(),
         "pull-unauthorized",
         says=(
-            "does not let gpu-01 have",
-            "or there is no such repository",
-            "Credentials that the pod names do not exist in team-a",
+            "denies gpu-01 access",
+            "or the repository",
+            "The image pull credentials of the pod do not exist in team-a",
         ),
         facts=HERE
         | {
@@ -192,7 +192,7 @@ CASES = [
         "another node has the image already",
         stuck(),
         "pull-connection-refused",
-        says=("1 node has this image already: gpu-02",),
+        says=("1 node already has this image: gpu-02",),
         facts=HERE | {"events": FAILED, "agents": [caching("gpu-02")]},
     ),
     Case(
@@ -201,7 +201,7 @@ CASES = [
             statuses=(waiting("ErrImagePull", "rpc error: code = Unavailable desc = error reading from server: EOF"),)
         ),
         "pull-unknown",
-        says=("The container runtime of gpu-01 does not answer", "systemctl status containerd docker"),
+        says=("The container runtime of gpu-01 does not respond, so", "systemctl status containerd docker"),
         facts=HERE,
     ),
     Case(
@@ -214,7 +214,7 @@ CASES = [
         "a pull that goes on",
         pod(node="gpu-01", statuses=(waiting("ContainerCreating"),)),
         "pull-slow",
-        says=(f"The image {IMAGE} is being pulled on gpu-01, for 14 min now.", f"{IMAGE} is 59 GiB big."),
+        says=(f"gpu-01 has been pulling image {IMAGE} for 14 min.", f"{IMAGE} is 59 GiB."),
         facts=HERE
         | {
             "events": [event("Pulling", f'Pulling image "{IMAGE}"', ago=840, type="Normal")],

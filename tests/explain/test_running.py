@@ -42,12 +42,12 @@ def silent_node() -> ClusterView:
 SILENCED = msgspec.structs.replace(logs(size_bytes=0)["agents"][0], silent_since=NOW - 60)
 
 CASES = [
-    Case("without a GPU", training(gpus=0), "running", says=("It asked for no GPU",), facts=HERE),
+    Case("without a GPU", training(gpus=0), "running", says=("It requested no GPU",), facts=HERE),
     Case(
         "well, with figures",
         training(),
         "busy",
-        says=("It runs well: 2 GPUs at work on gpu-01.", "GPU: 90% busy, 60 GiB"),
+        says=("It is running normally with 2 busy GPUs on gpu-01.", "GPU: 90% busy, 60 GiB"),
         silent=("What to do",),
         facts=BUSY,
     ),
@@ -78,7 +78,11 @@ CASES = [
         "idle",
         training(),
         "idle",
-        says=("holds 2 GPUs on gpu-01 and has not used them for 2 h", "keeps 60 GiB of GPU memory", "team-a: stop it"),
+        says=(
+            "holds 2 GPUs on gpu-01 and has not used them for 2 h",
+            "still holds 60 GiB of GPU memory",
+            "team-a: stop it",
+        ),
         status="idle",
         facts=HERE | {"view": view(cards=cards(GpuState.IDLE_HELD, **IDLE))},
     ),
@@ -109,7 +113,7 @@ CASES = [
         "half of its cards",
         training(),
         "partly-idle",
-        says=("1 of its 2 GPUs are not used at all",),
+        says=("1 of its 2 GPUs are unused",),
         facts=HERE
         | {"view": view(cards=[*cards(count=1), gpu_view("gpu-01", 1, GpuState.IDLE_HELD, training(), **IDLE)])},
     ),
@@ -117,7 +121,7 @@ CASES = [
         "hardly at work, nothing tells why",
         training(),
         "low-use",
-        says=("busy only 5% of the time", "Usual: data loading"),
+        says=("busy only 5% of the time", "Usual cause: data loading"),
         facts=LOW,
     ),
     Case("30 % is work", training(), "busy", facts=HERE | {"view": view(cards=cards(utilization_ratio=0.3))}),
@@ -125,8 +129,8 @@ CASES = [
         "the CPU is at its limit",
         training(),
         "low-use",
-        says=("Its CPU is at the limit (3.9 of 4 cores)",),
-        silent=("Usual: data loading",),
+        says=("Its CPU usage is at the limit (3.9 of 4 cores)",),
+        silent=("Usual cause: data loading",),
         facts=LOW
         | {
             "agents": [
@@ -156,7 +160,7 @@ CASES = [
         "shared memory is nearly full",
         training(),
         "low-use",
-        says=("/dev/shm is nearly full: 60 MiB of 64 MiB. A bus error is near.", "the default, 64 MiB"),
+        says=("/dev/shm is nearly full: 60 MiB of 64 MiB. A bus error is imminent.", "the default of 64 MiB"),
         facts=LOW
         | {
             "agents": [
@@ -171,7 +175,7 @@ CASES = [
         "a log that stays empty while the cards work",
         training(),
         "log-empty",
-        says=("its log has stayed empty for 1 h", "PYTHONUNBUFFERED=1"),
+        says=("its log has been empty for 1 h", "PYTHONUNBUFFERED=1"),
         status="silent",
         facts=BUSY | logs(size_bytes=0),
     ),
@@ -207,7 +211,7 @@ CASES = [
         "a card is ill",
         training(),
         "gpu-faulty",
-        says=("1 of its cards is ill (card 0): xid 79", "cordon gpu-01"),
+        says=("1 of its GPUs is faulty (GPU 0): xid 79", "cordon gpu-01"),
         facts=HERE
         | {
             "view": view(
@@ -219,7 +223,7 @@ CASES = [
         "a process hangs",
         training(),
         "gpu-wedged",
-        says=("hangs on 2 cards of gpu-01 (card 0, 1): process-state D",),
+        says=("stuck on 2 GPUs of gpu-01 (GPU 0, 1): process-state D",),
         facts=HERE
         | {
             "view": view(
@@ -260,14 +264,14 @@ CASES = [
         "its node is down",
         training(),
         "node-not-ready",
-        says=("whether it still runs cannot be seen",),
+        says=("whether it is still running is unknown",),
         facts={"nodes": [node("gpu-01", ready=None)], "view": view(cards=cards())},
     ),
     Case(
         "no agent",
         training(),
         "not-seen",
-        says=("what the cards do cannot be seen", "No agent on gpu-01"),
+        says=("their activity is not visible", "No agent on gpu-01"),
         silent=("well",),
         facts=HERE,
     ),
@@ -275,7 +279,7 @@ CASES = [
         "a silent agent",
         training(),
         "not-seen",
-        says=("The agent on gpu-01 does not answer.",),
+        says=("The agent on gpu-01 does not respond.",),
         facts=HERE | {"view": silent_node()},
     ),
     Case(

@@ -22,7 +22,7 @@ def sandbox(message: str) -> dict[str, Any]:
 
 
 CASES = [
-    Case("just started", creating(age=30), "starting", says=("That is normal",), facts=HERE),
+    Case("just started", creating(age=30), "starting", says=("which is normal",), facts=HERE),
     Case("119 s are normal", creating(age=119), "starting", facts=HERE),
     Case(
         "120 s are not",
@@ -43,7 +43,7 @@ CASES = [
         "an init container at work",
         creating(running_container(name="fetch-data", init=True), waiting("PodInitializing")),
         "init-running",
-        says=("init container fetch-data is still at work, for 1 h now", "kubectl logs bert-0 -n team-a -c fetch-data"),
+        says=("init container fetch-data has been running for 1 h", "kubectl logs bert-0 -n team-a -c fetch-data"),
         facts=HERE,
     ),
     Case(
@@ -63,10 +63,10 @@ CASES = [
         ),
     ),
     Case(
-        "the pause image is gone",
+        "the pause image is missing",
         creating(),
         "sandbox-pause-image",
-        says=("the pause image is gone", "Why it cannot be pulled: dns"),
+        says=("the pause image is missing", "Why it cannot be pulled: dns"),
         facts=sandbox(
             'failed to get sandbox image "k8s.gcr.io/pause:3.5": failed to pull image "k8s.gcr.io/pause:3.5": dial tcp: lookup k8s.gcr.io: no such host'
         ),

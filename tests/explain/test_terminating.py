@@ -41,7 +41,7 @@ CASES = [
         "its grace time is not over",
         deleted(-20),
         "grace",
-        says=("has 20 s left to stop by itself (grace time 30 s)", "Until it is gone it keeps 2 GPUs on gpu-01"),
+        says=("has 20 s left to stop by itself (grace period 30 s)", "Until it is gone, it keeps 2 GPUs on gpu-01"),
         facts=HERE,
     ),
     Case(
@@ -55,7 +55,7 @@ CASES = [
         "30 s later nothing explains it",
         deleted(30),
         "unknown",
-        says=("should have been gone for 30 s", "Do not force it"),
+        says=("should have terminated 30 s", "Do not force it"),
         facts=HERE,
     ),
     Case(
@@ -64,7 +64,7 @@ CASES = [
         "finalizer",
         says=(
             "It has ended, but a finalizer keeps it: batch.kubernetes.io/job-tracking, x/y.",
-            "Whoever set it (batch.kubernetes.io)",
+            "Its owner (batch.kubernetes.io)",
             """kubectl patch pod bert-0 -n team-a --type=merge -p '{"metadata":{"finalizers":null}}\'""",
         ),
         facts=HERE,
@@ -100,7 +100,7 @@ CASES = [
         "the node is gone",
         deleted(),
         "node-gone",
-        says=("no longer part of the cluster", "If the machine gpu-01 is really off"),
+        says=("left the cluster", "If the machine gpu-01 is really off"),
         facts={"nodes": [node("gpu-02")]},
     ),
     Case("nodes that cannot be seen are not gone", deleted(), "unknown", facts={}),
@@ -108,14 +108,17 @@ CASES = [
         "a process in D, as the view has it",
         deleted(),
         "stuck-process",
-        says=("process 4242 (python) on gpu-01 hangs in the kernel (state D) for 15 min", "cat /proc/4242/stack"),
+        says=(
+            "process 4242 (python) on gpu-01 has been stuck in the kernel (state D) for 15 min",
+            "cat /proc/4242/stack",
+        ),
         facts=HERE | {"view": view(cards=[gpu_view("gpu-01", 0, GpuState.WEDGED, deleted(), evidence=(STUCK,))])},
     ),
     Case(
         "a process in Z, as the agent has it",
         deleted(),
         "stuck-process",
-        says=("process 77 (train) on gpu-01 does not go away (state Z) for 30 s",),
+        says=("process 77 (train) on gpu-01 has not exited for 30 s (state Z)",),
         facts=HERE
         | {
             "agents": [
@@ -176,7 +179,7 @@ CASES = [
         "a mount of its node does not answer",
         deleted(),
         "hung-mount",
-        says=("The mount /mnt/nas on gpu-01 has not answered for 20 min", "umount -f -l /mnt/nas"),
+        says=("The mount /mnt/nas on gpu-01 has not responded for 20 min", "umount -f -l /mnt/nas"),
         facts=HERE
         | {"agents": [agent("gpu-01", mounts=(MountFact(path="/mnt/nas", state="hung", since=NOW - 1200),))]},
     ),

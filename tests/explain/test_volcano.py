@@ -73,7 +73,7 @@ CASES = [
         "quota",
         says=(
             "queue nlp is full: the limit is 8 of nvidia.com/gpu, 7 are in use, and it needs 2 more",
-            "held by: alice (4), bob (3)",
+            "nlp: alice (4), bob (3)",
         ),
         facts={
             "nodes": ROOM,
@@ -110,7 +110,7 @@ CASES = [
         "more than the queue may ever have",
         volcano_pod(gpus=16),
         "quota",
-        says=("asks for 16 of nvidia.com/gpu; its queue nlp may never have more than 8",),
+        says=("requests 16 of nvidia.com/gpu, but its queue nlp can never have more than 8",),
         facts={"nodes": ROOM, "pod_groups": [group()], "queues": [queue(capacity={GPU: 8.0})]},
     ),
     Case(
@@ -118,7 +118,7 @@ CASES = [
         volcano_pod(),
         "gang-incomplete",
         says=(
-            "group bert-uid-job starts all together or not at all: 4 pods have to exist, 1 exists, 3 are missing",
+            "group bert-uid-job starts all together or not at all: 4 pods are required, 1 exists, 3 are missing",
             "quota gpu-quota is used up",
             "The scheduler says: 4/1 tasks in gang unschedulable",
         ),
@@ -148,7 +148,7 @@ CASES = [
         "a failed pod is no member",
         volcano_pod(),
         "gang-incomplete",
-        says=("2 pods have to exist, 1 exists",),
+        says=("2 pods are required, 1 exists",),
         facts={
             "nodes": ROOM,
             "pod_groups": [group(min_member=2)],
@@ -159,7 +159,7 @@ CASES = [
         "each fits, all together do not",
         volcano_pod(gpus=8),
         "gang-incomplete",
-        says=("of 3 waiting pods (24 GPUs in all) only 2 would fit at the same time, 3 have to", "2 would fit now"),
+        says=("of 3 waiting pods (24 GPUs in total) only 2 would fit at once, 3 are required", "2 would fit now"),
         facts={
             "nodes": ROOM,
             "pod_groups": [group(min_member=3)],

@@ -70,14 +70,14 @@ CASES = [
         "denied: the general one that follows does not hide it",
         CREATING,
         "mount-access-denied",
-        says=("The file server refuses to let gpu-01 mount nas:/export/data.", "exportfs -v"),
+        says=("The file server does not let gpu-01 mount nas:/export/data.", "exportfs -v"),
         facts=HERE | {"events": [event("FailedMount", DENIED, ago=120, count=9), event("FailedMount", TIMED_OUT, ago=10)]},
     ),
     Case(
         "only the general one",
         CREATING,
         "mount-timed-out",
-        says=("Volume data is not mounted on gpu-01 in time",),
+        says=("Volume data was not mounted on gpu-01 in time",),
         facts=HERE | {"events": [event("FailedMount", TIMED_OUT)]},
     ),
     Case(

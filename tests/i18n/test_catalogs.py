@@ -131,9 +131,9 @@ def test_any_number_and_any_text_fits(lang: str, value: str | float) -> None:
 
 
 SENTENCES: list[tuple[str, str, str, dict[str, str | int | float], str]] = [
-    ("one", "en", "refused_times", {"count": 1, "kind": "Job"}, "Tried 1 time by its controller (Job)."),
-    ("many", "en", "refused_times", {"count": 2, "kind": "Job"}, "Tried 2 times by its controller (Job)."),
-    ("none is many", "en", "refused_times", {"count": 0, "kind": "Job"}, "Tried 0 times by its controller (Job)."),
+    ("one", "en", "refused_times", {"count": 1, "kind": "Job"}, "Its controller (Job) tried 1 time."),
+    ("many", "en", "refused_times", {"count": 2, "kind": "Job"}, "Its controller (Job) tried 2 times."),
+    ("none is many", "en", "refused_times", {"count": 0, "kind": "Job"}, "Its controller (Job) tried 0 times."),
     ("Chinese has no plural", "zh", "refused_times", {"count": 2, "kind": "Job"}, "它的控制器（Job）已尝试 2 次。"),
     ("a duration", "en", "for_seconds", {"seconds": 185.2}, "for 3 min 5 s"),
     ("a duration in Chinese", "zh", "for_seconds", {"seconds": 185.2}, "已 3 分钟 5 秒"),

@@ -22,7 +22,7 @@ FOUND = explain_pod(pod(gpus=8, age=720), WORLD, NOW)
 
 def test_english() -> None:
     assert render_explanation(FOUND, "en") == [
-        "team-a/bert-0 waits for a node, for 12 min, user alice, job bert, queue nlp",
+        "team-a/bert-0 is waiting for a node, for 12 min, user alice, job bert, queue nlp",
         "No single node has 8 free GPUs (the most is 4 on gpu-01), but the cluster has 8 on 2 nodes.",
         "  - Free GPUs by node: gpu-01 (4), gpu-02 (4).",
         "What to do:",
@@ -33,12 +33,11 @@ def test_english() -> None:
 
 def test_chinese() -> None:
     assert render_explanation(FOUND, "zh") == [
-        "team-a/bert-0 在等待调度，已 12 分钟，用户 alice，任务 bert，队列 nlp",
+        "team-a/bert-0 在等待调度，已 12 分钟，用户 alice，作业 bert，队列 nlp",
         (
-            "单机没有足够的空闲GPU：需要 8 张，单个节点最多空闲 4 张（gpu-01），"
-            "但集群共有 8 张空闲GPU，分布在 2 个节点上。"
+            "单机没有足够的空闲 GPU：需要 8 张，单个节点最多空闲 4 张（gpu-01），但集群共有 8 张空闲 GPU，分布在 2 个节点上。"
         ),
-        "  - 各节点空闲GPU：gpu-01 (4), gpu-02 (4)。",
+        "  - 各节点空闲 GPU：gpu-01 (4), gpu-02 (4)。",
         "怎么办：",
         "  > 请选择“分布式训练”提交：2 x 4（2 个 worker，每个 4 张 GPU），现在就能启动。",
         "  > 或者等待某个节点空出 8 张 GPU。",

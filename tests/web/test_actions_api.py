@@ -101,7 +101,7 @@ def test_a_batch_is_stopped(daemon: DaemonSite, admin: Client) -> None:
     preview = admin.post(DELETE, named(*names, "never-was") | {"dry_run": True})
     assert [step["kind"] for step in preview.json["steps"]] == ["delete"] * 3 + ["gone"]
     assert preview.json["steps"][0]["text"] == (
-        "Delete pod lab/batch-0 of li on gpu02: it is asked to end, then stopped. Freed by that: 1 GPU of gpu02."
+        "Delete pod lab/batch-0 of li on gpu02: graceful termination, then it is killed. This frees 1 GPU of gpu02."
     )
     assert all(pod(daemon, name) for name in names)
     done = admin.post(DELETE, named(*names, "never-was") | {"expect": preview.json["plan"]})
@@ -171,7 +171,7 @@ def test_a_node_is_cordoned_and_let_go(daemon: DaemonSite, admin: Client) -> Non
     assert admin.post(CORDON, content).json["ok"] is True
     wait_until(lambda: not schedulable(), 30, "it is cordoned")
     again = admin.post(CORDON, content | {"dry_run": True}).json
-    assert again["steps"][0]["warnings"] == ["gpu03 is cordoned already."]
+    assert again["steps"][0]["warnings"] == ["gpu03 is already cordoned."]
     assert admin.post("/v1/actions/uncordon", content).json["ok"] is True
     wait_until(schedulable, 30, "it is uncordoned")
     assert audited(daemon, "cordon")[0] == ("a admin", "cordon gpu03", "done")

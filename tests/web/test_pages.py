@@ -137,7 +137,7 @@ SHOWN = [
     ),
     (
         "/nodes/gpu-01",
-        ["zombie", "nlp/bert-0 was deleted, its process 7 lives on", "cv/vit-0", "What else its agent says"],
+        ["zombie", "nlp/bert-0 was deleted, but its process 7 is still running", "cv/vit-0", "Other agent messages"],
     ),
     ("/gpus/gpu-01/0", ["zombie", "nlp/bert-0 was deleted"]),
     ("/pods", ["cv/vit-0", "nlp/wait-gpu-01"]),

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 _WHY: dict[str, str] = {
-    "cleanup.why.build-cache": (
-        "What builds left behind: {bytes:bytes}, of which goes what nobody used for {seconds:duration}."
-    ),
-    "cleanup.why.dangling": "It has no name any more and nobody has used it for {seconds:duration} ({bytes:bytes}).",
+    "cleanup.why.build-cache": "Build cache: {bytes:bytes}; entries unused for {seconds:duration} are removed.",
+    "cleanup.why.dangling": "Untagged and unused for {seconds:duration} ({bytes:bytes}).",
     "cleanup.why.unused": "Last used {seconds:duration} ago ({bytes:bytes}).",
-    "cleanup.why.never-used": "Here for {seconds:duration} and not seen in use ({bytes:bytes}).",
+    "cleanup.why.never-used": "Present for {seconds:duration} and never seen in use ({bytes:bytes}).",
     "cleanup.why.dataset-unused": (
         "Last used {seconds:duration} ago; {bytes:bytes} in {files:file|files}; belongs to {owner}."
     ),
     "cleanup.why.dataset-over-quota": (
-        "{owner} is {excess:bytes} over the quota of {quota:bytes}; this was last used {seconds:duration} ago: "
+        "{owner} exceeds the quota of {quota:bytes} by {excess:bytes}; this was last used {seconds:duration} ago: "
         "{bytes:bytes} in {files:file|files}."
     ),
     "cleanup.why.purge": (
@@ -21,13 +19,14 @@ _WHY: dict[str, str] = {
     ),
     "cleanup.why.pod-finished": "Ended {seconds:duration} ago ({phase}).",
     "cleanup.why.pod-stuck": (
-        "Should have ended {seconds:duration} ago; the agent of {node} proves that nothing of it is left there."
+        "Should have terminated {seconds:duration} ago; the agent on {node} confirms that nothing of it is left there."
     ),
     "cleanup.why.pod-confirmed": (
-        "Should have ended {seconds:duration} ago; an administrator says that nothing of it is left on {node}."
+        "Should have terminated {seconds:duration} ago; an administrator confirmed that nothing of it is left on "
+        "{node}."
     ),
-    "cleanup.why.gpu-zombie": "Its pod is over, and it still holds GPU {gpu} of {node}, for {seconds:duration} now.",
-    "cleanup.why.gpu-idle": "It has GPU {gpu} of {node} and has done nothing on any card for {seconds:duration}.",
+    "cleanup.why.gpu-zombie": "Its pod has ended, but it has held GPU {gpu} of {node} for {seconds:duration} since.",
+    "cleanup.why.gpu-idle": "It holds GPU {gpu} of {node} and has used none of its GPUs for {seconds:duration}.",
     "cleanup.why.gpu-orphan": (
         "Process {pid} ({process}) belongs to no pod and has been on GPU {gpu} of {node} for {seconds:duration}."
     ),
@@ -35,64 +34,63 @@ _WHY: dict[str, str] = {
 
 _KEPT: dict[str, str] = {
     "cleanup.kept.pinned": "Pinned.",
-    "cleanup.kept.owner-kept": "The policy leaves this owner alone.",
+    "cleanup.kept.owner-kept": "The policy exempts this owner.",
     "cleanup.kept.in-use": "In use.",
-    "cleanup.kept.needed": "A pod, or a template that pods are made from, needs it.",
-    "cleanup.kept.local-only": "No registry is known to have it: removed, it could not be pulled again.",
+    "cleanup.kept.needed": "A pod or pod template needs it.",
+    "cleanup.kept.local-only": "No known registry has it: once removed, it could not be pulled again.",
     "cleanup.kept.too-young": "Not old enough yet.",
-    "cleanup.kept.unknown": "Not enough is known of it to touch it.",
-    "cleanup.kept.refused-lately": "It was refused on its node a short while ago.",
+    "cleanup.kept.unknown": "Too little is known about it.",
+    "cleanup.kept.refused-lately": "Its node recently refused to remove it.",
     "cleanup.kept.exempt": "The policy exempts it, or it belongs to the system.",
-    "cleanup.kept.newest": "One of the last few of its job.",
-    "cleanup.kept.job-active": "Its job is not over.",
-    "cleanup.kept.finalizer": "A finalizer keeps it; whoever set that has to remove it. It is never forced.",
-    "cleanup.kept.process-left": "Something of it still runs on its node.",
-    "cleanup.kept.agent-silent": "The agent of its node does not speak, so nothing proves that it has ended.",
-    "cleanup.kept.busy": "Another of its cards works.",
-    "cleanup.kept.job-busy": "Other pods of its job work or have yet to start.",
-    "cleanup.kept.draws-power": "The card draws the power of one that works.",
-    "cleanup.kept.terminating": "It is being ended already.",
-    "cleanup.kept.container-left": "It is in a container that runs: that one has to be stopped.",
+    "cleanup.kept.newest": "One of the most recent pods of its job.",
+    "cleanup.kept.job-active": "Its job is still active.",
+    "cleanup.kept.finalizer": "A finalizer keeps it; its owner must remove that. Deletion is never forced.",
+    "cleanup.kept.process-left": "One of its processes still runs on its node.",
+    "cleanup.kept.agent-silent": "The agent on its node does not respond, so nothing proves that it has ended.",
+    "cleanup.kept.busy": "Another of its GPUs is busy.",
+    "cleanup.kept.job-busy": "Other pods of its job are busy or have not started yet.",
+    "cleanup.kept.draws-power": "The GPU draws as much power as a busy one.",
+    "cleanup.kept.terminating": "It is already terminating.",
+    "cleanup.kept.container-left": "It runs in a container: stop the container instead.",
     "cleanup.kept.platform": "It belongs to the platform.",
 }
 
 _REFUSED: dict[str, str] = {
     "cleanup.refused.needs-unknown": (
-        "There is no plan: the cluster could not be asked for {kinds}, so nobody knows what is needed."
+        "No plan: the cluster could not be queried for {kinds}, so what is needed is unknown."
     ),
     "cleanup.refused.stale": (
-        "There is no plan: what the agent of {node} says is {seconds:duration} off. It is silent, or its clock wrong."
+        "No plan: the data of the agent on {node} is {seconds:duration} off. The agent is silent, or its clock is "
+        "wrong."
     ),
-    "cleanup.refused.images-unknown": "There is no plan: images or containers of {node} are not known right now.",
-    "cleanup.refused.disk-unknown": "There is no plan: how full the disk on {node} is, is not known right now.",
-    "cleanup.refused.other-root": "There is no plan: {other} was scanned on {node}, and {root} was asked for.",
-    "cleanup.refused.scan-old": "There is no plan: the scan of {root} on {node} is {seconds:duration} off.",
-    "cleanup.refused.read-only": "There is no plan: {root} on {node} cannot be written to.",
+    "cleanup.refused.images-unknown": "No plan: the images or containers of {node} are currently unknown.",
+    "cleanup.refused.disk-unknown": "No plan: the disk usage of {node} is currently unknown.",
+    "cleanup.refused.other-root": "No plan: {other} was scanned on {node} instead of {root}.",
+    "cleanup.refused.scan-old": "No plan: the scan of {root} on {node} is {seconds:duration} off.",
+    "cleanup.refused.read-only": "No plan: {root} on {node} is not writable.",
     "cleanup.refused.no-atime": (
-        "There is no plan: {root} on {node} does not record when files are read (noatime). Mount it with relatime, "
-        "or set without_atime: true to go by changes alone."
+        "No plan: {root} on {node} does not record access times (noatime). Mount it with relatime, or set "
+        "without_atime: true to rely on modification times alone."
     ),
     "cleanup.refused.atime-unknown": (
-        "There is no plan: whether {root} on {node} records when files are read is up to its server. Set "
-        "without_atime: true only if data that is read but never changed may go."
+        "No plan: whether {root} on {node} records access times depends on its server. Set without_atime: true only "
+        "if data that is read but never modified may be removed."
     ),
-    "cleanup.refused.nodes-unseen": (
-        "There is no plan: {nodes} mount {root} too and do not tell who has files open there."
-    ),
-    "cleanup.refused.kubernetes-unseen": "There is no plan: Kubernetes cannot be asked about pods right now.",
-    "cleanup.refused.view-old": "There is no plan: the view of the cluster is {seconds:duration} old.",
+    "cleanup.refused.nodes-unseen": "No plan: {nodes} also mount {root} and do not report open files there.",
+    "cleanup.refused.kubernetes-unseen": "No plan: Kubernetes cannot be queried for pods at the moment.",
+    "cleanup.refused.view-old": "No plan: the cluster data is {seconds:duration} old.",
 }
 
 _FRAME: dict[str, str] = {
     "cleanup.kubelet-first": (
-        "The policy acts from {high:percent} on, the kubelet removes images itself from {kubelet:percent} on: "
-        "it would be first. Set high below that."
+        "The policy acts above {high:percent}, but the kubelet already removes images above {kubelet:percent}. Set "
+        "high below that."
     ),
-    "cleanup.capped.items": "There is more to do: the cap on items ends the plan here.",
-    "cleanup.capped.bytes": "There is more to do: the cap on bytes leaves some of it out.",
-    "cleanup.risk.low": "can be had again",
-    "cleanup.risk.medium": "can be restored for a while",
-    "cleanup.risk.high": "cannot be undone",
+    "cleanup.capped.items": "The plan stops at the item limit; more remains.",
+    "cleanup.capped.bytes": "The plan stops at the byte limit; more remains.",
+    "cleanup.risk.low": "recoverable",
+    "cleanup.risk.medium": "restorable for a while",
+    "cleanup.risk.high": "irreversible",
 }
 
 WORDS: dict[str, str] = _WHY | _KEPT | _REFUSED | _FRAME

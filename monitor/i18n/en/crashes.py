@@ -3,54 +3,50 @@
 from __future__ import annotations
 
 WORDS: dict[str, str] = {
-    "crash_out_of_memory": "Container {container} was killed because it used more memory than it may (OOMKilled).",
+    "crash_out_of_memory": "Container {container} was killed because it exceeded its memory limit (OOMKilled).",
     "crash_out_of_memory_advice": (
         "Raise limits.memory of {container}, or use less: smaller batches, fewer data loader workers."
     ),
-    "crash_lost": "How container {container} ended is not known: {node} was restarted, or lost it.",
+    "crash_lost": "How container {container} ended is unknown: {node} was restarted, or lost it.",
     "crash_lost_advice": (
-        "Was {node} rebooted? kubectl describe node {node}. Submit the job again if it does not come back."
+        "Was {node} rebooted? kubectl describe node {node}. Submit the job again if it does not recover."
     ),
     "crash_liveness": "Kubernetes killed container {container}: its liveness probe failed.",
     "crash_liveness_advice": (
-        "Give the program more time (initialDelaySeconds, timeoutSeconds), or repair what the probe asks."
+        "Give the program more time (initialDelaySeconds, timeoutSeconds), or fix what the probe checks."
     ),
-    "crash_shm": "Container {container} ended with a bus error: /dev/shm is too small for it.",
+    "crash_shm": "Container {container} crashed with a bus error: its /dev/shm is too small.",
     "crash_shm_advice": (
         "Mount an emptyDir with medium: Memory and a sizeLimit (say 16Gi) at /dev/shm, or use fewer data loader "
         "workers (num_workers)."
     ),
     "crash_gpu_memory": "Container {container} ran out of GPU memory.",
     "crash_gpu_memory_advice": (
-        "Use a smaller batch or model, or a card with more memory. Is somebody else on the card? gpuwarden status"
+        "Use a smaller batch or model, or a GPU with more memory. Does another process use the GPU? gpuwarden status"
     ),
-    "crash_gpu_gone": "Container {container} cannot use its GPU: driver or card trouble on {node}.",
-    "crash_gpu_gone_advice": "On {node}: nvidia-smi; dmesg | grep NVRM. Cordon the node if the card is ill.",
-    "crash_no_module": "Container {container} ended: a Python module is missing in its image.",
+    "crash_gpu_gone": "Container {container} cannot use its GPU: driver or hardware fault on {node}.",
+    "crash_gpu_gone_advice": "On {node}: nvidia-smi; dmesg | grep NVRM. Cordon the node if the GPU is faulty.",
+    "crash_no_module": "Container {container} failed: a Python module is missing in its image.",
     "crash_no_module_advice": "Install it in the image, or start with the right Python environment.",
-    "crash_no_file": "Container {container} ended: a file or a data set was not found.",
+    "crash_no_file": "Container {container} failed: a file or dataset was not found.",
     "crash_no_file_advice": (
         "Check the path in the job, and that its volume is mounted there: kubectl describe pod {pod} -n {namespace}"
     ),
-    "crash_permission": "Container {container} ended: it may not read or write a file.",
-    "crash_permission_advice": (
-        "Check the owner and the rights of the file, and the user the container runs as (runAsUser)."
-    ),
-    "crash_ended": (
-        "Container {container} ends normally (exit code 0), again and again: Kubernetes restarts it each time."
-    ),
+    "crash_permission": "Container {container} failed: it lacks permission to read or write a file.",
+    "crash_permission_advice": "Check the owner and mode of the file, and the user the container runs as (runAsUser).",
+    "crash_ended": "Container {container} keeps exiting normally (exit code 0), and Kubernetes restarts it each time.",
     "crash_ended_advice": (
         "If it should end, run it as a Job (restartPolicy: Never). If not, keep its main process in the foreground."
     ),
-    "crash_error": "The program in container {container} ended with an error (exit code {code}).",
-    "crash_error_advice": "Its own log says why: kubectl logs {pod} -n {namespace} -c {container} --previous",
+    "crash_error": "The program in container {container} failed (exit code {code}).",
+    "crash_error_advice": "Its log shows why: kubectl logs {pod} -n {namespace} -c {container} --previous",
     "crash_usage": (
-        "The program in container {container} ended with exit code 2: wrong arguments, or the start file was not found."
+        "The program in container {container} exited with code 2: wrong arguments, or the start file was not found."
     ),
     "crash_usage_advice": (
         "Check command, arguments and path: kubectl logs {pod} -n {namespace} -c {container} --previous"
     ),
-    "crash_not_executable": "The start file of container {container} may not be executed (exit code 126).",
+    "crash_not_executable": "The start file of container {container} is not executable (exit code 126).",
     "crash_not_executable_advice": (
         "Make it executable (chmod +x), or start it with its interpreter: bash FILE, python FILE"
     ),
@@ -58,75 +54,71 @@ WORDS: dict[str, str] = {
     "crash_no_command_advice": "Check the spelling of command, and that it is installed in the image and in PATH.",
     "crash_interrupted": "Container {container} was interrupted (SIGINT, exit code 130).",
     "crash_interrupted_advice": (
-        "Somebody or something stopped it: kubectl logs {pod} -n {namespace} -c {container} --previous"
+        "A user or program stopped it: kubectl logs {pod} -n {namespace} -c {container} --previous"
     ),
     "crash_illegal": (
-        "Container {container} used an instruction that the processor of {node} does not have (SIGILL, exit code 132)."
+        "Container {container} used a CPU instruction that {node} does not support (SIGILL, exit code 132)."
     ),
-    "crash_illegal_advice": (
-        "The image is built for newer processors (AVX): use another build, or other nodes than {node}."
-    ),
+    "crash_illegal_advice": "The image is built for newer CPUs (AVX): use another build, or nodes other than {node}.",
     "crash_aborted": (
-        "Container {container} gave up by itself (SIGABRT, exit code 134): a failed check in a library, often NCCL "
-        "or CUDA."
+        "Container {container} aborted (SIGABRT, exit code 134): a failed assertion in a library, often NCCL or CUDA."
     ),
     "crash_aborted_advice": (
-        "The last lines of its log say which: kubectl logs {pod} -n {namespace} -c {container} --previous"
+        "The last lines of its log show which: kubectl logs {pod} -n {namespace} -c {container} --previous"
     ),
     "crash_killed": (
-        "Container {container} was killed from outside (SIGKILL, exit code 137), and not for its memory limit as far "
-        "as Kubernetes knows."
+        "Container {container} was killed from outside (SIGKILL, exit code 137); Kubernetes reports no memory limit "
+        "violation."
     ),
     "crash_killed_advice": (
-        "Usual: {node} ran out of memory (dmesg -T | grep -i oom), somebody stopped the container, or it did not end "
-        "within its grace time."
+        "Usual causes: {node} ran out of memory (dmesg -T | grep -i oom), the container was stopped by hand, or it "
+        "did not exit within its grace period."
     ),
     "crash_segfault": "The program in container {container} crashed (SIGSEGV, exit code 139).",
     "crash_segfault_advice": (
-        "A fault in the program or a library, often CUDA and driver versions that do not match: kubectl logs {pod} "
-        "-n {namespace} -c {container} --previous"
+        "A fault in the program or a library, often mismatched CUDA and driver versions: kubectl logs {pod} -n "
+        "{namespace} -c {container} --previous"
     ),
-    "crash_terminated": "Container {container} was told to stop (SIGTERM, exit code 143).",
+    "crash_terminated": "Container {container} received SIGTERM (exit code 143).",
     "crash_terminated_advice": (
-        "Somebody deleted or drained it, or its node {node} went down: kubectl get events -n {namespace}"
+        "It was deleted or drained, or its node {node} went down: kubectl get events -n {namespace}"
     ),
-    "crash_signal": "Container {container} was ended by signal {signal} (exit code {code}).",
-    "crash_signal_advice": "Its own log may say why: kubectl logs {pod} -n {namespace} -c {container} --previous",
+    "crash_signal": "Container {container} was killed by signal {signal} (exit code {code}).",
+    "crash_signal_advice": "Its log may show why: kubectl logs {pod} -n {namespace} -c {container} --previous",
     "ran_for": "It had run for {seconds:duration}; restarted {restarts:time|times}.",
     "restarted": "Restarted {restarts:time|times}.",
     "memory_limit": "Its memory limit is {limit:bytes}.",
-    "last_words": "Its last words: {message}",
-    "shm_default": "The pod mounts nothing at /dev/shm: it has the default, {size:bytes}.",
-    "shm_size": "Its volume in memory may hold {size:bytes}.",
-    "shm_unlimited": (
-        "It has a volume in memory without a limit of its own: what it holds counts as the container's memory."
-    ),
-    "done": "It has ended, without an error.",
-    "failed": "It has failed: {message}",
-    "node_refused": "{node} refused it when it came ({reason}): what the scheduler counted on was no longer there.",
+    "last_words": "Its last log lines: {message}",
+    "shm_default": "The pod mounts nothing at /dev/shm, so it has the default of {size:bytes}.",
+    "shm_size": "Its memory volume is limited to {size:bytes}.",
+    "shm_unlimited": "Its memory volume has no limit of its own: its contents count as the container's memory.",
+    "done": "It has finished without an error.",
+    "failed": "It failed: {message}",
+    "node_refused": "{node} rejected it on arrival ({reason}): the resources that the scheduler counted on were gone.",
     "node_refused_advice": (
         "Submit it again. If it happens often, two schedulers place pods on {node} at the same time."
     ),
-    "evicted": "{node} threw it out to save itself: it was short of memory or processes.",
-    "evicted_advice": (
-        "Set requests.memory to what it really needs, and submit it again. See kubectl describe node {node}"
-    ),
-    "evicted_disk": "{node} threw it out because its disk was nearly full.",
+    "evicted": "{node} evicted it because it was short of memory or processes.",
+    "evicted_advice": "Set requests.memory to its real usage, and submit it again. See kubectl describe node {node}",
+    "evicted_disk": "{node} evicted it because its disk was nearly full.",
     "evicted_disk_advice": (
         "Free space on {node} first. Write data to a volume, not into the container; then submit it again."
     ),
-    "preempted": "A pod with a higher priority took its place on {node}.",
-    "deadline": "It ran longer than it may (activeDeadlineSeconds).",
-    "deadline_advice": "Raise activeDeadlineSeconds of the job, or save checkpoints and go on from there.",
+    "preempted": "A pod with a higher priority preempted it on {node}.",
+    "deadline": "It exceeded its maximum run time (activeDeadlineSeconds).",
+    "deadline_advice": "Raise activeDeadlineSeconds of the job, or save checkpoints and resume from them.",
     "node_went_down": "Its node {node} was shut down or lost.",
     "submit_again_advice": "Submit it again, once {node} is back or elsewhere.",
-    "devices_unavailable": "{node} could not give it {needs:GPU|GPUs}: only {available} were available ({reason}).",
+    "devices_unavailable": (
+        "{node} could not allocate {needs:GPU|GPUs} to it: only {available} were available ({reason})."
+    ),
     "devices_advice": (
-        "Submit it again. Restart the GPU device plugin's pod on {node} if it goes on, and compare: gpuwarden status"
+        "Submit it again. If this keeps happening, restart the GPU device plugin's pod on {node} and compare: "
+        "gpuwarden status"
     ),
-    "devices_ill": "{node} could not give it GPUs: the device plugin calls them ill ({reason}).",
+    "devices_ill": "{node} could not allocate GPUs to it: the device plugin reports them as unhealthy ({reason}).",
     "devices_ill_advice": (
-        "On {node}: nvidia-smi; dmesg | grep NVRM. Cordon the node until the cards are well: kubectl cordon {node}"
+        "On {node}: nvidia-smi; dmesg | grep NVRM. Cordon the node until the GPUs are healthy: kubectl cordon {node}"
     ),
-    "devices_failed": "{node} could not give it its devices ({reason}).",
+    "devices_failed": "{node} could not allocate its devices ({reason}).",
 }

@@ -4,128 +4,132 @@ from __future__ import annotations
 
 WORDS: dict[str, str] = {
     # shared
-    "card-memory": "{bytes:bytes} of the card's memory is in use.",
+    "card-memory": "{bytes:bytes} of the GPU's memory is in use.",
     "card-owner": "It belongs to {user} (job {job}).",
     # gpu-zombie
     "rule.gpu-zombie": "GPU held by a finished pod",
     "doc.gpu-zombie": (
-        "A card is still held by a pod that has finished, was deleted, or should long have ended: nobody else gets it."
+        "A pod that has finished, was deleted, or should have terminated still holds a GPU, so other jobs cannot use "
+        "it."
     ),
     "doc.gpu-zombie.severity": "warning",
-    "doc.gpu-zombie.incident": "Every few days dead jobs held cards, and somebody had to find them by hand.",
-    "doc.gpu-zombie.limit.finished_after": "How long a pod that finished or was deleted may hold a card.",
-    "doc.gpu-zombie.limit.terminating_after": "How long a pod that is being deleted may hold a card beyond its time.",
-    "gpu-zombie.pod-finished": (
-        "GPU {gpu} on {node} is still held by pod {pod}, which has finished; this lasts {seconds:duration}."
+    "doc.gpu-zombie.incident": (
+        "Every few days dead jobs kept GPUs allocated, and an administrator had to find them by hand."
     ),
-    "gpu-zombie.pod-deleted": (
-        "GPU {gpu} on {node} is still held by pod {pod}, which was deleted; this lasts {seconds:duration}."
-    ),
+    "doc.gpu-zombie.limit.finished_after": "How long a finished or deleted pod may hold a GPU.",
+    "doc.gpu-zombie.limit.terminating_after": "How long a terminating pod may hold a GPU after its grace period.",
+    "gpu-zombie.pod-finished": "Pod {pod} finished {seconds:duration} ago but still holds GPU {gpu} on {node}.",
+    "gpu-zombie.pod-deleted": "Pod {pod} was deleted {seconds:duration} ago but still holds GPU {gpu} on {node}.",
     "gpu-zombie.pod-terminating": (
-        "GPU {gpu} on {node} is still held by pod {pod}, which should have ended {seconds:duration} ago."
+        "Pod {pod} should have terminated {seconds:duration} ago but still holds GPU {gpu} on {node}."
     ),
-    "gpu-zombie.process": "Its process {pid} is still on the card.",
-    "gpu-zombie.allocation": "No process of {pod} is left on GPU {gpu}, but {node} keeps the card for it.",
+    "gpu-zombie.process": "Its process {pid} is still on the GPU.",
+    "gpu-zombie.allocation": "No process of {pod} is left on GPU {gpu}, but {node} keeps the GPU allocated to it.",
     "gpu-zombie.advice": (
-        "On {node}: see why process {pid} does not end (ps -o pid,stat,wchan:32,cmd -p {pid}); if nobody needs it: "
-        "kill -9 {pid}"
+        "On {node}, check why process {pid} does not exit (ps -o pid,stat,wchan:32,cmd -p {pid}). If it is not "
+        "needed: kill -9 {pid}"
     ),
-    "gpu-zombie.allocation.advice": "See what keeps the pod: kubectl describe pod {pod} -n {namespace}",
+    "gpu-zombie.allocation.advice": "Check what keeps the pod: kubectl describe pod {pod} -n {namespace}",
     # gpu-idle
     "rule.gpu-idle": "GPU held but idle",
     "doc.gpu-idle": (
-        "A live pod holds cards and does nothing with them, or uses only some of them. Not said within `warm_up` of "
-        "its start, nor while the card draws power."
+        "A live pod holds GPUs without using them, or uses only some of them. Not reported within `warm_up` of the "
+        "pod's start, nor while the GPU draws power."
     ),
     "doc.gpu-idle.severity": "warning; critical after `critical_after`",
-    "doc.gpu-idle.incident": "Development environments kept GPUs that were not used for hours.",
-    "doc.gpu-idle.limit.warning_after": "How long a card of a job may do nothing.",
-    "doc.gpu-idle.limit.critical_after": "From when on that is critical.",
-    "doc.gpu-idle.limit.notebook_warning_after": "The same for notebooks.",
-    "doc.gpu-idle.limit.notebook_critical_after": "The same for notebooks.",
-    "doc.gpu-idle.limit.warm_up": "How long after its start a pod is left alone.",
-    "doc.gpu-idle.limit.power_times": "A card that draws so many times its least power works.",
-    "doc.gpu-idle.limit.power_share": "And at least this share of what is between its least power and its limit.",
-    "gpu-idle.idle-notebook": (
-        "The notebook {namespace}/{pod} has not used GPU {gpu} on {node} for {seconds:duration}."
+    "doc.gpu-idle.incident": "Development environments kept GPUs that were idle for hours.",
+    "doc.gpu-idle.limit.warning_after": "How long a job may leave a GPU idle.",
+    "doc.gpu-idle.limit.critical_after": "Idle time after which the severity is critical.",
+    "doc.gpu-idle.limit.notebook_warning_after": "`warning_after` for notebooks.",
+    "doc.gpu-idle.limit.notebook_critical_after": "`critical_after` for notebooks.",
+    "doc.gpu-idle.limit.warm_up": "How long after its start a pod is ignored.",
+    "doc.gpu-idle.limit.power_times": "A GPU that draws this multiple of its minimum power counts as busy.",
+    "doc.gpu-idle.limit.power_share": (
+        "It must also draw at least this share of the range between its minimum power and its power limit."
     ),
+    "gpu-idle.idle-notebook": "Notebook {namespace}/{pod} has not used GPU {gpu} on {node} for {seconds:duration}.",
     "gpu-idle.idle-notebook.advice": (
-        "Ask its owner to stop it, or stop it: kubectl delete pod {pod} -n {namespace}. Files on its volume stay."
+        "Ask the owner to stop it, or stop it yourself: kubectl delete pod {pod} -n {namespace}. Files on its volume "
+        "are kept."
     ),
     "gpu-idle.idle-job": "Pod {namespace}/{pod} has not used GPU {gpu} on {node} for {seconds:duration}.",
     "gpu-idle.idle-job.advice": (
-        "See what it does: kubectl logs {pod} -n {namespace} --tail=50. If it is through: kubectl delete pod {pod} "
-        "-n {namespace}"
+        "Check what it is doing: kubectl logs {pod} -n {namespace} --tail=50. If it is done: kubectl delete pod "
+        "{pod} -n {namespace}"
     ),
     "gpu-idle.hung-job": (
-        "Pod {namespace}/{pod} seems to hang: GPU {gpu} on {node} has done nothing for {seconds:duration}, and its "
-        "log has stopped too."
+        "Pod {namespace}/{pod} seems to hang: GPU {gpu} on {node} has been idle for {seconds:duration}, and its log "
+        "has stopped too."
     ),
     "gpu-idle.hung-job.advice": (
-        "Look where it hangs: kubectl exec {pod} -n {namespace} -- py-spy dump --pid 1 (often a collective that "
+        "Find out where it hangs: kubectl exec {pod} -n {namespace} -- py-spy dump --pid 1 (often a collective that "
         "waits for a lost worker). Then restart the job from its last checkpoint."
     ),
     "gpu-idle.waiting-for-data": (
-        "Pod {namespace}/{pod} waits for data: GPU {gpu} on {node} has done nothing for {seconds:duration}."
+        "Pod {namespace}/{pod} is waiting for data: GPU {gpu} on {node} has been idle for {seconds:duration}."
     ),
     "gpu-idle.waiting-for-data.advice": (
-        "Check the storage that it reads from: on {node} run iostat -x 5 and nfsiostat 5; see if {namespace}/{pod} "
-        "can read its dataset."
+        "Check the storage it reads from: run iostat -x 5 and nfsiostat 5 on {node}, and check that {namespace}/"
+        "{pod} can read its dataset."
     ),
     "gpu-idle.partially-idle": (
-        "Job {job} ({namespace}) uses only some of its GPUs: {idle} of {gpus} have done nothing for {seconds:duration}."
+        "Job {job} ({namespace}) uses only some of its GPUs: {idle} of {gpus} have been idle for {seconds:duration}."
     ),
     "gpu-idle.partially-idle.advice": (
-        "Ask its owner to request fewer than {gpus:GPU|GPUs}, or to use them all (torchrun --nproc_per_node; check "
-        "CUDA_VISIBLE_DEVICES in {namespace}/{pod})."
+        "Ask the owner to request fewer than {gpus:GPU|GPUs}, or to use all of them (torchrun --nproc_per_node; "
+        "check CUDA_VISIBLE_DEVICES in {namespace}/{pod})."
     ),
-    "gpu-idle.cards": "Idle (node:GPU): {cards}.",
-    "gpu-idle.log-stopped": "It last logged {seconds:duration} ago, and its process is still on the card.",
+    "gpu-idle.cards": "Idle GPUs (node:GPU): {cards}.",
+    "gpu-idle.log-stopped": "Its last log line is {seconds:duration} old, and its process is still on the GPU.",
     "gpu-idle.process-waits": "Its process {pid} ({process}) is waiting for I/O (state D).",
-    "gpu-idle.node-waits": "On this node {cores:core|cores} on average are waiting for I/O.",
+    "gpu-idle.node-waits": "On average, {cores:core|cores} of this node are waiting for I/O.",
     # gpu-orphan
     "rule.gpu-orphan": "GPU used outside Kubernetes",
-    "doc.gpu-orphan": "A process is on a card and belongs to no pod, so nobody accounts for it. It may be an intruder.",
+    "doc.gpu-orphan": (
+        "A process that belongs to no pod uses a GPU, so its use is not accounted for. It may be an intruder."
+    ),
     "doc.gpu-orphan.severity": "warning",
-    "doc.gpu-orphan.incident": "A break-in; work started past the platform.",
-    "doc.gpu-orphan.limit.allowed": "Processes that belong there, by shell patterns (15 letters at most).",
+    "doc.gpu-orphan.incident": "A break-in; workloads started outside the platform.",
+    "doc.gpu-orphan.limit.allowed": "Allowed process names, as shell patterns (at most 15 characters).",
     "gpu-orphan.host-process": (
-        "Process {pid} ({process}) uses GPU {gpu} on {node} and belongs to no pod ({seconds:duration})."
+        "Process {pid} ({process}), which belongs to no pod, has been using GPU {gpu} on {node} for {seconds:duration}."
     ),
     "gpu-orphan.other-container": (
-        "Container {container} uses GPU {gpu} on {node} past Kubernetes: process {pid} ({process}), for "
-        "{seconds:duration}."
+        "Container {container} has been using GPU {gpu} on {node} outside Kubernetes for {seconds:duration}: process "
+        "{pid} ({process})."
     ),
     "gpu-orphan.unknown-owner": (
-        "Process {pid} uses GPU {gpu} on {node}, and nothing says whose it is ({seconds:duration})."
+        "Process {pid}, whose owner is unknown, has been using GPU {gpu} on {node} for {seconds:duration}."
     ),
     "gpu-orphan.uid": "It runs as user id {uid}.",
-    "gpu-orphan.others": "{count:other process|other processes} outside any pod on the same card: {pids}.",
+    "gpu-orphan.others": "{count:other process|other processes} outside any pod on the same GPU: {pids}.",
     "gpu-orphan.host-process.advice": (
-        "On {node}: ps -o pid,user,lstart,cmd -p {pid}. If nobody knows it, treat it as an intruder: keep "
-        "/proc/{pid}/exe, then kill -9 {pid}"
+        "On {node}: ps -o pid,user,lstart,cmd -p {pid}. If the process is unknown, treat it as an intruder: keep a "
+        "copy of /proc/{pid}/exe, then kill -9 {pid}"
     ),
     "gpu-orphan.other-container.advice": (
-        "On {node}: docker inspect {container} (or crictl inspect {container}) shows who started it. Work has to go "
-        "through Kubernetes: docker stop {container}"
+        "On {node}, docker inspect {container} (or crictl inspect {container}) shows who started it. Workloads must "
+        "go through Kubernetes: docker stop {container}"
     ),
     "gpu-orphan.unknown-owner.advice": (
         "On {node}: cat /proc/{pid}/cgroup; ls -l /proc/{pid}/exe. The agent needs hostPID to see it."
     ),
     # gpu-ghost
     "rule.gpu-ghost": "GPU busy without a process",
-    "doc.gpu-ghost": "A card's memory is taken, or it claims to be busy, and there is no process on it.",
+    "doc.gpu-ghost": "A GPU's memory is allocated, or the GPU reports utilisation, although no process is on it.",
     "doc.gpu-ghost.severity": "warning",
-    "doc.gpu-ghost.incident": "Cards that nobody used were shown as busy.",
+    "doc.gpu-ghost.incident": "Unused GPUs were shown as busy.",
     "gpu-ghost.memory-leak": (
-        "{bytes:bytes} of GPU {gpu} on {node} is taken and no process is on it, for {seconds:duration}."
+        "{bytes:bytes} of memory on GPU {gpu} of {node} has been allocated for {seconds:duration} although no "
+        "process is on it."
     ),
     "gpu-ghost.latched-utilisation": (
-        "GPU {gpu} on {node} claims to be {ratio:percent} busy and no process is on it, for {seconds:duration}."
+        "GPU {gpu} on {node} has reported {ratio:percent} utilisation for {seconds:duration} although no process is "
+        "on it."
     ),
     "gpu-ghost.memory-leak.advice": (
-        "On {node}: fuser -v /dev/nvidia{gpu} shows who has it open. If nobody: drain the card and nvidia-smi "
-        "--gpu-reset -i {gpu}"
+        "On {node}, fuser -v /dev/nvidia{gpu} shows who has it open. If it lists no process: drain the GPU, then "
+        "nvidia-smi --gpu-reset -i {gpu}"
     ),
     "gpu-ghost.latched-utilisation.advice": (
         "The counter is stuck. On {node}: nvidia-smi -pm 1; if that does not help: nvidia-smi --gpu-reset -i {gpu}"
@@ -133,47 +137,50 @@ WORDS: dict[str, str] = {
     # gpu-wedged
     "rule.gpu-wedged": "GPU process stuck",
     "doc.gpu-wedged": (
-        "A process holds a card and can neither work nor end: stuck in the kernel, dead and not collected, or gone "
-        "from the process table."
+        "A process holds a GPU and can neither work nor exit: it is stuck in the kernel, dead but not reaped, or "
+        "gone from the process table."
     ),
     "doc.gpu-wedged.severity": "warning",
-    "doc.gpu-wedged.incident": "Hung jobs held cards until the node was rebooted.",
+    "doc.gpu-wedged.incident": "Hung jobs held GPUs until the node was rebooted.",
     "gpu-wedged.d-state": (
-        "Process {pid} ({process}) on GPU {gpu} of {node} is stuck in the kernel (state D) for {seconds:duration}."
-    ),
-    "gpu-wedged.zombie-process": (
-        "Process {pid} ({process}) on GPU {gpu} of {node} is dead and not gone (state Z) for {seconds:duration}."
-    ),
-    "gpu-wedged.vanished": (
-        "GPU {gpu} on {node} is held by process {pid} ({process}), which does not exist any more, for "
+        "Process {pid} ({process}) on GPU {gpu} of {node} has been stuck in the kernel (state D) for "
         "{seconds:duration}."
     ),
+    "gpu-wedged.zombie-process": (
+        "Process {pid} ({process}) on GPU {gpu} of {node} is dead but has not been reaped (state Z) for "
+        "{seconds:duration}."
+    ),
+    "gpu-wedged.vanished": (
+        "GPU {gpu} on {node} has been held for {seconds:duration} by process {pid} ({process}), which no longer exists."
+    ),
     "gpu-wedged.d-state.advice": (
-        "On {node}: cat /proc/{pid}/stack. If it waits for a mount, repair that; if for the driver: drain and reboot "
-        "{node}."
+        "On {node}: cat /proc/{pid}/stack. If it waits for a mount, repair the mount; if it waits for the driver, "
+        "drain and reboot {node}."
     ),
     "gpu-wedged.zombie-process.advice": (
-        "On {node}: its parent has to collect it (ps -o ppid= -p {pid}): restart the container. Threads in state D: "
-        "reboot {node}."
+        "On {node}: its parent (ps -o ppid= -p {pid}) must reap it: restart the container. If it has threads in "
+        "state D, reboot {node}."
     ),
     "gpu-wedged.vanished.advice": (
-        "On {node}: fuser -v /dev/nvidia{gpu}; if it shows nobody, drain the card and nvidia-smi --gpu-reset -i {gpu}"
+        "On {node}: fuser -v /dev/nvidia{gpu}. If it lists no process, drain the GPU, then nvidia-smi --gpu-reset -i "
+        "{gpu}"
     ),
     # gpu-phantom
-    "rule.gpu-phantom": "GPU booked for a pod that is gone",
-    "doc.gpu-phantom": "The kubelet counts a card as used, and nobody is there.",
+    "rule.gpu-phantom": "GPU allocated to a pod that is gone",
+    "doc.gpu-phantom": "The kubelet counts a GPU as allocated although its pod is gone.",
     "doc.gpu-phantom.severity": "warning",
-    "doc.gpu-phantom.incident": "Cards that nobody used were counted as taken.",
-    "doc.gpu-phantom.limit.refused_within": "How long ago a pod may have been refused to be proof.",
+    "doc.gpu-phantom.incident": "Unused GPUs were counted as allocated.",
+    "doc.gpu-phantom.limit.refused_within": "How recently a pod must have been refused to count as evidence.",
     "gpu-phantom.stale-allocation": (
-        "{node} counts GPU {gpu} as used by pod {pod}, which does not exist any more, for {seconds:duration}."
+        "For {seconds:duration}, {node} has counted GPU {gpu} as used by pod {pod}, which no longer exists."
     ),
     "gpu-phantom.terminal-pod": (
-        "{node} counts GPU {gpu} as used by pod {pod}, which has finished, and refuses new pods ({seconds:duration})."
+        "For {seconds:duration}, {node} has counted GPU {gpu} as used by pod {pod}, which has finished, and has "
+        "refused new pods."
     ),
-    "gpu-phantom.refused": "It refused pod {pod} for want of GPUs.",
+    "gpu-phantom.refused": "It refused pod {pod} because of missing GPUs.",
     "gpu-phantom.advice": (
-        "Restart the kubelet on {node}: systemctl restart kubelet. If it still lists the card: remove "
-        "/var/lib/kubelet/device-plugins/kubelet_internal_checkpoint first, with no GPU pod running."
+        "Restart the kubelet on {node}: systemctl restart kubelet. If it still lists the GPU, first remove "
+        "/var/lib/kubelet/device-plugins/kubelet_internal_checkpoint while no GPU pod is running."
     ),
 }

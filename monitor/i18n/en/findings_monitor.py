@@ -4,68 +4,68 @@ from __future__ import annotations
 
 WORDS: dict[str, str] = {
     # shared
-    "rule-broken": "The rule {rule} could not be checked: {error}. What it found last is kept.",
-    "doc.limit.after": "How long it has to last.",
-    "doc.limit.io_wait_cores": "Cores waiting for I/O from which storage is blamed.",
-    "doc.limit.critical": "From when on it is critical.",
+    "rule-broken": "Rule {rule} could not be evaluated: {error}. Its last findings are kept.",
+    "doc.limit.after": "How long the condition must last.",
+    "doc.limit.io_wait_cores": "Number of cores waiting for I/O above which storage is the cause.",
+    "doc.limit.critical": "Threshold for critical severity.",
     # monitor-blind
-    "rule.monitor-blind": "The monitor cannot see",
+    "rule.monitor-blind": "Monitoring data missing",
     "doc.monitor-blind": (
-        "The monitor itself cannot see: the Kubernetes API, its agents, or a part of them; or it cannot look, or not "
-        "remember. Its `agents` cause explains `agent-silent`."
+        "The monitor itself has no data from the Kubernetes API, from its agents or from some of them, or it cannot "
+        "evaluate rules or save its state. Its `agents` cause explains `agent-silent`."
     ),
     "doc.monitor-blind.severity": "critical; warning for a single source",
-    "doc.monitor-blind.incident": "Nobody knew that nothing was watched any more.",
+    "doc.monitor-blind.incident": "Monitoring had stopped without notice.",
     "monitor-blind.api-server": (
-        "The monitor has not seen the Kubernetes API for {seconds:duration} ({source}): alerts about pods and nodes "
-        "stay as they were, new ones may be missed: {why}"
+        "The monitor has had no data from the Kubernetes API for {seconds:duration} ({source}): alerts about pods "
+        "and nodes keep their last state, new ones may be missed: {why}"
     ),
     "monitor-blind.agents": (
-        "The monitor has not heard from any agent for {seconds:duration} ({source}): what happens on the nodes is "
-        "not seen: {why}"
+        "The monitor has had no data from any agent for {seconds:duration} ({source}): problems on the nodes are not "
+        "detected: {why}"
     ),
     "monitor-blind.prometheus": (
-        "The monitor cannot ask Prometheus for {seconds:duration} ({source}): what happens on the nodes is not seen, "
-        "alerts about them stay as they were: {why}"
+        "The monitor has been unable to query Prometheus for {seconds:duration} ({source}): problems on the nodes "
+        "are not detected, and alerts about them keep their last state: {why}"
     ),
     "monitor-blind.detection": (
-        "The monitor has not looked for trouble for {seconds:duration} ({source}): no new alert can come: {why}"
+        "The monitor has not evaluated its rules for {seconds:duration} ({source}): no new alerts can fire: {why}"
     ),
     "monitor-blind.state": (
-        "The monitor cannot write what it has to remember ({source}): if it ends now, alerts and waiting messages "
-        "are lost: {why}"
+        "The monitor cannot save its state ({source}): if it stops now, alerts and queued messages are lost: {why}"
     ),
     "monitor-blind.source": (
-        "The monitor has not seen {source} for {seconds:duration}: trouble there is not noticed: {why}"
+        "The monitor has had no data from {source} for {seconds:duration}: problems there are not detected: {why}"
     ),
     "monitor-blind.api-server.advice": (
-        "See whether the API server answers and the monitor's account may read ({source}): kubectl get --raw /readyz"
+        "Check that the API server responds and that the monitor's account may read ({source}): kubectl get --raw "
+        "/readyz"
     ),
     "monitor-blind.agents.advice": (
-        "See whether the agents run ({source}): kubectl get pod -A -o wide | grep gpuwarden-agent"
+        "Check that the agents are running ({source}): kubectl get pod -A -o wide | grep gpuwarden-agent"
     ),
     "monitor-blind.prometheus.advice": (
-        "See whether the metrics store answers ({source}), and whether daemon.prometheus is right: gpuwarden status"
+        "Check that the metrics store responds ({source}) and that daemon.prometheus is correct: gpuwarden status"
     ),
-    "monitor-blind.detection.advice": "Look at the monitor's own log ({source}), then restart it.",
-    "monitor-blind.state.advice": "Make room where daemon.state is, or make it writable ({source}): df -h",
-    "monitor-blind.source.advice": "See what it says about {source}: gpuwarden status",
+    "monitor-blind.detection.advice": "Read the monitor's own log ({source}), then restart it.",
+    "monitor-blind.state.advice": "Free space in the directory daemon.state, or make it writable ({source}): df -h",
+    "monitor-blind.source.advice": "Check the status of {source}: gpuwarden status",
     # receiver-failing
-    "rule.receiver-failing": "Alerts do not get through",
+    "rule.receiver-failing": "Alerts not delivered",
     "doc.receiver-failing": (
-        "Messages do not reach a receiver. It is told through the others, and what waits is sent again."
+        "Messages do not reach a receiver. The other receivers are notified, and queued messages are retried."
     ),
     "doc.receiver-failing.severity": "warning",
     "doc.receiver-failing.incident": "The alert channel was broken for weeks.",
     "receiver-failing.parked": (
-        "Alerts do not reach {receiver} ({kind}): it refuses them for good, {count:message is|messages are} set aside: "
-        "{error}"
+        "Alerts do not reach {receiver} ({kind}): it rejects them permanently, {count:message is|messages are} "
+        "parked: {error}"
     ),
     "receiver-failing.retrying": (
-        "Alerts have not reached {receiver} ({kind}) for {seconds:duration}, {count:message waits|messages wait} and "
-        "will be sent again: {error}"
+        "Alerts have not reached {receiver} ({kind}) for {seconds:duration}; {count:message is|messages are} waiting "
+        "to be retried: {error}"
     ),
     "receiver-failing.advice": (
-        "Check its address, its secret and the network to it, then: gpuwarden alerts test --receiver {receiver}"
+        "Check its address, its secret and the network path, then run: gpuwarden alerts test --receiver {receiver}"
     ),
 }

@@ -5,140 +5,148 @@ from __future__ import annotations
 WORDS: dict[str, str] = {
     # node-down
     "rule.node-down": "Node down",
-    "doc.node-down": "A node is not ready, is short of disk or memory, or goes up and down.",
-    "doc.node-down.severity": "warning; critical when down with pods on it",
-    "doc.node-down.incident": "Two nodes were down because of their kubelets.",
-    "doc.node-down.limit.joining": "How long a new node may take to get ready.",
-    "doc.node-down.limit.flaps": "How many changes within `window` are flapping.",
-    "doc.node-down.limit.window": "Within which time.",
+    "doc.node-down": "A node is not ready, is short of disk or memory, or flaps.",
+    "doc.node-down.severity": "warning; critical when down with pods bound to it",
+    "doc.node-down.incident": "Two nodes were down because of kubelet failures.",
+    "doc.node-down.limit.joining": "How long a new node may take to become ready.",
+    "doc.node-down.limit.flaps": "Number of changes within `window` that count as flapping.",
+    "doc.node-down.limit.window": "Time window for `flaps`.",
     "node-down.kubelet-silent": "Node {node} is down: its kubelet has not reported for {seconds:duration}.",
-    "node-down.disk-pressure": "Node {node} is short of disk space for {seconds:duration}: it evicts pods.",
-    "node-down.memory-pressure": "Node {node} is short of memory for {seconds:duration}: it evicts pods.",
+    "node-down.disk-pressure": "Node {node} has been short of disk space for {seconds:duration} and is evicting pods.",
+    "node-down.memory-pressure": "Node {node} has been short of memory for {seconds:duration} and is evicting pods.",
     "node-down.network": "The pod network of node {node} does not work: {message}",
-    "node-down.flapping": "Node {node} goes up and down: {changes} changes in {seconds:duration}.",
-    "node-down.unknown": "Node {node} is not well: {message}",
-    "node-down.agent-answers": "Its agent answers, so the machine and its network are up.",
-    "node-down.agent-silent": "Its agent does not answer either ({error}): the machine is off, hung or cut off.",
+    "node-down.flapping": "Node {node} is flapping: {changes} changes in {seconds:duration}.",
+    "node-down.unknown": "Node {node} is unhealthy: {message}",
+    "node-down.agent-answers": "Its agent responds, so the machine and its network are up.",
+    "node-down.agent-silent": "Its agent does not respond either ({error}): the machine is off, hung or disconnected.",
     "node-down.pods": "Bound to it: {count:pod|pods} with {gpus:GPU|GPUs}.",
     "node-down.says": "Kubernetes says: {message}",
     "node-down.kubelet-silent.advice": (
-        "If the machine answers: ssh {node} systemctl restart kubelet; journalctl -u kubelet -n 100. "
-        "If not: look at its console (BMC)."
+        "If the machine responds: ssh {node} systemctl restart kubelet; journalctl -u kubelet -n 100. If not, check "
+        "its console (BMC)."
     ),
-    "node-down.disk-pressure.advice": "Find what fills it and free it: ssh {node} df -h; gpuwarden status",
+    "node-down.disk-pressure.advice": "Find what fills the disk and free space: ssh {node} df -h; gpuwarden status",
     "node-down.memory-pressure.advice": (
-        "Find who takes it: kubectl top pod -A --field-selector spec.nodeName={node}; set memory limits."
+        "Find which pods use the memory: kubectl top pod -A --field-selector spec.nodeName={node}; set memory limits."
     ),
     "node-down.network.advice": (
-        "Look at the network plugin's pod there: kubectl get pod -n kube-system -o wide "
-        "--field-selector spec.nodeName={node}"
+        "Check the network plugin's pod there: kubectl get pod -n kube-system -o wide --field-selector spec.nodeName="
+        "{node}"
     ),
     "node-down.flapping.advice": (
-        "Take no new work there until it is understood: kubectl cordon {node}; then journalctl -u kubelet, dmesg -T."
+        "Keep new pods off the node until the cause is known: kubectl cordon {node}; then check journalctl -u "
+        "kubelet and dmesg -T."
     ),
-    "node-down.unknown.advice": "See its conditions: kubectl describe node {node}",
+    "node-down.unknown.advice": "Check its conditions: kubectl describe node {node}",
     # agent-silent
     "rule.agent-silent": "Node not monitored",
-    "doc.agent-silent": "A node of which nothing is known, or not all that should be.",
+    "doc.agent-silent": "A node reports no data, or only part of its data.",
     "doc.agent-silent.severity": "warning",
-    "doc.agent-silent.incident": "Nobody noticed that a node was not watched.",
+    "doc.agent-silent.incident": "A node was not monitored, and it went unnoticed.",
     "doc.agent-silent.limit.silent_after": "How long an agent may be silent.",
     "doc.agent-silent.limit.collector_after": "How long one of its collectors may fail or hang.",
-    "agent-silent.node-down": "Nothing is heard from node {node} for {seconds:duration}: the node itself is down.",
-    "agent-silent.agent-down": "The agent on {node} has not answered for {seconds:duration}, though the node is up.",
-    "agent-silent.none": "Node {node} has GPUs and no agent for {seconds:duration}: nobody watches them.",
-    "agent-silent.nowhere": "No agent was found for {seconds:duration}; {count:node has|nodes have} GPUs.",
-    "agent-silent.error": "Asking {target} gives: {error}",
-    "agent-silent.collector-hung": "On {node} the reader of {collector} hangs for {seconds:duration}.",
-    "agent-silent.collector-failing": "On {node} the reader of {collector} fails for {seconds:duration}.",
-    "agent-silent.collector-says": "It says: {error}",
+    "agent-silent.node-down": "Node {node} has not reported for {seconds:duration}: the node itself is down.",
+    "agent-silent.agent-down": "The agent on {node} has not responded for {seconds:duration}, although the node is up.",
+    "agent-silent.none": "Node {node} has GPUs but has had no agent for {seconds:duration}: they are not monitored.",
+    "agent-silent.nowhere": "No agent has been found for {seconds:duration}; {count:node has|nodes have} GPUs.",
+    "agent-silent.error": "Querying {target} failed: {error}",
+    "agent-silent.collector-hung": "Collector {collector} on {node} has been hanging for {seconds:duration}.",
+    "agent-silent.collector-failing": "Collector {collector} on {node} has been failing for {seconds:duration}.",
+    "agent-silent.collector-says": "Its error: {error}",
     "agent-silent.node-down.advice": "Bring the node back first: kubectl describe node {node}",
     "agent-silent.agent-down.advice": (
-        "Look at its pod: kubectl get pod -A -o wide --field-selector spec.nodeName={node} | grep gpuwarden-agent; "
+        "Check its pod: kubectl get pod -A -o wide --field-selector spec.nodeName={node} | grep gpuwarden-agent; "
         "without Kubernetes: ssh {node} systemctl status gpuwarden-agent"
     ),
     "agent-silent.nowhere.advice": (
-        "Start an agent on each node (gpuwarden agent, as a DaemonSet), or name them in daemon.agents.static."
+        "Run an agent on each node (gpuwarden agent, as a DaemonSet), or list them in daemon.agents.static."
     ),
     "agent-silent.collector-hung.advice": (
-        "Something on {node} does not answer: a mount, the driver or the container runtime. "
-        "Processes in state D show it: ssh {node} ps -eo pid,stat,wchan:32,cmd | grep ' D'"
+        "A mount, the driver or the container runtime on {node} does not respond. Processes in state D show which: "
+        "ssh {node} ps -eo pid,stat,wchan:32,cmd | grep ' D'"
     ),
     "agent-silent.collector-failing.advice": (
-        "See what it says on {node}: gpuwarden snapshot; to do without: agent.collectors.{collector}.enabled: false"
+        "Read its error on {node}: gpuwarden snapshot; to switch it off: agent.collectors.{collector}.enabled: false"
     ),
     # actions-refused
     "rule.actions-refused": "Action refused",
     "doc.actions-refused": (
-        "Somebody asked an agent to act and was refused: by a wrong token, a used or expired request, or too many."
+        "An agent refused an action request: wrong token, reused or expired request, or too many requests."
     ),
     "doc.actions-refused.severity": "warning",
-    "doc.actions-refused.incident": "Somebody tries to delete what is not theirs.",
-    "doc.actions-refused.limit.quiet": "How long nothing may be refused until it is over.",
+    "doc.actions-refused.incident": "An attempt to delete other users' data.",
+    "doc.actions-refused.limit.quiet": "How long no request may be refused before the alert resolves.",
     "actions-refused.token": (
-        "Somebody wants the agent on {node} to act and does not have its token: {count:time|times}, "
-        "last {seconds:duration} ago."
+        "The agent on {node} received action requests with a wrong token: {count:time|times}, last "
+        "{seconds:duration} ago."
     ),
     "actions-refused.replayed": (
-        "The agent on {node} was sent a request again that it had carried out: {count:time|times}, "
-        "last {seconds:duration} ago."
+        "The agent on {node} received requests that it had already executed: {count:time|times}, last "
+        "{seconds:duration} ago."
     ),
     "actions-refused.too-many": (
-        "The agent on {node} is asked to act too often: {count:request|requests} refused, last {seconds:duration} ago."
+        "The agent on {node} received too many action requests: {count:request|requests} refused, last "
+        "{seconds:duration} ago."
     ),
     "actions-refused.expired": (
-        "The agent on {node} was sent requests that are not good any more, or not yet: {count:time|times}, "
-        "last {seconds:duration} ago."
+        "The agent on {node} received requests that have expired or are not valid yet: {count:time|times}, last "
+        "{seconds:duration} ago."
     ),
-    "actions-refused.replayed.too": "Requests that were sent again: {count}",
-    "actions-refused.too-many.too": "Requests beyond what is allowed in a minute: {count}",
-    "actions-refused.expired.too": "Requests that were not good any more, or not yet: {count}",
+    "actions-refused.replayed.too": "Replayed requests: {count}",
+    "actions-refused.too-many.too": "Requests above the limit per minute: {count}",
+    "actions-refused.expired.too": "Requests expired or not valid yet: {count}",
     "actions-refused.token.advice": (
-        "Nothing was done. Compare the daemon's action token with agent.actions.token_file on {node}; if they are the "
-        "same, somebody else tries: see in the agent's log from which address, and renew the token."
+        "No action was taken. Compare the daemon's action token with agent.actions.token_file on {node}. If they are "
+        "equal, another client is trying: find its address in the agent's log and rotate the token."
     ),
     "actions-refused.replayed.advice": (
-        "Nothing was done. The daemon never sends a request twice under one id: somebody may have recorded it. Set "
-        "agent.actions.tls on {node} so that nobody can listen, and renew the token."
+        "No action was taken. The daemon never sends a request id twice, so a request may have been recorded. Set "
+        "agent.actions.tls on {node} to prevent eavesdropping, and rotate the token."
     ),
     "actions-refused.too-many.advice": (
-        "See whether more than one daemon is at work; if the plans really are so large, raise agent.actions.per_minute "
-        "on {node}."
+        "Check whether more than one daemon is running. If the plans really are this large, raise "
+        "agent.actions.per_minute on {node}."
     ),
     "actions-refused.expired.advice": (
-        "Most likely the clocks differ: compare date on {node} and on the daemon's machine, and see to NTP "
-        "(chronyc tracking)."
+        "The clocks probably differ: compare date on {node} and on the daemon's machine, and check NTP (chronyc "
+        "tracking)."
     ),
     # service-down
     "rule.service-down": "Service down",
-    "doc.service-down": "Something the platform needs does not answer, or not as it should; also the Kubernetes API.",
-    "doc.service-down.severity": "critical; warning for parts of Harbor that pulling does not need",
+    "doc.service-down": (
+        "A service that the platform needs does not respond, or responds with errors; includes the Kubernetes API."
+    ),
+    "doc.service-down.severity": "critical; warning for Harbor components that pulls do not need",
     "doc.service-down.incident": "502, PostgreSQL down, Harbor down.",
-    "doc.service-down.limit.stale_after": "How old a probe may be to say anything.",
-    "service-down.status": "{service} answers with status {status} for {seconds:duration} ({target}).",
-    "service-down.refused": "{service} refuses connections for {seconds:duration} ({target}).",
-    "service-down.timeout": "{service} has not answered in time for {seconds:duration} ({target}).",
-    "service-down.dns": "The name of {service} cannot be resolved for {seconds:duration} ({target}).",
-    "service-down.tls": "The certificate of {service} is not accepted for {seconds:duration} ({target}).",
-    "service-down.read-only": "{service} can be read but not written for {seconds:duration} ({target}).",
-    "service-down.component": "Part of {service} is ill for {seconds:duration}: {component} ({target}).",
-    "service-down.unknown": "{service} fails for {seconds:duration} ({target}): {message}",
-    "service-down.says": "It says: {message}",
-    "service-down.status.advice": "A 502 or 503 comes from the proxy before it: look at what runs behind {target}.",
-    "service-down.refused.advice": "Start it; see its log first. It should listen on {target}.",
+    "doc.service-down.limit.stale_after": "Age at which a probe result is ignored.",
+    "service-down.status": "{service} has responded with status {status} for {seconds:duration} ({target}).",
+    "service-down.refused": "{service} has refused connections for {seconds:duration} ({target}).",
+    "service-down.timeout": "{service} has not responded in time for {seconds:duration} ({target}).",
+    "service-down.dns": "The name of {service} has not resolved for {seconds:duration} ({target}).",
+    "service-down.tls": "The certificate of {service} has not been accepted for {seconds:duration} ({target}).",
+    "service-down.read-only": "{service} has been read-only for {seconds:duration} ({target}).",
+    "service-down.component": (
+        "Component {component} of {service} has been unhealthy for {seconds:duration} ({target})."
+    ),
+    "service-down.unknown": "{service} has been failing for {seconds:duration} ({target}): {message}",
+    "service-down.says": "Its response: {message}",
+    "service-down.status.advice": (
+        "A 502 or 503 comes from the proxy in front of it: check the service behind {target}."
+    ),
+    "service-down.refused.advice": "Read its log, then start it. It should listen on {target}.",
     "service-down.timeout.advice": (
-        "Try it from here: curl -m 5 -v {target}. A firewall, or a process that is overloaded or hung."
+        "Test it from here: curl -m 5 -v {target}. Likely a firewall, or an overloaded or hung process."
     ),
     "service-down.dns.advice": "Check the name in daemon.services and this machine's resolver: getent hosts NAME",
-    "service-down.tls.advice": "Renew the certificate, or name its authority as ca_file in daemon.services.",
+    "service-down.tls.advice": "Renew the certificate, or set ca_file in daemon.services to its CA.",
     "service-down.read-only.advice": (
-        "See whether it is a standby (SELECT pg_is_in_recovery()), default_transaction_read_only is on, "
-        "or its disk is full."
+        "Check whether it is a standby (SELECT pg_is_in_recovery()), default_transaction_read_only is on, or its "
+        "disk is full."
     ),
-    "service-down.component.advice": "Look at the log of {component}, then start it anew.",
-    "service-down.unknown.advice": "Try it by hand: {target}",
+    "service-down.component.advice": "Read the log of {component}, then restart it.",
+    "service-down.unknown.advice": "Test it by hand: {target}",
     "service-down.kubernetes.advice": (
-        "Until it answers, pods and nodes are shown as last seen. On a control plane: crictl ps -a | grep apiserver; "
-        "curl -k https://127.0.0.1:6443/livez"
+        "Until it responds, pods and nodes are shown as last seen. On a control plane node: crictl ps -a | grep "
+        "apiserver; curl -k https://127.0.0.1:6443/livez"
     ),
 }

@@ -3,62 +3,63 @@
 from __future__ import annotations
 
 WORDS: dict[str, str] = {
-    "pull_disk_full": "The disk of {node} is full: the image {image} does not fit any more.",
+    "pull_disk_full": "The disk of {node} is full: there is no space for image {image}.",
     "pull_disk_full_advice": (
-        "Free space where {node} keeps its images (docker system df, or crictl images). gpuwarden cleanup plan shows "
-        "what can go safely."
+        "Free space where {node} stores its images (docker system df, or crictl images). gpuwarden cleanup plan "
+        "shows what can be removed safely."
     ),
-    "pull_wrong_architecture": "The image {image} does not exist for the processor type of {node}.",
+    "pull_wrong_architecture": "Image {image} is not available for the CPU architecture of {node}.",
     "pull_wrong_architecture_advice": (
         "Build {image} for this architecture too (docker buildx build --platform ...), or select other nodes by "
         "kubernetes.io/arch."
     ),
-    "pull_rate_limited": "{host} limits how often it may be asked: too many pulls.",
+    "pull_rate_limited": "{host} rate-limits pulls.",
     "pull_rate_limited_advice": (
         "Wait, log in (imagePullSecrets), or pull through your own registry. If the message says pull QPS exceeded, "
         "it is the kubelet's own limit (registryPullQPS) on {node}."
     ),
     "pull_tls": "{node} does not trust the certificate of {host}.",
     "pull_tls_advice": (
-        "Put the registry's CA on {node} (Docker: /etc/docker/certs.d/{host}/ca.crt; containerd: "
-        "/etc/containerd/certs.d/{host}/hosts.toml), and check that the certificate has not expired and the clock is "
-        "right."
+        "Install the registry's CA on {node} (Docker: /etc/docker/certs.d/{host}/ca.crt; containerd: "
+        "/etc/containerd/certs.d/{host}/hosts.toml), and check that the certificate is valid and the clock is right."
     ),
-    "pull_plain_http": "{host} speaks plain HTTP, and {node} insists on HTTPS.",
+    "pull_plain_http": "{host} serves plain HTTP, but {node} requires HTTPS.",
     "pull_plain_http_advice": (
         "Allow it on {node} (Docker: insecure-registries in /etc/docker/daemon.json; containerd: server = "
         '"http://{host}" in /etc/containerd/certs.d/{host}/hosts.toml), or give the registry a certificate.'
     ),
-    "pull_dns": "{node} cannot find {host}: the name has no address there.",
+    "pull_dns": "{node} cannot resolve {host}.",
     "pull_dns_advice": (
         "On {node}: getent hosts {host}. If it fails, restore the entry in /etc/hosts or the DNS server in "
-        "/etc/resolv.conf. If only this node fails, compare with a good one."
+        "/etc/resolv.conf. If only this node fails, compare with a working one."
     ),
-    "pull_connection_refused": "{host} refuses connections from {node}: nothing listens there, or a firewall says no.",
+    "pull_connection_refused": (
+        "{host} refuses connections from {node}: nothing listens there, or a firewall blocks it."
+    ),
     "pull_connection_refused_advice": (
         "Is the registry up? On {node}: curl -v https://{host}/v2/ (401 is fine). If only this node fails, check its "
         "hosts file and firewall."
     ),
-    "pull_timeout": "{host} does not answer {node}.",
+    "pull_timeout": "{host} does not respond to {node}.",
     "pull_timeout_advice": (
-        "On {node}: curl -v https://{host}/v2/. No answer: wrong address in /etc/hosts, firewall, proxy or route; or "
-        "the registry is down."
+        "On {node}: curl -v https://{host}/v2/. If there is no response: wrong address in /etc/hosts, firewall, "
+        "proxy or route; or the registry is down."
     ),
     "pull_connection_broken": "The connection from {node} to {host} breaks off during the pull.",
     "pull_connection_broken_advice": (
-        "Look at the network between {node} and {host}, at a proxy in between, and at the registry's own log."
+        "Check the network between {node} and {host}, any proxy in between, and the registry's own log."
     ),
-    "pull_too_slow": "The pull of {image} on {node} takes too long and is given up.",
+    "pull_too_slow": "The pull of {image} on {node} was too slow and was cancelled.",
     "pull_too_slow_advice": (
         "Large image or slow link. Pull it once by hand on {node} (crictl pull {image}), make the image smaller, or "
         "raise the limit (containerd: image_pull_progress_timeout)."
     ),
-    "pull_registry_error": "The registry {host} has trouble of its own: it answers with an error.",
+    "pull_registry_error": "The registry {host} returns an error.",
     "pull_registry_error_advice": (
-        "Look at the registry {host}: is its disk full, is its database up? For Harbor: docker-compose ps, and the "
+        "Check the registry {host}: is its disk full, is its database up? For Harbor: docker-compose ps, and the "
         "core log."
     ),
-    "pull_unauthorized": "{host} does not let {node} have {image}: no right to it, or there is no such repository.",
+    "pull_unauthorized": "{host} denies {node} access to {image}, or the repository does not exist.",
     "pull_unauthorized_advice": (
         "Check the spelling of {image} first. Then the credentials: imagePullSecrets of the pod or its service "
         "account, and that this account may read the project."
@@ -67,37 +68,40 @@ WORDS: dict[str, str] = {
     "pull_not_found_advice": (
         "Check name and tag of {image}. It may have been deleted from the registry: push it again."
     ),
-    "pull_damaged_layer": "The image store of {node} is damaged: a layer of {image} cannot be stored.",
+    "pull_damaged_layer": "The image store of {node} is corrupt: a layer of {image} cannot be stored.",
     "pull_damaged_layer_advice": (
-        "On {node}: remove the image and pull it again (crictl rmi {image}). If it stays, drain the node, restart "
+        "On {node}: remove the image and pull it again (crictl rmi {image}). If that fails, drain the node, restart "
         "the container runtime, and only then consider a fresh image store. Never delete inside overlay2."
     ),
-    "pull_bad_name": "{image} is no valid image name.",
-    "pull_bad_name_advice": "Correct it: lower case only, registry/project/name:tag, no spaces, no https:// in front.",
+    "pull_bad_name": "{image} is not a valid image name.",
+    "pull_bad_name_advice": "Correct it: lower case only, registry/project/name:tag, no spaces, no https:// prefix.",
     "pull_never_pull": "The image {image} is not on {node}, and the pod forbids pulling it (imagePullPolicy: Never).",
     "pull_never_pull_advice": "Use imagePullPolicy: IfNotPresent, or load {image} on {node} beforehand.",
     "pull_unknown": "The image {image} cannot be pulled on {node}.",
     "pull_unknown_advice": (
         "Try it by hand on {node}: crictl pull {image}. The runtime's log: journalctl -u containerd -u docker"
     ),
-    "pull_runtime_down": "The container runtime of {node} does not answer; {image} could not even be asked for.",
+    "pull_runtime_down": "The container runtime of {node} does not respond, so {image} was not even requested.",
     "pull_runtime_down_advice": (
-        "On {node}: systemctl status containerd docker; restart what is down ({image} comes by itself)."
+        "On {node}: systemctl status containerd docker; restart what is down (the pull of {image} then resumes)."
     ),
     "pull_says": "The runtime says: {message}",
     "pull_attempts": "Tried {count:time|times}.",
-    "pull_secret_missing": "Credentials that the pod names do not exist in {namespace}: {message}",
-    "pull_node_suspect": "{count} different images fail on {node}: look at the node first.",
-    "pull_registry_suspect": "Pulls from {registry} fail on {count:node|nodes}: look at the registry first.",
-    "pull_image_suspect": "This image fails on {count:node|nodes}: its name or the rights to it are wrong.",
-    "probe_ok": "Right now {node} does reach {registry}.",
-    "probe_fails": "Our probe from {node} to {registry} fails too: {cause}.",
+    "pull_secret_missing": "The image pull credentials of the pod do not exist in {namespace}: {message}",
+    "pull_node_suspect": "{count} different images fail on {node}: check the node first.",
+    "pull_registry_suspect": "Pulls from {registry} fail on {count:node|nodes}: check the registry first.",
+    "pull_image_suspect": "This image fails on {count:node|nodes}: its name is wrong, or access is denied.",
+    "probe_ok": "At the moment {node} can reach {registry}.",
+    "probe_fails": "The agent's probe from {node} to {registry} fails too: {cause:code}.",
     "probe_only_here": (
-        "Only {node} cannot reach {registry} ({cause}); the {others:other node|other nodes} can: it is this node."
+        "Only {node} cannot reach {registry} ({cause:code}); {others:other node|other nodes} can: the fault is on this "
+        "node."
     ),
-    "image_elsewhere": "{count:node has|nodes have} this image already: {nodes}.",
-    "pull_in_progress": "The image {image} is being pulled on {node}, for {seconds:duration} now.",
-    "pull_slow_advice": "Slow. A smaller image, or pulling it ahead on {node} (crictl pull {image}), helps next time.",
-    "image_size": "{image} is {size:bytes} big.",
-    "probe_others": "Of {others:other node|other nodes} {reach} can reach {registry}.",
+    "image_elsewhere": "{count:node already has|nodes already have} this image: {nodes}.",
+    "pull_in_progress": "{node} has been pulling image {image} for {seconds:duration}.",
+    "pull_slow_advice": (
+        "The pull is slow. Use a smaller image, or pull it ahead of time on {node} next time (crictl pull {image})."
+    ),
+    "image_size": "{image} is {size:bytes}.",
+    "probe_others": "Of {others:other node|other nodes}, {reach} can reach {registry}.",
 }

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 WORDS: dict[str, str] = {
     "report.title": "GPU report",
-    "report.period": "{start} to {end}; watched for {watched:duration} of {seconds:duration}.",
+    "report.period": "{start} to {end}; monitored for {watched:duration} of {seconds:duration}.",
     "report.hours": (
-        "Of {hours} GPU hours {allocated} were allocated ({share:percent}), {free} free, {faulty} out of order, "
-        "{unknown} not known."
+        "Of {hours} GPU hours, {allocated} were allocated ({share:percent}), {free} free, {faulty} out of service, "
+        "{unknown} unknown."
     ),
-    "report.waste": "Wasted: {wasted} GPU hours; {idle} held and idle, {zombie} held by what has ended.",
-    "report.cleaned-since": (
-        "What was cleaned up before {start} is forgotten: the figures of what was cleaned up are too low."
-    ),
+    "report.waste": "Wasted: {wasted} GPU hours; {idle} idle while allocated, {zombie} held by finished pods.",
+    "report.cleaned-since": "Cleanups before {start} are no longer on record, so the cleanup figures are too low.",
     "report.by.user": "By user",
     "report.by.queue": "By queue",
     "report.by.node": "By node",
@@ -25,22 +23,22 @@ WORDS: dict[str, str] = {
     "report.column.wasted": "wasted h",
     "report.column.idle": "idle h",
     "report.column.zombie": "zombie h",
-    "report.column.faulty": "out of order h",
+    "report.column.faulty": "out of service h",
     "report.column.free": "free h",
-    "report.column.unknown": "not known h",
+    "report.column.unknown": "unknown h",
     "report.column.disk": "disk",
     "report.column.cleaned": "cleaned up",
-    "report.column.rule": "what",
+    "report.column.rule": "rule",
     "report.column.cause": "cause",
     "report.column.fired": "times",
     "report.column.resolved": "resolved",
     "report.column.mean": "mean time to resolve",
-    "report.total": "together",
-    "report.nobody": "(nobody known)",
-    "report.empty": "nothing was recorded",
+    "report.total": "total",
+    "report.nobody": "(unknown)",
+    "report.empty": "no records",
     "report.incidents": "Incidents",
-    "report.incidents-since": "Incidents (since {start}; earlier ones are forgotten)",
-    "report.no-incidents": "there were none",
+    "report.incidents-since": "Incidents (since {start}; earlier ones are no longer on record)",
+    "report.no-incidents": "none",
     "report.told": "[Report] {allocated} GPU hours allocated, {wasted} wasted",
     "report.told.used": "Mean utilisation of allocated GPUs: {utilization:percent} ({used} GPU hours used).",
     "report.told.cleaned": "Cleaned up: {size:bytes}.",

@@ -4,95 +4,93 @@ from __future__ import annotations
 
 WORDS: dict[str, str] = {
     "term_grace": (
-        "It is being deleted and has {seconds:duration} left to stop by itself (grace time {grace:duration})."
+        "It is being deleted and has {seconds:duration} left to stop by itself (grace period {grace:duration})."
     ),
-    "term_ending": "It is being deleted; its node is just clearing it away.",
-    "term_node_gone": (
-        "It is being deleted, but its node {node} is no longer part of the cluster: nobody can confirm that it has "
-        "ended."
-    ),
+    "term_ending": "It is being deleted; its node is cleaning it up.",
+    "term_node_gone": "It is being deleted, but its node {node} has left the cluster, so its end cannot be confirmed.",
     "term_force_advice": (
         "If the machine {node} is really off: kubectl delete pod {pod} -n {namespace} --force --grace-period=0"
     ),
-    "term_node_not_ready": "It is being deleted, but its node {node} is down (not ready): nobody there ends it.",
+    "term_node_not_ready": "It is being deleted, but its node {node} is down (not ready) and cannot stop it.",
     "term_node_not_ready_advice": (
         "Bring {node} back (systemctl status kubelet). Only if the machine is certainly off: kubectl delete pod "
         "{pod} -n {namespace} --force --grace-period=0. While it runs, that would leave its processes on the GPUs."
     ),
-    "term_finalizer": (
-        "It has ended, but a finalizer keeps it: {finalizers}. Whoever set it ({owner}) has not released it."
-    ),
+    "term_finalizer": "It has ended, but a finalizer keeps it: {finalizers}. Its owner ({owner}) has not released it.",
     "term_finalizer_advice": (
-        "See whether the controller of {owner} runs, and let it finish. If it is gone for good, remove the "
+        "Check that the controller of {owner} is running, and let it finish. If it is gone for good, remove the "
         'finalizer: kubectl patch pod {pod} -n {namespace} --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\''
     ),
     "term_process_d": (
-        "Its process {pid} ({process}) on {node} hangs in the kernel (state D) for {seconds:duration}: not even kill "
-        "-9 ends it."
+        "Its process {pid} ({process}) on {node} has been stuck in the kernel (state D) for {seconds:duration}: even "
+        "kill -9 does not end it."
     ),
-    "term_process": "Its process {pid} ({process}) on {node} does not go away (state {state}) for {seconds:duration}.",
+    "term_process": "Its process {pid} ({process}) on {node} has not exited for {seconds:duration} (state {state}).",
     "term_process_advice": (
-        "Find out what it waits for on {node}: cat /proc/{pid}/stack. If it is the GPU driver or a dead mount that "
-        "does not come back: drain {node} and reboot it."
+        "Find out what it waits for on {node}: cat /proc/{pid}/stack. If it is the GPU driver or a dead mount: drain "
+        "and reboot {node}."
     ),
     "term_volume": "Its containers have ended, but {node} cannot unmount its volumes.",
     "term_volume_advice": (
-        "On {node}: which process still uses it? fuser -vm PATH. A dead file server: umount -f -l PATH"
+        "On {node}: find the process that still uses it with fuser -vm PATH. If the file server is dead: umount -f "
+        "-l PATH"
     ),
-    "term_kill_failed": "{node} says that it cannot stop its containers.",
-    "term_unknown": "It should have been gone for {seconds:duration}, and nothing says why it is not.",
+    "term_kill_failed": "{node} reports that it cannot stop its containers.",
+    "term_unknown": "It should have terminated {seconds:duration} ago, but no reason is reported.",
     "term_unknown_advice": (
         "On {node}: journalctl -u kubelet | grep {pod}; crictl ps -a | grep {pod}. Do not force it (namespace "
         "{namespace}) before you know that its processes have ended."
     ),
-    "term_holds_gpus": "Until it is gone it keeps {gpus:GPU|GPUs} on {node} ({resource}).",
-    "running": "It runs on {node}. It asked for no GPU.",
-    "running_not_seen": "It runs on {node} with {gpus:GPU|GPUs}; what the cards do cannot be seen.",
-    "agent_silent": "The agent on {node} does not answer.",
-    "cards_unknown": "No agent on {node} reports its cards.",
+    "term_holds_gpus": "Until it is gone, it keeps {gpus:GPU|GPUs} on {node} ({resource}).",
+    "running": "It is running on {node}. It requested no GPU.",
+    "running_not_seen": "It is running on {node} with {gpus:GPU|GPUs}; their activity is not visible.",
+    "agent_silent": "The agent on {node} does not respond.",
+    "cards_unknown": "No agent on {node} reports its GPUs.",
     "agent_advice": "Bring the gpuwarden agent on {node} up: kubectl get pods -A -o wide | grep gpuwarden",
     "restarted_before": (
         "Container {container} was restarted {restarts:time|times}; the last time it ended with exit code {code}."
     ),
-    "card_faulty": "It runs on {node}, but {count:of its cards is|of its cards are} ill (card {cards}): {what}.",
-    "card_faulty_advice": "Save a checkpoint and move the job. An admin should cordon {node} and look at card {cards}.",
-    "card_wedged": "A process of it hangs on {count:card|cards} of {node} (card {cards}): {what}.",
-    "card_wedged_advice": "Stop the job if you can; if the process stays, drain {node} and reboot it (card {cards}).",
+    "card_faulty": "It is running on {node}, but {count:of its GPUs is|of its GPUs are} faulty (GPU {cards}): {what}.",
+    "card_faulty_advice": "Save a checkpoint and move the job. An admin should cordon {node} and check GPU {cards}.",
+    "card_wedged": "One of its processes is stuck on {count:GPU|GPUs} of {node} (GPU {cards}): {what}.",
+    "card_wedged_advice": "Stop the job if you can; if the process remains, drain and reboot {node} (GPU {cards}).",
     "idle": "It holds {gpus:GPU|GPUs} on {node} and has not used them for {seconds:duration}.",
     "idle_advice": (
-        "{user}: stop it if you do not need it, so that others get the GPUs: on your platform, or kubectl delete pod "
-        "{pod} -n {namespace}"
+        "{user}: stop it if you do not need it, so that other jobs get the GPUs: on your platform, or kubectl delete "
+        "pod {pod} -n {namespace}"
     ),
     "idle_just_now": (
-        "It runs on {node}; its {gpus:GPU has|GPUs have} done nothing for {seconds:duration}. Loading data, "
+        "It is running on {node}; its {gpus:GPU has|GPUs have} been idle for {seconds:duration}. Loading data, "
         "compiling and saving look like that."
     ),
-    "idle_memory": "It keeps {size:bytes} of GPU memory meanwhile.",
-    "log_empty": "It works on the GPU, but its log has stayed empty for {seconds:duration}.",
-    "log_stopped": "It works on the GPU, but its log has not grown for {seconds:duration}.",
+    "idle_memory": "It still holds {size:bytes} of GPU memory.",
+    "log_empty": "It uses the GPU, but its log has been empty for {seconds:duration}.",
+    "log_stopped": "It uses the GPU, but its log has not grown for {seconds:duration}.",
     "silent_advice": (
-        "Python may hold its output back: set PYTHONUNBUFFERED=1 or use python -u. See whether it hangs: kubectl "
-        "exec {pod} -n {namespace} -- py-spy dump --pid 1"
+        "Python may buffer its output: set PYTHONUNBUFFERED=1 or use python -u. Check whether it hangs: kubectl exec "
+        "{pod} -n {namespace} -- py-spy dump --pid 1"
     ),
-    "partly_idle": "It runs on {node}, but {unused} of its {gpus:GPU|GPUs} are not used at all.",
+    "partly_idle": "It is running on {node}, but {unused} of its {gpus:GPU|GPUs} are unused.",
     "partly_idle_advice": (
-        "Ask for fewer GPUs next time, or let the program use all of them (torchrun --nproc_per_node={gpus})."
+        "Request fewer GPUs next time, or let the program use all of them (torchrun --nproc_per_node={gpus})."
     ),
-    "low_use": "It runs on {node}, but its {gpus:GPU is|GPUs are} busy only {ratio:percent} of the time.",
-    "low_use_advice": "Usual: data loading. More num_workers, more CPU, faster storage, larger batches.",
-    "busy": "It runs well: {gpus:GPU|GPUs} at work on {node}.",
+    "low_use": "It is running on {node}, but its {gpus:GPU is|GPUs are} busy only {ratio:percent} of the time.",
+    "low_use_advice": "Usual cause: data loading. Try more num_workers, more CPU, faster storage, larger batches.",
+    "busy": "It is running normally with {gpus:busy GPU|busy GPUs} on {node}.",
     "gpu_use": "GPU: {ratio:percent} busy, {size:bytes} of its memory used.",
     "host_use": "Host: {cores:core|cores}, {memory:bytes} of memory.",
-    "cpu_at_limit": "Its CPU is at the limit ({cores} of {limit:core|cores}): the GPUs wait for it. Raise limits.cpu.",
-    "shm_nearly_full": "Its /dev/shm is nearly full: {used:bytes} of {size:bytes}. A bus error is near.",
-    "status_pending": "{pod} waits for a node",
-    "status_pulling": "{pod} waits for its image",
+    "cpu_at_limit": (
+        "Its CPU usage is at the limit ({cores} of {limit:core|cores}): the GPUs wait for it. Raise limits.cpu."
+    ),
+    "shm_nearly_full": "Its /dev/shm is nearly full: {used:bytes} of {size:bytes}. A bus error is imminent.",
+    "status_pending": "{pod} is waiting for a node",
+    "status_pulling": "{pod} is waiting for its image",
     "status_creating": "{pod} is being created",
-    "status_crashing": "{pod} does not stay up",
+    "status_crashing": "{pod} keeps crashing",
     "status_terminating": "{pod} is being deleted",
     "status_idle": "{pod} is idle",
-    "status_silent": "{pod} runs without a word",
-    "status_running": "{pod} runs",
+    "status_silent": "{pod} is running without log output",
+    "status_running": "{pod} is running",
     "status_finished": "{pod} has ended",
     "status_not_created": "{pod} has no pods",
     "for_seconds": "for {seconds:duration}",
@@ -101,5 +99,5 @@ WORDS: dict[str, str] = {
     "in_queue": "queue {name}",
     "list_comma": ", ",
     "what_to_do": "What to do:",
-    "running_node_down": "Its node {node} is down (not ready): whether it still runs cannot be seen.",
+    "running_node_down": "Its node {node} is down (not ready): whether it is still running is unknown.",
 }

@@ -34,7 +34,7 @@ _MESSAGES: dict[str, str] = {
     "alert.first-for": "最早 {moment}，已 {seconds:duration}",
     "alert.lasted": "{start} 至 {end}，持续 {seconds:duration}",
     "alert.when": "时间：",
-    "alert.flapping": "；反复出现又恢复",
+    "alert.flapping": "；反复触发",
     "alert.affected": "影响：",
     "alert.evidence": "证据：",
     "alert.advice": "处理：",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 _WHY: dict[str, str] = {
     "cleanup.why.build-cache": "构建缓存共 {bytes:bytes}，清理其中 {seconds:duration}内没有用过的部分。",
-    "cleanup.why.dangling": "已没有名称，{seconds:duration}没有人用过（{bytes:bytes}）。",
+    "cleanup.why.dangling": "没有标签，已 {seconds:duration}未使用（{bytes:bytes}）。",
     "cleanup.why.unused": "上次使用是 {seconds:duration}前（{bytes:bytes}）。",
-    "cleanup.why.never-used": "在此节点上已 {seconds:duration}，没有见到有人使用（{bytes:bytes}）。",
+    "cleanup.why.never-used": "在此节点上已 {seconds:duration}，从未使用（{bytes:bytes}）。",
     "cleanup.why.dataset-unused": (
         "上次使用是 {seconds:duration}前；{files} 个文件，共 {bytes:bytes}；所有者：{owner}。"
     ),
@@ -18,10 +18,10 @@ _WHY: dict[str, str] = {
     "cleanup.why.pod-finished": "已在 {seconds:duration}前结束（{phase}）。",
     "cleanup.why.pod-stuck": "{seconds:duration}前就该结束；{node} 的 agent 已确认那里没有它的任何进程。",
     "cleanup.why.pod-confirmed": "{seconds:duration}前就该结束；管理员已确认 {node} 上没有它的任何进程。",
-    "cleanup.why.gpu-zombie": "它的 Pod 已经结束，但仍占着 {node} 的 GPU {gpu}，已 {seconds:duration}。",
-    "cleanup.why.gpu-idle": "占着 {node} 的 GPU {gpu}，所有卡都已空闲 {seconds:duration}。",
+    "cleanup.why.gpu-zombie": "它的 Pod 已经结束，但仍占用 {node} 的 GPU {gpu}，已 {seconds:duration}。",
+    "cleanup.why.gpu-idle": "占用 {node} 的 GPU {gpu}，所有 GPU 都已空闲 {seconds:duration}。",
     "cleanup.why.gpu-orphan": (
-        "进程 {pid}（{process}）不属于任何 Pod，已占用 {node} 的 GPU {gpu} {seconds:duration}。"
+        "进程 {pid}（{process}）不属于任何 Pod，已占用 {node} 的 GPU {gpu} 达 {seconds:duration}。"
     ),
 }
 
@@ -30,7 +30,7 @@ _KEPT: dict[str, str] = {
     "cleanup.kept.owner-kept": "策略规定不动该所有者的数据。",
     "cleanup.kept.in-use": "正在使用。",
     "cleanup.kept.needed": "有 Pod 或作业模板需要它。",
-    "cleanup.kept.local-only": "仓库里未必有它，删除后可能再也拉不回来。",
+    "cleanup.kept.local-only": "已知的镜像仓库里都没有它，删除后可能无法再拉取。",
     "cleanup.kept.too-young": "时间还不够久。",
     "cleanup.kept.unknown": "信息不全，不动它。",
     "cleanup.kept.refused-lately": "不久前节点拒绝了对它的操作。",
@@ -40,16 +40,16 @@ _KEPT: dict[str, str] = {
     "cleanup.kept.finalizer": "有 finalizer 没有移除，需要设置它的组件自己移除；绝不强制删除。",
     "cleanup.kept.process-left": "节点上还有它的容器或进程。",
     "cleanup.kept.agent-silent": "节点的 agent 没有响应，无法确认它已经结束。",
-    "cleanup.kept.busy": "它的其他卡正在工作。",
+    "cleanup.kept.busy": "它的其他 GPU 正在工作。",
     "cleanup.kept.job-busy": "同一作业的其他 Pod 正在工作或尚未启动。",
-    "cleanup.kept.draws-power": "从功率看，这张卡在工作。",
+    "cleanup.kept.draws-power": "从功率看，该 GPU 在工作。",
     "cleanup.kept.terminating": "已经在结束过程中。",
     "cleanup.kept.container-left": "它在一个运行中的容器里，请先停掉该容器。",
     "cleanup.kept.platform": "属于平台自身的进程。",
 }
 
 _REFUSED: dict[str, str] = {
-    "cleanup.refused.needs-unknown": "没有计划：无法从集群读取 {kinds}，不知道哪些还有人需要。",
+    "cleanup.refused.needs-unknown": "没有计划：无法从集群读取 {kinds}，不知道哪些仍然需要。",
     "cleanup.refused.stale": (
         "没有计划：{node} 的 agent 提供的信息相差 {seconds:duration}，可能是 agent 没有响应，也可能是节点时钟不准。"
     ),

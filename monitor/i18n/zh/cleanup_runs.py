@@ -8,8 +8,8 @@ _REPORT: dict[str, str] = {
     "cleanup.report.release": "{by} 释放了 {node} 的 GPU {gpu}：完成 {done} 项，保留 {left} 项，失败 {failed} 项。",
     "cleanup.report.disk": "磁盘使用率由 {before:percent} 降至 {after:percent}。",
     "cleanup.report.item": "{name}：约 {bytes:bytes}。",
-    "cleanup.report.kept": "保留：{name}（{outcome}）。",
-    "cleanup.report.failed": "失败：{name}（{outcome}）：{message}",
+    "cleanup.report.kept": "保留：{name}（{outcome:code}）。",
+    "cleanup.report.failed": "失败：{name}（{outcome:code}）：{message}",
     "cleanup.end.done": "计划中的各项都已处理。",
     "cleanup.end.low-water": "已降到低水位，停止清理。",
     "cleanup.end.minutes": "已到单次时间上限，停止清理。",
@@ -17,7 +17,7 @@ _REPORT: dict[str, str] = {
     "cleanup.end.errors": "失败过多，已中止。详见 gpuwarden cleanup history。",
     "cleanup.end.unmeasured": "读不到磁盘用量，已停止。",
     "cleanup.end.lease-lost": "本副本已失去租约，由其他副本接手，清理停止。",
-    "cleanup.end.interrupted": "清理中途守护进程停止；已查明进行中的操作，没有重复执行。",
+    "cleanup.end.interrupted": "清理中途 daemon 停止；已查明进行中的操作，没有重复执行。",
     "cleanup.report.advice": "详见 gpuwarden cleanup history。",
     "cleanup.report.dry-run.advice": "如需真正执行，请把 {policy} 的 mode 设为 enforce。",
 }
@@ -47,9 +47,9 @@ _PLANS: dict[str, str] = {
     "cleanup.why.retention": "按 {project} 的保留规则，{total} 个标签中将删除 {count} 个。",
     "cleanup.why.gc": "{registry} 中已无标签引用的数据：{blobs} 个 blob。",
     "cleanup.why.gc-bytes": "{registry} 中已无标签引用的数据：{bytes:bytes}，{blobs} 个 blob。",
-    "cleanup.refused.not-scanned": "还没有计划：守护进程启动后尚未扫描 {node} 上的 {root}。",
+    "cleanup.refused.not-scanned": "还没有计划：daemon 启动后尚未扫描 {node} 上的 {root}。",
     "cleanup.refused.scan-failed": "没有计划：扫描 {node} 上的 {root} 失败：{error}",
-    "cleanup.refused.not-tried": "还没有计划：守护进程启动后尚未让 {registry} 做过演练。",
+    "cleanup.refused.not-tried": "还没有计划：daemon 启动后尚未让 {registry} 做过演练。",
     "cleanup.refused.registry-failed": "没有计划：无法查询 {registry}：{error}",
 }
 

@@ -4,92 +4,92 @@ from __future__ import annotations
 
 WORDS: dict[str, str] = {
     # shared
-    "card-memory": "这张卡的显存已用 {bytes:bytes}。",
+    "card-memory": "该 GPU 的显存已用 {bytes:bytes}。",
     "card-owner": "它属于 {user}（作业 {job}）。",
     # gpu-zombie
     "rule.gpu-zombie": "GPU 被已结束的 Pod 占用",
-    "doc.gpu-zombie": "卡仍被已结束、已删除或早该结束的 Pod 占着，别人用不了。",
+    "doc.gpu-zombie": "GPU 仍被已结束、已删除或早该终止的 Pod 占用，其他作业用不了。",
     "doc.gpu-zombie.severity": "警告",
-    "doc.gpu-zombie.incident": "每隔几天就有僵死任务占卡，只能人工查找。",
-    "doc.gpu-zombie.limit.finished_after": "已结束或已删除的 Pod 可以占卡多久。",
-    "doc.gpu-zombie.limit.terminating_after": "正在删除的 Pod 超时后可以占卡多久。",
-    "gpu-zombie.pod-finished": "{node} 的 GPU {gpu} 仍被 Pod {pod} 占用，它已经结束；已持续 {seconds:duration}。",
-    "gpu-zombie.pod-deleted": "{node} 的 GPU {gpu} 仍被 Pod {pod} 占用，它已被删除；已持续 {seconds:duration}。",
-    "gpu-zombie.pod-terminating": ("{node} 的 GPU {gpu} 仍被 Pod {pod} 占用，它在 {seconds:duration} 前就该终止了。"),
-    "gpu-zombie.process": "它的进程 {pid} 还在这张卡上。",
-    "gpu-zombie.allocation": "GPU {gpu} 上已没有 {pod} 的进程，但 {node} 仍为它保留这张卡。",
+    "doc.gpu-zombie.incident": "每隔几天就有僵死作业占用 GPU，只能人工查找。",
+    "doc.gpu-zombie.limit.finished_after": "已结束或已删除的 Pod 可以占用 GPU 多久。",
+    "doc.gpu-zombie.limit.terminating_after": "正在删除的 Pod 在宽限期后可以占用 GPU 多久。",
+    "gpu-zombie.pod-finished": "Pod {pod} 已于 {seconds:duration}前结束，但仍占用 {node} 的 GPU {gpu}。",
+    "gpu-zombie.pod-deleted": "Pod {pod} 已于 {seconds:duration}前删除，但仍占用 {node} 的 GPU {gpu}。",
+    "gpu-zombie.pod-terminating": "Pod {pod} 在 {seconds:duration}前就该终止，但仍占用 {node} 的 GPU {gpu}。",
+    "gpu-zombie.process": "它的进程 {pid} 还在该 GPU 上。",
+    "gpu-zombie.allocation": "GPU {gpu} 上已没有 {pod} 的进程，但 {node} 仍把它分配给该 Pod。",
     "gpu-zombie.advice": (
-        "在 {node} 上查看进程 {pid} 为什么不退出（ps -o pid,stat,wchan:32,cmd -p {pid}）；"
-        "确认没人需要后执行：kill -9 {pid}"
+        "在 {node} 上查看进程 {pid} 为什么不退出（ps -o pid,stat,wchan:32,cmd -p {pid}）；确认不再需要后执行：kill "
+        "-9 {pid}"
     ),
     "gpu-zombie.allocation.advice": "查看是什么留住了这个 Pod：kubectl describe pod {pod} -n {namespace}",
     # gpu-idle
     "rule.gpu-idle": "GPU 占而不用",
-    "doc.gpu-idle": "活着的 Pod 占着卡却不用，或只用了一部分。启动后 `warm_up` 之内、或卡仍在耗电时不报。",
+    "doc.gpu-idle": "运行中的 Pod 占用 GPU 却不用，或只用了一部分。启动后 `warm_up` 之内、或 GPU 仍在耗电时不告警。",
     "doc.gpu-idle.severity": "警告；超过 `critical_after` 为严重",
     "doc.gpu-idle.incident": "开发环境长时间不用却占着 GPU。",
-    "doc.gpu-idle.limit.warning_after": "任务的卡闲置多久报警告。",
-    "doc.gpu-idle.limit.critical_after": "闲置多久报严重。",
+    "doc.gpu-idle.limit.warning_after": "作业的 GPU 闲置多久触发警告。",
+    "doc.gpu-idle.limit.critical_after": "闲置多久升为严重。",
     "doc.gpu-idle.limit.notebook_warning_after": "同上，针对 notebook。",
     "doc.gpu-idle.limit.notebook_critical_after": "同上，针对 notebook。",
-    "doc.gpu-idle.limit.warm_up": "启动后多久内不报。",
+    "doc.gpu-idle.limit.warm_up": "启动后多久内不告警。",
     "doc.gpu-idle.limit.power_times": "功耗达到最低值的多少倍视为在工作。",
     "doc.gpu-idle.limit.power_share": "并且至少达到最低功耗与上限之间的这个比例。",
-    "gpu-idle.idle-notebook": ("Notebook {namespace}/{pod} 已 {seconds:duration} 没有使用 {node} 的 GPU {gpu}。"),
+    "gpu-idle.idle-notebook": ("Notebook {namespace}/{pod} 已 {seconds:duration}没有使用 {node} 的 GPU {gpu}。"),
     "gpu-idle.idle-notebook.advice": (
-        "请使用者停止它，或直接停止：kubectl delete pod {pod} -n {namespace}。存储卷里的文件会保留。"
+        "请所有者停止它，或直接停止：kubectl delete pod {pod} -n {namespace}。存储卷里的文件会保留。"
     ),
-    "gpu-idle.idle-job": ("Pod {namespace}/{pod} 已 {seconds:duration} 没有使用 {node} 的 GPU {gpu}。"),
+    "gpu-idle.idle-job": ("Pod {namespace}/{pod} 已 {seconds:duration}没有使用 {node} 的 GPU {gpu}。"),
     "gpu-idle.idle-job.advice": (
         "看它在做什么：kubectl logs {pod} -n {namespace} --tail=50。如果已经跑完："
         "kubectl delete pod {pod} -n {namespace}"
     ),
     "gpu-idle.hung-job": (
-        "Pod {namespace}/{pod} 疑似卡死：{node} 的 GPU {gpu} 已 {seconds:duration} 没有工作，日志也停了。"
+        "Pod {namespace}/{pod} 疑似卡死：{node} 的 GPU {gpu} 已 {seconds:duration}没有工作，日志也停了。"
     ),
     "gpu-idle.hung-job.advice": (
         "看它卡在哪里：kubectl exec {pod} -n {namespace} -- py-spy dump "
         "--pid 1（常见于集合通信在等一个已丢失的 worker）。然后从最近的 checkpoint 重启作业。"
     ),
     "gpu-idle.waiting-for-data": (
-        "Pod {namespace}/{pod} 在等数据：{node} 的 GPU {gpu} 已 {seconds:duration} 没有工作。"
+        "Pod {namespace}/{pod} 在等数据：{node} 的 GPU {gpu} 已 {seconds:duration}没有工作。"
     ),
     "gpu-idle.waiting-for-data.advice": (
         "检查它读取的存储：在 {node} 上执行 iostat -x 5 和 nfsiostat 5；看 {namespace}/{pod} 能否读到数据集。"
     ),
     "gpu-idle.partially-idle": (
-        "作业 {job}（{namespace}）只用了一部分 GPU：{gpus} 张中有 {idle} 张已 {seconds:duration} 没有工作。"
+        "作业 {job}（{namespace}）只用了一部分 GPU：{gpus} 张中有 {idle} 张已 {seconds:duration}没有工作。"
     ),
     "gpu-idle.partially-idle.advice": (
-        "请使用者少申请（现在是 {gpus} 张），或者全部用上（torchrun --nproc_per_node；检查 "
-        "{namespace}/{pod} 里的 CUDA_VISIBLE_DEVICES）。"
+        "请所有者少申请（现在是 {gpus} 张），或者全部用上（torchrun --nproc_per_node；检查 {namespace}/{pod} 里的 "
+        "CUDA_VISIBLE_DEVICES）。"
     ),
-    "gpu-idle.cards": "空闲的卡（节点:GPU）：{cards}。",
-    "gpu-idle.log-stopped": "最后一次写日志是 {seconds:duration} 前，进程仍在卡上。",
+    "gpu-idle.cards": "空闲的 GPU（节点:GPU）：{cards}。",
+    "gpu-idle.log-stopped": "最后一次写日志是 {seconds:duration}前，进程仍在 GPU 上。",
     "gpu-idle.process-waits": "它的进程 {pid}（{process}）正在等 I/O（D 状态）。",
     "gpu-idle.node-waits": "该节点平均有 {cores} 个核在等 I/O。",
     # gpu-orphan
     "rule.gpu-orphan": "GPU 被集群外的进程占用",
-    "doc.gpu-orphan": "卡上有不属于任何 Pod 的进程，没人为它负责，可能是入侵者。",
+    "doc.gpu-orphan": "GPU 上有不属于任何 Pod 的进程，无法计入用量，可能是入侵者。",
     "doc.gpu-orphan.severity": "警告",
-    "doc.gpu-orphan.incident": "环境被黑；有人绕过平台直接用卡。",
+    "doc.gpu-orphan.incident": "环境被入侵；有人绕过平台直接使用 GPU。",
     "doc.gpu-orphan.limit.allowed": "允许的进程，shell 通配符（最长 15 个字符）。",
     "gpu-orphan.host-process": (
-        "进程 {pid}（{process}）在使用 {node} 的 GPU {gpu}，但不属于任何 Pod（{seconds:duration}）。"
+        "进程 {pid}（{process}）不属于任何 Pod，已占用 {node} 的 GPU {gpu} 达 {seconds:duration}。"
     ),
     "gpu-orphan.other-container": (
-        "容器 {container} 绕过 Kubernetes 使用 {node} 的 GPU {gpu}：进程 {pid}（{process}），已 {seconds:duration}。"
+        "容器 {container} 绕过 Kubernetes 使用 {node} 的 GPU {gpu} 已 {seconds:duration}：进程 {pid}（{process}）。"
     ),
-    "gpu-orphan.unknown-owner": ("进程 {pid} 在使用 {node} 的 GPU {gpu}，看不出是谁的（{seconds:duration}）。"),
+    "gpu-orphan.unknown-owner": "进程 {pid} 归属不明，已占用 {node} 的 GPU {gpu} 达 {seconds:duration}。",
     "gpu-orphan.uid": "它以用户 id {uid} 运行。",
-    "gpu-orphan.others": "同一张卡上还有 {count} 个不属于任何 Pod 的进程：{pids}。",
+    "gpu-orphan.others": "同一 GPU 上还有 {count} 个不属于任何 Pod 的进程：{pids}。",
     "gpu-orphan.host-process.advice": (
-        "在 {node} 上执行：ps -o pid,user,lstart,cmd -p {pid}。如果没人认识它，"
-        "按入侵处理：先保留 /proc/{pid}/exe，再 kill -9 {pid}"
+        "在 {node} 上执行：ps -o pid,user,lstart,cmd -p {pid}。来历不明时按入侵处理：先保留 /proc/{pid}/exe，再 kill "
+        "-9 {pid}"
     ),
     "gpu-orphan.other-container.advice": (
         "在 {node} 上执行 docker inspect {container}（或 crictl inspect "
-        "{container}）看是谁启动的。任务应当通过 Kubernetes 提交：docker stop "
+        "{container}）看是谁启动的。作业应当通过 Kubernetes 提交：docker stop "
         "{container}"
     ),
     "gpu-orphan.unknown-owner.advice": (
@@ -99,59 +99,54 @@ WORDS: dict[str, str] = {
     "rule.gpu-ghost": "GPU 无进程却被占用",
     "doc.gpu-ghost": "显存被占或显示繁忙，却没有任何进程。",
     "doc.gpu-ghost.severity": "警告",
-    "doc.gpu-ghost.incident": "没人用的卡一直显示占用中。",
+    "doc.gpu-ghost.incident": "没有使用的 GPU 一直显示占用中。",
     "gpu-ghost.memory-leak": (
-        "{node} 的 GPU {gpu} 有 {bytes:bytes} 显存被占，但卡上没有任何进程，已 {seconds:duration}。"
+        "{node} 的 GPU {gpu} 有 {bytes:bytes} 显存被占用，但 GPU 上没有任何进程，已 {seconds:duration}。"
     ),
     "gpu-ghost.latched-utilisation": (
-        "{node} 的 GPU {gpu} 显示利用率 {ratio:percent}，但卡上没有任何进程，已 {seconds:duration}。"
+        "{node} 的 GPU {gpu} 显示利用率 {ratio:percent}，但 GPU 上没有任何进程，已 {seconds:duration}。"
     ),
     "gpu-ghost.memory-leak.advice": (
-        "在 {node} 上执行 fuser -v /dev/nvidia{gpu} 看谁打开着它。没有人时：腾空这张卡并执行 "
-        "nvidia-smi --gpu-reset -i {gpu}"
+        "在 {node} 上执行 fuser -v /dev/nvidia{gpu} 看谁打开着它。没有进程时：腾空该 GPU 并执行 nvidia-smi "
+        "--gpu-reset -i {gpu}"
     ),
     "gpu-ghost.latched-utilisation.advice": (
-        "计数卡住了。在 {node} 上执行：nvidia-smi -pm 1；不行再执行：nvidia-smi --gpu-reset -i {gpu}"
+        "计数器卡住了。在 {node} 上执行：nvidia-smi -pm 1；不行再执行：nvidia-smi --gpu-reset -i {gpu}"
     ),
     # gpu-wedged
     "rule.gpu-wedged": "GPU 进程卡死",
-    "doc.gpu-wedged": "占卡的进程既不能工作也不能结束：卡在内核、已死未回收，或已从进程表消失。",
+    "doc.gpu-wedged": "占用 GPU 的进程既不能工作也不能退出：卡在内核、已死未回收，或已从进程表消失。",
     "doc.gpu-wedged.severity": "警告",
-    "doc.gpu-wedged.incident": "任务卡死占卡，只能重启节点。",
+    "doc.gpu-wedged.incident": "作业卡死并占用 GPU，只能重启节点。",
     "gpu-wedged.d-state": (
         "{node} 的 GPU {gpu} 上的进程 {pid}（{process}）卡在内核里（D 状态）已 {seconds:duration}。"
     ),
     "gpu-wedged.zombie-process": (
-        "{node} 的 GPU {gpu} 上的进程 {pid}（{process}）已死但没有消失（Z 状态），已 {seconds:duration}。"
+        "{node} 的 GPU {gpu} 上的进程 {pid}（{process}）已死但未被回收（Z 状态），已 {seconds:duration}。"
     ),
-    "gpu-wedged.vanished": (
-        "{node} 的 GPU {gpu} 被进程 {pid}（{process}）占着，而这个进程已不存在，已 {seconds:duration}。"
-    ),
+    "gpu-wedged.vanished": "{node} 的 GPU {gpu} 被已不存在的进程 {pid}（{process}）占用，已 {seconds:duration}。",
     "gpu-wedged.d-state.advice": (
         "在 {node} 上执行：cat /proc/{pid}/stack。在等挂载就修复挂载；在等驱动就腾空并重启 {node}。"
     ),
     "gpu-wedged.zombie-process.advice": (
-        "在 {node} 上：需要父进程回收它（ps -o ppid= -p {pid}）：重启容器。还有 D 状态的线程时：重启 {node}。"
+        "在 {node} 上：它的父进程（ps -o ppid= -p {pid}）需要回收它：重启容器。还有 D 状态的线程时：重启 {node}。"
     ),
     "gpu-wedged.vanished.advice": (
-        "在 {node} 上执行：fuser -v /dev/nvidia{gpu}；没有人时腾空这张卡并执行 nvidia-smi --gpu-reset -i {gpu}"
+        "在 {node} 上执行：fuser -v /dev/nvidia{gpu}；没有进程时腾空该 GPU 并执行 nvidia-smi --gpu-reset -i {gpu}"
     ),
     # gpu-phantom
-    "rule.gpu-phantom": "GPU 记在不存在的 Pod 名下",
-    "doc.gpu-phantom": "kubelet 账上显示卡被占用，实际没有人。",
+    "rule.gpu-phantom": "GPU 分配给了不存在的 Pod",
+    "doc.gpu-phantom": "kubelet 显示 GPU 已分配，但对应的 Pod 已不在。",
     "doc.gpu-phantom.severity": "警告",
-    "doc.gpu-phantom.incident": "没人用的卡在账上一直被占用。",
+    "doc.gpu-phantom.incident": "没有使用的 GPU 一直显示已分配。",
     "doc.gpu-phantom.limit.refused_within": "多久之内有 Pod 被拒绝才算证据。",
-    "gpu-phantom.stale-allocation": (
-        "{node} 把 GPU {gpu} 记在 Pod {pod} 名下，而这个 Pod 已不存在，已 {seconds:duration}。"
-    ),
+    "gpu-phantom.stale-allocation": "{node} 仍把 GPU {gpu} 分配给已不存在的 Pod {pod}，已 {seconds:duration}。",
     "gpu-phantom.terminal-pod": (
-        "{node} 把 GPU {gpu} 记在已结束的 Pod {pod} 名下，并且拒绝新的 Pod（{seconds:duration}）。"
+        "{node} 仍把 GPU {gpu} 分配给已结束的 Pod {pod}，并拒绝新的 Pod，已 {seconds:duration}。"
     ),
     "gpu-phantom.refused": "它以 GPU 不足为由拒绝了 Pod {pod}。",
     "gpu-phantom.advice": (
-        "重启 {node} 的 kubelet：systemctl restart kubelet。如果这张卡仍在账上：在没有 "
-        "GPU Pod 运行时，先删除 "
+        "重启 {node} 的 kubelet：systemctl restart kubelet。如果该 GPU 仍显示已分配：在没有 GPU Pod 运行时，先删除 "
         "/var/lib/kubelet/device-plugins/kubelet_internal_checkpoint。"
     ),
 }

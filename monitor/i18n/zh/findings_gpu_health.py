@@ -5,42 +5,42 @@ from __future__ import annotations
 WORDS: dict[str, str] = {
     # gpu-fault
     "rule.gpu-fault": "GPU 故障",
-    "doc.gpu-fault": "卡或节点驱动出了故障：XID、ECC 错误、行重映射，或不再响应。",
+    "doc.gpu-fault": "GPU 或节点驱动故障：XID、ECC 错误、显存行重映射失败，或没有响应。",
     "doc.gpu-fault.severity": "取决于原因，从严重到提示",
     "doc.gpu-fault.incident": "服务器反复出现不可用状态。",
-    "doc.gpu-fault.limit.hung_after": "驱动多久不响应才报。",
-    "doc.gpu-fault.limit.missing_after": "卡缺失多久才报。",
-    "doc.gpu-fault.limit.xid_hold": "XID 出现后多久内持续报告。",
+    "doc.gpu-fault.limit.hung_after": "驱动多久没有响应才告警。",
+    "doc.gpu-fault.limit.missing_after": "GPU 缺失多久才告警。",
+    "doc.gpu-fault.limit.xid_hold": "XID 出现后持续告警多久。",
     "doc.gpu-fault.limit.xid_application_hold": "同上，针对程序类 XID。",
-    "doc.gpu-fault.limit.xid_application": "程序错误类 XID：重启任务。",
+    "doc.gpu-fault.limit.xid_application": "程序错误类 XID：重启作业。",
     "doc.gpu-fault.limit.xid_memory_contained": "已隔离的显存错误：方便时重置。",
     "doc.gpu-fault.limit.xid_memory": "显存不可信：重置。",
     "doc.gpu-fault.limit.xid_nvlink": "NVLink 类 XID。",
-    "doc.gpu-fault.limit.xid_off_bus": "掉卡类 XID：重启节点。",
+    "doc.gpu-fault.limit.xid_off_bus": "GPU 从总线掉线类 XID：重启节点。",
     "doc.gpu-fault.limit.xid_driver": "驱动或固件类 XID：重置，不行则重启。",
     "doc.gpu-fault.limit.xid_ignored": "忽略的 XID。",
-    "gpu-fault.driver-hung": "{node} 的 GPU 驱动已 {seconds:duration} 没有响应：看不到它的任何一张卡。",
+    "gpu-fault.driver-hung": "{node} 的 GPU 驱动已 {seconds:duration}没有响应：看不到它的任何 GPU。",
     "gpu-fault.driver-hung.advice": (
         "在 {node} 上执行：dmesg -T | grep -i nvrm | tail。卡死的驱动不会自己恢复："
         "kubectl drain {node} --ignore-daemonsets，然后重启。"
     ),
     "gpu-fault.card-lost": "{node} 的 GPU {gpu} 丢失：{error}。",
     "gpu-fault.card-lost.advice": "腾空 {node} 并断电重启（热重启常常不够）。如果 GPU {gpu} 再次丢失，请更换。",
-    "gpu-fault.xid-off-bus": "{node} 的 GPU {gpu} 掉卡（XID {code}）。",
-    "gpu-fault.xid-off-bus.advice": "腾空并重启 {node}。如果 GPU {gpu} 再次掉卡，检查供电和插槽，然后更换。",
+    "gpu-fault.xid-off-bus": "{node} 的 GPU {gpu} 从总线掉线（XID {code}）。",
+    "gpu-fault.xid-off-bus.advice": "腾空并重启 {node}。如果 GPU {gpu} 再次掉线，检查供电和插槽，然后更换。",
     "gpu-fault.cards-missing": (
         "{node} 只有 {cards} 张 GPU，而 Kubernetes 记为 {capacity} 张，已 {seconds:duration}。"
     ),
     "gpu-fault.cards-missing.advice": (
-        "在 {node} 上执行：lspci | grep -i nvidia 和 nvidia-smi -L，看少了哪一张。腾空并重启 {node}。"
+        "在 {node} 上执行：lspci | grep -i nvidia 和 nvidia-smi -L，看缺少哪张 GPU。腾空并重启 {node}。"
     ),
-    "gpu-fault.remap-failed": "{node} 的 GPU {gpu} 显存损坏，已无法再替换。",
+    "gpu-fault.remap-failed": "{node} 的 GPU {gpu} 显存损坏，已无法再重映射。",
     "gpu-fault.remap-failed.advice": (
         "停用并更换：kubectl cordon {node}；nvidia-smi -q -i {gpu} -d ROW_REMAPPER 的输出就是凭据。"
     ),
     "gpu-fault.xid-memory": "{node} 的 GPU {gpu} 显存不可信（XID {code}）：结果可能是错的。",
     "gpu-fault.xid-memory.advice": (
-        "停掉作业，然后在 {node} 上执行：nvidia-smi --gpu-reset -i {gpu}。如果再次出现，请更换。"
+        "停掉作业，然后在 {node} 上执行：nvidia-smi --gpu-reset -i {gpu}。如果再次出现，更换 GPU。"
     ),
     "gpu-fault.ecc-uncorrectable": "{node} 的 GPU {gpu} 有 {errors} 个无法纠正的显存错误。",
     "gpu-fault.ecc-uncorrectable.advice": (
@@ -52,7 +52,7 @@ WORDS: dict[str, str] = {
     "gpu-fault.recovery-due.advice": (
         "腾空 {node}，然后按要求处理：nvidia-smi --gpu-reset -i {gpu}；如果是 node_reboot 就重启。"
     ),
-    "gpu-fault.xid-nvlink": "{node} 的 GPU {gpu} NVLink 出错（XID {code}）：多卡作业可能卡住或变慢。",
+    "gpu-fault.xid-nvlink": "{node} 的 GPU {gpu} NVLink 出错（XID {code}）：多 GPU 作业可能卡住或变慢。",
     "gpu-fault.xid-nvlink.advice": (
         "在 {node} 上执行：nvidia-smi nvlink -e -i {gpu}；然后一起重置该节点所有 GPU，或重启 {node}。"
     ),
@@ -62,30 +62,30 @@ WORDS: dict[str, str] = {
     "gpu-fault.xid-memory-contained.advice": (
         "重启失败的作业。{node} 的 GPU {gpu} 空闲后执行：nvidia-smi --gpu-reset -i {gpu}"
     ),
-    "gpu-fault.xid-unknown": "{node} 的 GPU {gpu} 报告 XID {code}，这里没有它的说明。",
+    "gpu-fault.xid-unknown": "{node} 的 GPU {gpu} 报告未归类的 XID {code}。",
     "gpu-fault.xid-unknown.advice": (
         "在 NVIDIA 的列表里查 XID {code}，并在 {node} 上执行：dmesg -T | grep Xid。然后在 gpu-fault 的设置里给它归类。"
     ),
     "gpu-fault.xid-application": "{node} 的 GPU {gpu} 上有程序出错或被杀（XID {code}）。",
     "gpu-fault.xid-application.advice": (
-        "卡是好的。查看 {node} 上该作业的日志并重启作业；如果很多不同作业在 GPU {gpu} 上都这样，请检测这张卡。"
+        "GPU 正常。查看 {node} 上该作业的日志并重启作业；如果很多不同的作业都在 GPU {gpu} 上失败，请检测该 GPU。"
     ),
     "gpu-fault.xid": "XID {code}，位置 {place}：{message}",
     "gpu-fault.ecc": "驱动加载以来有 {errors} 个无法纠正的 ECC 错误。",
-    "gpu-fault.remap-failed-seen": "显存行替换失败。",
-    "gpu-fault.remap-pending-seen": "有显存在等重置后替换。",
+    "gpu-fault.remap-failed-seen": "显存行重映射失败。",
+    "gpu-fault.remap-pending-seen": "显存行重映射待重置后生效。",
     "gpu-fault.recovery": "驱动要求：{action}。",
-    "gpu-fault.hit": "Pod {pod} 正在这张卡上。",
+    "gpu-fault.hit": "Pod {pod} 正在使用它。",
     # gpu-hot
     "rule.gpu-hot": "GPU 过热或限电降频",
-    "doc.gpu-hot": "卡因过热或供电限制而长时间降频。",
+    "doc.gpu-hot": "GPU 因过热或供电限制而长时间降频。",
     "doc.gpu-hot.severity": "警告",
     "doc.gpu-hot.incident": "训练变慢，却不知道原因。",
     "gpu-hot.thermal": "{node} 的 GPU {gpu} 过热，已降频 {seconds:duration}。",
     "gpu-hot.thermal.advice": (
         "检查 {node} 的风扇、风道和机房温度：ipmitool sdr type fan；nvidia-smi -q -i {gpu} -d TEMPERATURE,PERFORMANCE"
     ),
-    "gpu-hot.power-brake": "{node} 的电源让 GPU {gpu} 降频，已 {seconds:duration}。",
+    "gpu-hot.power-brake": "{node} 的电源使 GPU {gpu} 降频，已 {seconds:duration}。",
     "gpu-hot.power-brake.advice": (
         "检查 {node} 的电源和功率上限：ipmitool sdr type 'Power Supply'；"
         "在此之前可以调低 GPU {gpu} 的上限：nvidia-smi -pl"
@@ -95,7 +95,7 @@ WORDS: dict[str, str] = {
     "gpu-hot.clock": "当前频率 {megahertz} MHz。",
     # gpu-underused
     "rule.gpu-underused": "GPU 利用率低",
-    "doc.gpu-underused": "任务长时间只用到 GPU 的一小部分；并指出它可能在等什么。",
+    "doc.gpu-underused": "作业长时间只用到 GPU 的一小部分；并指出可能的瓶颈。",
     "doc.gpu-underused.severity": "警告",
     "doc.gpu-underused.incident": "GPU 在等 CPU、数据或共享内存。",
     "doc.gpu-underused.limit.below": "平均利用率低于多少算低。",
@@ -138,13 +138,13 @@ WORDS: dict[str, str] = {
     "gpu-underused.unknown.advice": ("分析它：kubectl exec {pod} -n {namespace} -- py-spy top --pid 1"),
     "gpu-underused.cpu": "它可用 {limit} 核，已用 {cores} 核。",
     "gpu-underused.shm": "它的 /dev/shm 共 {size:bytes}，已用 {used:bytes}。",
-    "gpu-underused.bursts": "其间它的卡能达到 {ratio:percent}。",
+    "gpu-underused.bursts": "其间它的 GPU 能达到 {ratio:percent}。",
     "gpu-underused.memory": "显存共 {size:bytes}，它用了 {used:bytes}。",
     # gpu-fragmented
     "rule.gpu-fragmented": "GPU 碎片化",
-    "doc.gpu-fragmented": "空闲 GPU 总数够，但不在同一节点，任务只能等。会指出移动哪些任务可以腾出位置。",
+    "doc.gpu-fragmented": "空闲 GPU 总数够，但不在同一节点，作业只能等待。会列出移动哪些 Pod 可以腾出位置。",
     "doc.gpu-fragmented.severity": "警告",
-    "doc.gpu-fragmented.incident": "空闲 GPU 散落在各节点，大任务放不下。",
+    "doc.gpu-fragmented.incident": "空闲 GPU 散落在各节点，大作业放不下。",
     "gpu-fragmented": (
         "作业 {job}（{user}，{namespace}）已等待 {seconds:duration}，需要同一节点上的 "
         "{asked} 张 GPU：{nodes} 个节点上共空闲 {free} 张，单个节点最多 {most} "
@@ -152,9 +152,8 @@ WORDS: dict[str, str] = {
     ),
     "gpu-fragmented.moves": "移动 {count} 个 Pod 就能腾出位置：{moves}。",
     "gpu-fragmented.moves.advice": (
-        "与使用者商量后：kubectl cordon {node}，让 {pods} 从 checkpoint 重启，再 "
-        "kubectl uncordon {node}。要避免碎片：让调度器优先填满节点（NodeResourcesFit "
-        "MostAllocated；Volcano binpack）。"
+        "与所有者商量后：kubectl cordon {node}，让 {pods} 从 checkpoint 重启，再 kubectl uncordon {node}。要避免碎片"
+        "：让调度器优先填满节点（NodeResourcesFit MostAllocated；Volcano binpack）。"
     ),
     "gpu-fragmented.advice": (
         "移动 3 个以内的 Pod 解决不了。让 {job} 的每个 worker 少于 {asked} 张 GPU，"
@@ -162,22 +161,21 @@ WORDS: dict[str, str] = {
     ),
     # capacity-mismatch
     "rule.capacity-mismatch": "GPU 数量对不上",
-    "doc.capacity-mismatch": "驱动、设备插件和 kubelet 对节点卡数的说法不一致。",
+    "doc.capacity-mismatch": "驱动、设备插件和 kubelet 给出的节点 GPU 数量不一致。",
     "doc.capacity-mismatch.severity": "警告",
-    "doc.capacity-mismatch.incident": "资源监控信息不一致。",
+    "doc.capacity-mismatch.incident": "各处看到的空闲 GPU 数量不一致。",
     "capacity-mismatch.device-plugin": (
         "{node} 有 {cards} 张 GPU，Kubernetes 只能用 {capacity} 张，已 {seconds:duration}。"
     ),
     "capacity-mismatch.device-plugin.advice": (
-        "检查 device plugin：kubectl get pods -A -o wide "
-        "--field-selector spec.nodeName={node} | grep device-plugin；"
-        "删除它的 Pod 即可重启。"
+        "检查设备插件：kubectl get pods -A -o wide --field-selector spec.nodeName={node} | grep device-plugin；删除它"
+        "的 Pod 即可重启。"
     ),
     "capacity-mismatch.unhealthy-device": (
         "{node} 的 {capacity} 张 GPU 只有 {allocatable} 张能分配，已 {seconds:duration}。"
     ),
     "capacity-mismatch.unhealthy-device.advice": (
-        "在 {node} 上执行 nvidia-smi 和 dmesg -T | grep Xid，看哪张卡有问题。修复后重启那里的 device plugin Pod。"
+        "在 {node} 上执行 nvidia-smi 和 dmesg -T | grep Xid，看哪张 GPU 有问题。修复后重启该节点的设备插件 Pod。"
     ),
     "capacity-mismatch.counts": ("驱动看到 {cards} 张，capacity 为 {capacity}，allocatable 为 {allocatable}。"),
 }

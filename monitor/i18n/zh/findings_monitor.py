@@ -5,17 +5,17 @@ from __future__ import annotations
 WORDS: dict[str, str] = {
     # shared
     "rule-broken": "规则 {rule} 无法检查：{error}。上一次的结果保持不变。",
-    "doc.limit.after": "持续多久才报。",
+    "doc.limit.after": "持续多久才告警。",
     "doc.limit.io_wait_cores": "等待 I/O 的核数达到多少归因于存储。",
     "doc.limit.critical": "达到多少为严重。",
     # monitor-blind
     "rule.monitor-blind": "监控数据中断",
     "doc.monitor-blind": (
-        "监控自身看不到：Kubernetes API、agent 或其中一部分；或无法检查、无法保存状态。原因为 `agents` 时，"
+        "监控自身没有 Kubernetes API、agent 或其中一部分的数据，或无法检测、无法保存状态。原因为 `agents` 时，"
         "`agent-silent` 不再单独通知。"
     ),
     "doc.monitor-blind.severity": "严重；单个来源为警告",
-    "doc.monitor-blind.incident": "监控早已失效，却没人知道。",
+    "doc.monitor-blind.incident": "监控早已失效，却未被发现。",
     "monitor-blind.api-server": (
         "监控已 {seconds:duration}读不到 Kubernetes API（{source}）："
         "Pod 和节点的告警停在最后一次的状态，新问题可能漏报：{why}"
@@ -28,7 +28,7 @@ WORDS: dict[str, str] = {
     "monitor-blind.state": "监控无法保存自身状态（{source}）：如果现在退出，待发送的消息和告警会丢失：{why}",
     "monitor-blind.source": "监控已 {seconds:duration}看不到 {source}：那里出了问题也不会告警：{why}",
     "monitor-blind.api-server.advice": (
-        "检查 API server 是否应答、监控账号是否有读取权限（{source}）：kubectl get --raw /readyz"
+        "检查 API server 是否响应、监控账号是否有读取权限（{source}）：kubectl get --raw /readyz"
     ),
     "monitor-blind.agents.advice": (
         "检查 agent 是否在运行（{source}）：kubectl get pod -A -o wide | grep gpuwarden-agent"
@@ -41,7 +41,7 @@ WORDS: dict[str, str] = {
     "monitor-blind.source.advice": "查看 {source} 的状态：gpuwarden status",
     # receiver-failing
     "rule.receiver-failing": "告警发送失败",
-    "doc.receiver-failing": "消息发不到某个接收人。会通过其他接收人通知，积压的消息会重发。",
+    "doc.receiver-failing": "消息发不到某个接收者。会通过其他接收者通知，积压的消息会重发。",
     "doc.receiver-failing.severity": "警告",
     "doc.receiver-failing.incident": "告警通道坏了很久才被发现。",
     "receiver-failing.parked": (

@@ -17,8 +17,8 @@ WORDS: dict[str, str] = {
     "node-down.network": "节点 {node} 的容器网络不可用：{message}",
     "node-down.flapping": "节点 {node} 反复不可用：{seconds:duration}内变化了 {changes} 次。",
     "node-down.unknown": "节点 {node} 状态异常：{message}",
-    "node-down.agent-answers": "它的 agent 仍有应答，说明机器和网络都正常。",
-    "node-down.agent-silent": "它的 agent 也没有应答（{error}）：机器关机、卡死或断网。",
+    "node-down.agent-answers": "它的 agent 仍有响应，说明机器和网络都正常。",
+    "node-down.agent-silent": "它的 agent 也没有响应（{error}）：机器关机、卡死或断网。",
     "node-down.pods": "它上面有 {count} 个 Pod，占用 {gpus} 张 GPU。",
     "node-down.says": "Kubernetes 的说明：{message}",
     "node-down.kubelet-silent.advice": (
@@ -33,19 +33,19 @@ WORDS: dict[str, str] = {
         "查看该节点上的网络插件：kubectl get pod -n kube-system -o wide --field-selector spec.nodeName={node}"
     ),
     "node-down.flapping.advice": (
-        "查明原因前不要再调度新任务：kubectl cordon {node}；再看 journalctl -u kubelet 和 dmesg -T。"
+        "查明原因前不要再调度新的 Pod：kubectl cordon {node}；再看 journalctl -u kubelet 和 dmesg -T。"
     ),
     "node-down.unknown.advice": "查看它的状态：kubectl describe node {node}",
     # agent-silent
     "rule.agent-silent": "节点失去监控",
     "doc.agent-silent": "节点没有监控数据，或缺一部分。",
     "doc.agent-silent.severity": "警告",
-    "doc.agent-silent.incident": "节点没被监控，却没人发现。",
-    "doc.agent-silent.limit.silent_after": "agent 多久不应答才报。",
-    "doc.agent-silent.limit.collector_after": "某个采集器失败或卡住多久才报。",
+    "doc.agent-silent.incident": "节点没有被监控，却未被发现。",
+    "doc.agent-silent.limit.silent_after": "agent 多久不响应才告警。",
+    "doc.agent-silent.limit.collector_after": "某个采集器失败或卡住多久才告警。",
     "agent-silent.node-down": "节点 {node} 已 {seconds:duration}没有消息：节点本身宕机。",
-    "agent-silent.agent-down": "{node} 上的 agent 已 {seconds:duration}没有应答，但节点是正常的。",
-    "agent-silent.none": "节点 {node} 有 GPU，但已 {seconds:duration}没有 agent：无人监控。",
+    "agent-silent.agent-down": "{node} 上的 agent 已 {seconds:duration}没有响应，但节点是正常的。",
+    "agent-silent.none": "节点 {node} 有 GPU，但已 {seconds:duration}没有 agent：未被监控。",
     "agent-silent.nowhere": "已 {seconds:duration}没有找到任何 agent；有 {count} 个节点带 GPU。",
     "agent-silent.error": "访问 {target} 的结果：{error}",
     "agent-silent.collector-hung": "{node} 上的采集器 {collector} 卡住已 {seconds:duration}。",
@@ -60,7 +60,7 @@ WORDS: dict[str, str] = {
         "在每个节点上启动 agent（gpuwarden agent，用 DaemonSet），或写入 daemon.agents.static。"
     ),
     "agent-silent.collector-hung.advice": (
-        "{node} 上有东西没有应答：挂载、驱动或容器运行时。查看 D 状态的进程："
+        "{node} 上有东西没有响应：挂载、驱动或容器运行时。查看 D 状态的进程："
         "ssh {node} ps -eo pid,stat,wchan:32,cmd | grep ' D'"
     ),
     "agent-silent.collector-failing.advice": (
@@ -68,12 +68,12 @@ WORDS: dict[str, str] = {
     ),
     # actions-refused
     "rule.actions-refused": "操作请求被拒",
-    "doc.actions-refused": "有人要求 agent 执行操作而被拒绝：令牌不对、请求重放或过期、次数过多。",
+    "doc.actions-refused": "agent 拒绝了操作请求：令牌不对、请求重放或过期、次数过多。",
     "doc.actions-refused.severity": "警告",
     "doc.actions-refused.incident": "有人试图越权删除。",
     "doc.actions-refused.limit.quiet": "多久没有再被拒绝才算恢复。",
     "actions-refused.token": (
-        "有人用错误的令牌要求 {node} 上的 agent 执行操作：共 {count} 次，最近一次在 {seconds:duration}前。"
+        "{node} 上的 agent 收到令牌错误的操作请求：共 {count} 次，最近一次在 {seconds:duration}前。"
     ),
     "actions-refused.replayed": (
         "{node} 上的 agent 收到已执行过的请求（重放）：共 {count} 次，最近一次在 {seconds:duration}前。"
@@ -88,12 +88,12 @@ WORDS: dict[str, str] = {
     "actions-refused.too-many.too": "超出每分钟上限的请求：{count} 次",
     "actions-refused.expired.too": "已过期或尚未生效的请求：{count} 次",
     "actions-refused.token.advice": (
-        "没有执行任何操作。请核对 daemon 的操作令牌与 {node} 上的 agent.actions.token_file；"
-        "如果一致，说明另有人在尝试：在 agent 日志里查看来源地址，并更换令牌。"
+        "没有执行任何操作。请核对 daemon 的操作令牌与 {node} 上的 agent.actions.token_file；如果一致，说明有其他来源"
+        "在尝试：在 agent 日志里查看来源地址，并更换令牌。"
     ),
     "actions-refused.replayed.advice": (
-        "没有执行任何操作。daemon 不会用同一个 id 发送两次请求，可能有人截获了它："
-        "请在 {node} 上配置 agent.actions.tls 防止窃听，并更换令牌。"
+        "没有执行任何操作。daemon 不会用同一个 id 发送两次请求，请求可能被截获：请在 {node} 上配置 agent.actions.tls "
+        "防止窃听，并更换令牌。"
     ),
     "actions-refused.too-many.advice": (
         "检查是否有多个 daemon 同时在工作；如果计划确实很大，调高 {node} 上的 agent.actions.per_minute。"
@@ -109,7 +109,7 @@ WORDS: dict[str, str] = {
     "doc.service-down.limit.stale_after": "探测结果超过多久就不再作数。",
     "service-down.status": "{service} 返回状态码 {status}，已 {seconds:duration}（{target}）。",
     "service-down.refused": "{service} 拒绝连接已 {seconds:duration}（{target}）。",
-    "service-down.timeout": "{service} 超时无应答已 {seconds:duration}（{target}）。",
+    "service-down.timeout": "{service} 超时无响应已 {seconds:duration}（{target}）。",
     "service-down.dns": "{service} 的域名无法解析已 {seconds:duration}（{target}）。",
     "service-down.tls": "{service} 的证书不被信任已 {seconds:duration}（{target}）。",
     "service-down.read-only": "{service} 只能读不能写已 {seconds:duration}（{target}）。",

@@ -5,10 +5,10 @@ from __future__ import annotations
 WORDS: dict[str, str] = {
     # image-pull
     "rule.image-pull": "镜像拉取失败",
-    "doc.image-pull": "Pod 的镜像拉取失败，并指出原因。第一次失败就报。",
+    "doc.image-pull": "Pod 的镜像拉取失败，并指出原因。第一次失败就告警。",
     "doc.image-pull.severity": "警告",
     "doc.image-pull.incident": "ImagePullBackOff，却不知道原因。",
-    "doc.image-pull.limit.failures": "失败几次才报。",
+    "doc.image-pull.limit.failures": "失败几次才告警。",
     "image-pull.disk-full": "{user} 的 Pod {pod} 拿不到镜像：{node} 的磁盘放不下 {image}。",
     "image-pull.wrong-architecture": "{user} 的 Pod {pod} 拿不到镜像：{image} 不适合 {node} 的处理器架构。",
     "image-pull.rate-limited": "{user} 的 Pod {pod} 拿不到镜像：{host} 限制了 {node} 拉取 {image} 的次数。",
@@ -16,7 +16,7 @@ WORDS: dict[str, str] = {
     "image-pull.plain-http": "{user} 的 Pod {pod} 拿不到镜像 {image}：{host} 只提供 HTTP，而 {node} 要求 HTTPS。",
     "image-pull.dns": "{user} 的 Pod {pod} 拿不到镜像 {image}：{node} 解析不到 {host} 的地址。",
     "image-pull.connection-refused": "{user} 的 Pod {pod} 拿不到镜像 {image}：{host} 拒绝 {node} 的连接。",
-    "image-pull.timeout": "{user} 的 Pod {pod} 拿不到镜像 {image}：{host} 没有回应 {node}。",
+    "image-pull.timeout": "{user} 的 Pod {pod} 拿不到镜像 {image}：{host} 没有响应 {node}。",
     "image-pull.connection-broken": "{user} 的 Pod {pod} 拿不到镜像 {image}：{node} 到 {host} 的连接中途断开。",
     "image-pull.too-slow": "{user} 的 Pod {pod} 拿不到镜像：{node} 拉取 {image} 太慢，已放弃。",
     "image-pull.registry-error": "{user} 的 Pod {pod} 拿不到镜像 {image}：{host} 给 {node} 返回了错误。",
@@ -81,7 +81,7 @@ WORDS: dict[str, str] = {
     "registry-unreachable.pulls": "有 {pods} 个 Pod 因此等待 {images} 个镜像。",
     # pod-pending
     "rule.pod-pending": "Pod 排队等待",
-    "doc.pod-pending": "任务的 Pod 等待调度过久，并说明原因。",
+    "doc.pod-pending": "作业的 Pod 等待调度过久，并说明原因。",
     "doc.pod-pending.severity": "警告",
     "doc.pod-pending.incident": "为什么调度不成功？是资源不够吗？",
     "doc.pod-pending.limit.waiting": "Pod 可以等待调度多久。",
@@ -101,15 +101,15 @@ WORDS: dict[str, str] = {
     "pod-pending.taint": "{job}（{user}）有 {count} 个 Pod 已等待 {seconds:duration}：可用的节点都有污点。",
     "pod-pending.selector": "{job}（{user}）有 {count} 个 Pod 已等待 {seconds:duration}：没有节点带有它要求的标签。",
     "pod-pending.volume": "{job}（{user}）有 {count} 个 Pod 已等待 {seconds:duration}：存储卷还没有就绪。",
-    "pod-pending.priority": "{job}（{user}）有 {count} 个 Pod 已等待 {seconds:duration}：其他任务优先级更高。",
-    "pod-pending.overtaken": "{job}（{user}）有 {count} 个 Pod 已等待 {seconds:duration}：后提交的任务先拿到了 GPU。",
+    "pod-pending.priority": "{job}（{user}）有 {count} 个 Pod 已等待 {seconds:duration}：其他作业优先级更高。",
+    "pod-pending.overtaken": "{job}（{user}）有 {count} 个 Pod 已等待 {seconds:duration}：后提交的作业先拿到了 GPU。",
     "pod-pending.unschedulable-other": "{job}（{user}）有 {count} 个 Pod 已等待 {seconds:duration}：没有节点能接收它。",
     "pod-pending.advice": "随时查看详细原因：gpuwarden why -n {namespace} {pod}",
     # pod-stuck-creating
     "rule.pod-stuck-creating": "Pod 卡在创建中",
     "doc.pod-stuck-creating": "Pod 已分到节点，容器却一直创建不出来，且不是镜像问题。",
     "doc.pod-stuck-creating.severity": "警告",
-    "doc.pod-stuck-creating.incident": "挂载错误，任务卡在创建中。",
+    "doc.pod-stuck-creating.incident": "挂载错误，作业卡在创建中。",
     "doc.pod-stuck-creating.limit.creating": "创建过程中一步最长多久。",
     "pod-stuck-creating.mount-failed": (
         "{node} 上 {user} 的 Pod {pod} 创建容器已用 {seconds:duration}：存储卷挂载失败。"
@@ -157,13 +157,13 @@ WORDS: dict[str, str] = {
     "rule.pod-stuck-terminating": "Pod 卡在删除中",
     "doc.pod-stuck-terminating": "Pod 已删除、宽限期已过，却一直不消失。",
     "doc.pod-stuck-terminating.severity": "警告",
-    "doc.pod-stuck-terminating.incident": "用户停止或删除任务后 Pod 挂死，需要手工处理。",
-    "doc.pod-stuck-terminating.limit.overdue": "超出宽限期多久才报。",
+    "doc.pod-stuck-terminating.incident": "用户停止或删除作业后 Pod 挂死，需要手工处理。",
+    "doc.pod-stuck-terminating.limit.overdue": "超出宽限期多久才告警。",
     "pod-stuck-terminating.finalizer": (
         "{node} 上 {user} 的 Pod {pod} 已删除，{seconds:duration}前就该结束：被 finalizer 卡住。"
     ),
     "pod-stuck-terminating.node-down": (
-        "{node} 上 {user} 的 Pod {pod} 已删除，{seconds:duration}前就该结束：节点没有响应，没人来结束它。"
+        "{node} 上 {user} 的 Pod {pod} 已删除，{seconds:duration}前就该结束：节点没有响应。"
     ),
     "pod-stuck-terminating.volume-busy": (
         "{node} 上 {user} 的 Pod {pod} 已删除，{seconds:duration}前就该结束：它的存储卷卸载不掉。"
@@ -181,7 +181,7 @@ WORDS: dict[str, str] = {
     "rule.pod-silent": "作业没有日志输出",
     "doc.pod-silent": "占有 GPU 的容器在运行，日志却一直为空或不再更新。",
     "doc.pod-silent.severity": "警告",
-    "doc.pod-silent.incident": "训练任务没有日志打印。",
+    "doc.pod-silent.incident": "训练作业没有日志打印。",
     "doc.pod-silent.limit.empty": "启动后日志可以空多久。",
     "doc.pod-silent.limit.stopped": "日志可以多久不更新。",
     "pod-silent.never-logged": (
@@ -189,14 +189,14 @@ WORDS: dict[str, str] = {
         "{seconds:duration}以来一行日志也没有。"
     ),
     "pod-silent.never-logged.advice": (
-        "问 {user} 任务是否正常。Python 会缓存输出：设置 PYTHONUNBUFFERED=1。输出是否写进了文件？kubectl logs {pod} "
+        "问 {user} 作业是否正常。Python 会缓存输出：设置 PYTHONUNBUFFERED=1。输出是否写进了文件？kubectl logs {pod} "
         "-n {namespace} -c {container} --tail 20"
     ),
     "pod-silent.stopped-logging": (
         "{node} 上 {user} 的 Pod {pod} 的容器 {container} 占着 {gpus} 张 GPU，已有 {seconds:duration}没有写日志。"
     ),
     "pod-silent.stopped-logging.advice": (
-        "问 {user} 任务是否卡住（NCCL、数据加载、磁盘满）：kubectl logs {pod} -n {namespace} -c {container} --tail 20"
+        "问 {user} 作业是否卡住（NCCL、数据加载、磁盘满）：kubectl logs {pod} -n {namespace} -c {container} --tail 20"
     ),
     "pod-silent.log-unreadable": (
         "{node} 上 {user} 的 Pod {pod} 的容器 {container} 占着 {gpus} 张 GPU，启动 "
@@ -208,18 +208,18 @@ WORDS: dict[str, str] = {
     ),
     # quota-exhausted
     "rule.quota-exhausted": "配额用完",
-    "doc.quota-exhausted": "命名空间或队列的 GPU 配额已用完，还有任务在等。",
+    "doc.quota-exhausted": "命名空间或队列的 GPU 配额已用完，还有作业在等。",
     "doc.quota-exhausted.severity": "警告",
-    "doc.quota-exhausted.incident": "组内 quota 超过上限，新任务排队。",
-    "doc.quota-exhausted.limit.refused": "被拒绝的任务多久内算作在等。",
-    "quota-exhausted.namespace": "命名空间 {name} 已用 {used} 张 GPU，配额 {quota} 上限 {limit} 张，还有任务在等待。",
+    "doc.quota-exhausted.incident": "组内 quota 超过上限，新作业排队。",
+    "doc.quota-exhausted.limit.refused": "被拒绝的作业多久内算作在等。",
+    "quota-exhausted.namespace": "命名空间 {name} 已用 {used} 张 GPU，配额 {quota} 上限 {limit} 张，还有作业在等待。",
     "quota-exhausted.namespace.advice": (
         "释放 {name} 里的 GPU，或提高配额：kubectl edit resourcequota {quota} -n {name}"
     ),
-    "quota-exhausted.queue": "队列 {name} 已用 {used} 张 GPU，上限 {limit} 张，还有任务在等待。",
+    "quota-exhausted.queue": "队列 {name} 已用 {used} 张 GPU，上限 {limit} 张，还有作业在等待。",
     "quota-exhausted.queue.advice": (
         "释放队列 {name} 的 GPU，或提高它的上限（Volcano：spec.capability；Kueue：nominalQuota）。"
     ),
-    "quota-exhausted.waiting": "有 {count} 个任务在等待 {needs} 张 GPU：{jobs}。",
+    "quota-exhausted.waiting": "有 {count} 个作业在等待 {needs} 张 GPU：{jobs}。",
     "quota-exhausted.holders": "占用最多的：{holders}。",
 }

@@ -19,13 +19,13 @@ WORDS: dict[str, str] = {
     "disk-owner": "{pod}（用户 {user}）：写在容器里 {layer:bytes}，日志 {log:bytes}。",
     "disk-image.used": "镜像 {image}：{bytes:bytes}，使用者：{users}。",
     "disk-image.unused": "镜像 {image}：{bytes:bytes}，没有容器使用。",
-    "disk-image.local": "镜像 {image}：{bytes:bytes}，没有容器使用；仓库里未必有，删除前先 push 或 save。",
+    "disk-image.local": "镜像 {image}：{bytes:bytes}，没有容器使用；已知的镜像仓库里都没有，删除前先 push 或 save。",
     # shm-pressure
     "rule.shm-pressure": "共享内存不足",
     "doc.shm-pressure": "Pod 的共享内存快满了，或小到数据加载一定会用完。",
     "doc.shm-pressure.severity": "警告；达到 `critical` 为严重",
-    "doc.shm-pressure.incident": "out of shared memory，任务报 bus error。",
-    "doc.shm-pressure.limit.nearly_full": "用到多少报警告。",
+    "doc.shm-pressure.incident": "out of shared memory，作业报 bus error。",
+    "doc.shm-pressure.limit.nearly_full": "用到多少触发警告。",
     "doc.shm-pressure.limit.default_size": "多大视为没有设置过。",
     "shm-pressure.nearly-full": (
         "{node} 上 {pod} 的共享内存已用 {share:percent}（{used:bytes}，共 {size:bytes}）：再写就可能因 bus error 退出。"
@@ -45,7 +45,7 @@ WORDS: dict[str, str] = {
     "doc.disk-full": "磁盘空间或 inode 快用完，或被内核改为只读；并指出是什么占满的。",
     "doc.disk-full.severity": "警告；达到 `critical` 或变成只读为严重",
     "doc.disk-full.incident": "系统盘写满，平台宕机后才定位到。",
-    "doc.disk-full.limit.warning": "磁盘用到多少报警告（与 `df` 相同），inode 同理。",
+    "doc.disk-full.limit.warning": "磁盘用到多少触发警告（与 `df` 相同），inode 同理。",
     "disk-full.images": _FULL + "主要是容器镜像（{bytes:bytes}）。",
     "disk-full.container-layers": _FULL + "主要是容器写在自身里的文件（{bytes:bytes}）。",
     "disk-full.logs": _FULL + "主要是容器日志（{bytes:bytes}）。",
@@ -65,9 +65,7 @@ WORDS: dict[str, str] = {
         "在 {node} 上清空最大的日志（truncate -s 0 文件），并限制日志大小：Docker 设 log-opts max-size=100m，"
         "kubelet 设 containerLogMaxSize。"
     ),
-    "disk-full.volumes.advice": (
-        "在 {node} 上查看没人使用的数据卷（docker system df -v），再执行：docker volume rm 名称"
-    ),
+    "disk-full.volumes.advice": "在 {node} 上查看未使用的数据卷（docker system df -v），再执行：docker volume rm 名称",
     "disk-full.datasets.advice": "找出最大的目录及其所有者：du -xh --max-depth=2 {mount} | sort -rh | head",
     "disk-full.other.advice": "在 {node} 上找出大文件：du -xh --max-depth=2 {mount} | sort -rh | head",
     "disk-full.inodes.advice": (
@@ -81,7 +79,7 @@ WORDS: dict[str, str] = {
     "doc.disk-filling": "按最近几小时的增长，磁盘很快会写满；并指出是什么在占用。",
     "doc.disk-filling.severity": "警告；短于 `critical` 为严重",
     "doc.disk-filling.incident": "同上，提前预警。",
-    "doc.disk-filling.limit.warning": "离写满还有多久时报警告。",
+    "doc.disk-filling.limit.warning": "离写满还有多久时触发警告。",
     "disk-filling.images": _FILLING + "主要是容器镜像。",
     "disk-filling.container-layers": _FILLING + "主要是容器写在自身里的文件。",
     "disk-filling.logs": _FILLING + "主要是容器日志。",
@@ -96,7 +94,7 @@ WORDS: dict[str, str] = {
     "rule.disk-io-saturated": "磁盘 I/O 过载",
     "doc.disk-io-saturated": "磁盘一直繁忙、请求积压；并列出节点上的 Pod。",
     "doc.disk-io-saturated.severity": "警告",
-    "doc.disk-io-saturated.incident": "训练 IO 较大，任务偶尔失败，网络时而中断。",
+    "doc.disk-io-saturated.incident": "训练 IO 较大，作业偶尔失败，网络时而中断。",
     "doc.disk-io-saturated.limit.busy": "繁忙程度达到多少。",
     "doc.disk-io-saturated.limit.queue": "等待的请求数达到多少。",
     "disk-io-saturated": (
@@ -108,7 +106,7 @@ WORDS: dict[str, str] = {
     "disk-io-saturated.waiting": "{pod}（用户 {user}）在等它：{count} 个进程处于 D 状态。",
     "disk-io-saturated.pod": "{pod}（用户 {user}）在该节点上运行。",
     "disk-io-saturated.advice": (
-        "在 {node} 上执行 iotop -oPa 查看谁读写最多。把数据集移到其他磁盘或放进内存，降低写检查点的频率。"
+        "在 {node} 上执行 iotop -oPa 查看谁读写最多。把数据集移到其他磁盘或放进内存，降低写 checkpoint 的频率。"
     ),
     # image-cache-large
     "rule.image-cache-large": "镜像占用磁盘过多",
@@ -119,13 +117,13 @@ WORDS: dict[str, str] = {
     "doc.image-cache-large.limit.size": "镜像缓存的总上限；0 表示只看比例。",
     "image-cache-large.growth": "{node} 的 {mount} 上镜像占 {bytes:bytes}，是磁盘的 {share:percent}，大部分正在使用。",
     "image-cache-large.unused-images": (
-        "{node} 的 {mount} 上镜像占 {bytes:bytes}，是磁盘的 {share:percent}；其中 {unused:bytes} 没人使用。"
+        "{node} 的 {mount} 上镜像占 {bytes:bytes}，是磁盘的 {share:percent}；其中 {unused:bytes} 未使用。"
     ),
     "image-cache-large.build-cache": (
         "{node} 的 {mount} 上镜像占 {bytes:bytes}，是磁盘的 {share:percent}；其中 {build:bytes} 是构建缓存。"
     ),
     "image-cache-large.growth.advice": (
-        "把 {node} 的运行时目录迁到更大的磁盘，或把任务分散到其他节点；请最大镜像的所有者缩小镜像。"
+        "把 {node} 的运行时目录迁到更大的磁盘，或把作业分散到其他节点；请最大镜像的所有者缩小镜像。"
     ),
     "image-cache-large.unused-images.advice": (
         "在 {node} 上按名称删除没有容器使用的镜像：docker rmi 镜像名（在用的会拒绝），"
@@ -142,7 +140,7 @@ WORDS: dict[str, str] = {
     "image-oversize.used": "使用者：{users}。",
     "image-oversize.unused": "现在没有容器使用它。",
     "image-oversize.advice": (
-        "请所有者不要把数据、缓存和检查点放进镜像（docker history {image} 可看出哪一步最大），改为挂载。"
+        "请所有者不要把数据、缓存和 checkpoint 放进镜像（docker history {image} 可看出哪一步最大），改为挂载。"
     ),
     # mass-deletion
     "rule.mass-deletion": "大量数据被删除",
@@ -156,8 +154,8 @@ WORDS: dict[str, str] = {
     "mass-deletion": "{place} 的 {mount} 上有 {bytes:bytes} 数据（{share:percent}）在 {seconds:duration}内消失。",
     "mass-deletion.now": "原有 {before:bytes}，现在只有 {now:bytes}。",
     "mass-deletion.advice": (
-        "请马上确认是否有人有意删除。如果不是：阻止正在删除的人，改为只读（mount -o remount,ro {mount}），"
-        "从快照恢复。查看谁登录过 {node}：last -n 20"
+        "请立即确认是否有意删除。如果不是：停止删除，改为只读（mount -o remount,ro {mount}），从快照恢复。查看谁登录"
+        "过 {node}：last -n 20"
     ),
     # mount-lost
     "rule.mount-lost": "挂载丢失",
@@ -165,11 +163,11 @@ WORDS: dict[str, str] = {
     "doc.mount-lost.severity": "严重",
     "doc.mount-lost.incident": "NAS 挂载错误。",
     "doc.mount-lost.limit.everywhere": "多少个节点同时丢失视为存储服务器的问题。",
-    "mount-lost.missing": "{node} 上没有挂载 {mount}：那里的任务找不到数据。",
+    "mount-lost.missing": "{node} 上没有挂载 {mount}：那里的作业找不到数据。",
     "mount-lost.hung": "{node} 上的 {mount} 已 {seconds:duration}没有响应：访问它的程序都会卡住。",
-    "mount-lost.read-only": "{node} 上的 {mount} 不能写入：保存检查点会失败。",
+    "mount-lost.read-only": "{node} 上的 {mount} 不能写入：保存 checkpoint 会失败。",
     "mount-lost.stale": "{node} 上的 {mount} 已失效：{error}。",
-    "mount-lost.everywhere": "{total} 个节点中有 {count} 个丢失了 {mount}（{state}）：请检查存储服务器，而不是节点。",
+    "mount-lost.everywhere": "{total} 个节点中有 {count} 个丢失了 {mount}（{state:code}）：请先检查存储服务器。",
     "mount-lost.missing.advice": "在 {node} 上重新挂载 {mount}；检查 /etc/fstab 是否有它，存储服务器是否能访问。",
     "mount-lost.hung.advice": (
         "在 {node} 上检查存储服务器能否访问（grep {mount} /proc/mounts，再 ping 它）；"

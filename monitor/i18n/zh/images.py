@@ -37,9 +37,9 @@ WORDS: dict[str, str] = {
         "镜像仓库在运行吗？在 {node} 上执行：curl -v https://{host}/v2/（返回 401 是正常的）。如果只有这个节点失败，"
         "检查它的 hosts 文件和防火墙。"
     ),
-    "pull_timeout": "{host} 没有回应 {node}。",
+    "pull_timeout": "{host} 没有响应 {node}。",
     "pull_timeout_advice": (
-        "在 {node} 上执行：curl -v https://{host}/v2/。没有回应：/etc/hosts 里地址不对、防火墙、代理或路由有问题；"
+        "在 {node} 上执行：curl -v https://{host}/v2/。没有响应：/etc/hosts 里地址不对、防火墙、代理或路由有问题；"
         "或镜像仓库宕机。"
     ),
     "pull_connection_broken": "从 {node} 到 {host} 的连接在拉取过程中断开。",
@@ -81,8 +81,8 @@ WORDS: dict[str, str] = {
     "pull_registry_suspect": "有 {count} 个节点从 {registry} 拉取失败：先检查镜像仓库。",
     "pull_image_suspect": "这个镜像在 {count} 个节点上都失败：名字或权限不对。",
     "probe_ok": "目前 {node} 能访问 {registry}。",
-    "probe_fails": "从 {node} 探测 {registry} 也失败：{cause}。",
-    "probe_only_here": "只有 {node} 访问不了 {registry}（{cause}），其他 {others} 个节点都可以：问题在这个节点。",
+    "probe_fails": "从 {node} 探测 {registry} 也失败：{cause:code}。",
+    "probe_only_here": "只有 {node} 访问不了 {registry}（{cause:code}），其他 {others} 个节点都可以：问题在这个节点。",
     "image_elsewhere": "已有 {count} 个节点存有这个镜像：{nodes}。",
     "pull_in_progress": "{node} 正在拉取镜像 {image}，已用 {seconds:duration}。",
     "pull_slow_advice": "较慢。缩小镜像，或事先在 {node} 上拉取（crictl pull {image}），下次会快。",

@@ -7,10 +7,10 @@ WORDS: dict[str, str] = {
     "no_nodes_advice": "检查能否读取集群：kubectl get nodes",
     "no_gpu_nodes": "没有节点提供 {resource}。",
     "no_gpu_nodes_advice": (
-        "检查任务里的资源名 {resource}，以及节点上的 GPU 设备插件是否在运行：kubectl get pods -A | grep device-plugin"
+        "检查作业里的资源名 {resource}，以及节点上的 GPU 设备插件是否在运行：kubectl get pods -A | grep device-plugin"
     ),
     "no_single_node_fits": (
-        "单机没有足够的空闲GPU：需要 {needs} 张，单个节点最多空闲 {most} 张（{node}），但集群共有 {free} 张空闲GPU，"
+        "单机没有足够的空闲 GPU：需要 {needs} 张，单个节点最多空闲 {most} 张（{node}），但集群共有 {free} 张空闲 GPU，"
         "分布在 {nodes} 个节点上。"
     ),
     "never_on_one_node": (
@@ -22,22 +22,22 @@ WORDS: dict[str, str] = {
     "smaller_workers": "减少每个 worker 的 GPU、增加 worker 数量：改成 {workers} x {each} 张 GPU，现在就能启动。",
     "distribute_later": "请选择“分布式训练”，每个 worker 最多 {largest} 张 GPU；目前空闲的不够，仍需等待。",
     "or_wait_for_node": "或者等待某个节点空出 {needs} 张 GPU。",
-    "free_map": "各节点空闲GPU：{nodes}。",
-    "not_enough_gpus": "空闲GPU不够：需要 {needs} 张；它能使用的 {nodes} 个节点共 {total} 张，空闲 {free} 张。",
-    "top_holders": "这些节点上的 GPU 主要被这些人占用：{holders}。",
+    "free_map": "各节点空闲 GPU：{nodes}。",
+    "not_enough_gpus": "空闲 GPU 不够：需要 {needs} 张；它能使用的 {nodes} 个节点共 {total} 张，空闲 {free} 张。",
+    "top_holders": "这些节点上的 GPU 主要被以下用户占用：{holders}。",
     "gpus_leaving": "这些 Pod 结束后会释放 {count} 张 GPU：{pods}。",
     "gpus_idle": "有 {count} 张 GPU 被占着但没有使用：{holders}。",
-    "gpus_stuck": "有 {count} 张 GPU 被已经不再运行的东西占着：{nodes}。",
-    "release_idle": "请闲置GPU的使用者停掉任务。详情：gpuwarden status",
-    "release_stuck": "管理员可以释放被僵死任务占住的GPU。详情：gpuwarden status",
-    "wait_or_ask_less": "等待，或减少GPU数量后重新提交。",
+    "gpus_stuck": "有 {count} 张 GPU 被已不再运行的 Pod 或进程占用：{nodes}。",
+    "release_idle": "请闲置 GPU 的所有者停掉作业。详情：gpuwarden status",
+    "release_stuck": "管理员可以释放被僵死作业占住的 GPU。详情：gpuwarden status",
+    "wait_or_ask_less": "等待，或减少 GPU 数量后重新提交。",
     "room_cordoned": "有空位但暂停接收新 Pod（cordon）：{nodes}。重新开放：kubectl uncordon NODE",
     "room_not_ready": "有空位但节点不可用（NotReady）：{nodes}。{detail}",
     "room_tainted": "有空位但被预留（污点 {detail}）：{nodes}。",
     "room_not_selected": "有空位但不符合这个 Pod 的要求（{detail}）：{nodes}。",
     "taint": "能放下它的节点都被污点预留，而它没有对应的容忍（{taint}）：{nodes}（{count} 个节点）。",
     "taint_advice": (
-        "如果任务应该跑在 {nodes} 上，给它加上对 {taint} 的容忍（toleration）。如果这些节点应对所有人开放：kubectl "
+        "如果作业应该跑在 {nodes} 上，给它加上对 {taint} 的容忍（toleration）。如果这些节点应对所有人开放：kubectl "
         "taint nodes NODE {taint}-"
     ),
     "taint_disk_advice": (
@@ -48,7 +48,7 @@ WORDS: dict[str, str] = {
     ),
     "selector": "它要求 {wanted}，而容量够大的 {count} 个节点都不符合。",
     "selector_advice": (
-        "改正任务的 nodeSelector 或 nodeAffinity，或给节点打标签：kubectl label node NODE KEY=VALUE（要求：{wanted}）"
+        "改正作业的 nodeSelector 或 nodeAffinity，或给节点打标签：kubectl label node NODE KEY=VALUE（要求：{wanted}）"
     ),
     "label_values": "节点上 {label} 的值有：{values}。",
     "label_absent": "这些节点都没有标签 {label}。",
@@ -60,14 +60,14 @@ WORDS: dict[str, str] = {
     "also_not_selected": "不符合它的要求：{nodes}（{count} 个节点）。",
     "also_cordoned": "暂停接收新 Pod（cordon）：{nodes}（{count} 个节点）。",
     "also_not_ready": "不可用（NotReady）：{nodes}（{count} 个节点）。",
-    "short_of_cpu": "没有节点有足够的空闲CPU：需要 {needs} 核，最多的 {node} 只有 {free} 核。",
+    "short_of_cpu": "没有节点有足够的空闲 CPU：需要 {needs} 核，最多的 {node} 只有 {free} 核。",
     "short_of_memory": "没有节点有足够的空闲内存：需要 {needs:bytes}，最多的 {node} 只有 {free:bytes}。",
     "short_of_pods": "能放下它的节点的 Pod 数都已到上限（例如 {node}）。",
     "short_of_resource": "没有节点有足够的 {resource}：需要 {needs}，最多的 {node} 只有 {free}。",
     "short_of_advice": "减少 {resource} 的申请，或腾出一些：kubectl describe node {node}（看 Allocated resources）",
     "gpus_wait_for_rest": "那里（{nodes} 个节点）有 {gpus} 张 GPU 因此闲着。",
     "claim_missing": "它要用的存储卷声明（PVC）{claim} 在 {namespace} 里不存在。",
-    "claim_missing_advice": "创建 PVC {claim}，或改正任务里的名字：kubectl get pvc -n {namespace}",
+    "claim_missing_advice": "创建 PVC {claim}，或改正作业里的名字：kubectl get pvc -n {namespace}",
     "claim_unbound": "它要用的存储卷声明（PVC）{claim} 还没有绑定到存储卷。",
     "claim_unbound_advice": (
         "查看原因：kubectl describe pvc {claim} -n {namespace}。常见：存储类不存在，或存储供应程序没有运行。"
@@ -80,17 +80,17 @@ WORDS: dict[str, str] = {
     "pending_fresh_advice": "半分钟后再看。如果那时还没有到 {node} 上，这里会说明原因。",
     "no_scheduler": "{node} 有空位，但没有调度器处理过这个 Pod。它指定的调度器是 {scheduler}。",
     "no_scheduler_advice": (
-        "{scheduler} 在运行吗？kubectl get pods -A | grep scheduler。如果没有这个调度器，改正任务的 "
+        "{scheduler} 在运行吗？kubectl get pods -A | grep scheduler。如果没有这个调度器，改正作业的 "
         "schedulerName（{node} 可以放下它）。"
     ),
     "pod_affinity": "它要求靠近或远离其他 Pod，有空位的节点都不满足。",
     "host_ports": "它要用节点上的端口，而有空位的节点上该端口都被占用。",
     "topology_spread": "它要求分散在不同节点或区域，有空位的节点都不满足。",
-    "scheduler_disagrees": "按我们的计算 {node} 有空位，但调度器拒绝了它，以调度器为准。",
+    "scheduler_disagrees": "按计算 {node} 有空位，但调度器拒绝了它，以调度器为准。",
     "scheduler_disagrees_advice": "按调度器的说法处理。完整信息：kubectl describe pod",
     "scheduler_says": "调度器的说法：{message}",
     "overtaken": (
-        "后提交的任务先拿到了GPU：{user} 的 {pod} 比它晚 {later:duration} 提交，已在 {node} 上使用 {gpus} 张 GPU。"
+        "后提交的作业先拿到了 GPU：{user} 的 {pod} 比它晚 {later:duration}提交，已在 {node} 上使用 {gpus} 张 GPU。"
     ),
     "overtaken_taint": "原因：它容忍 {node} 的污点 {taint}，而本 Pod 不容忍。",
     "overtaken_queue": "原因：它的队列 {queue} 有余量，而本 Pod 的队列 {own} 没有。",

@@ -22,7 +22,7 @@ CASES = [
     ("a path that ends in a command", "Look at /usr/bin/docker and overlay2/docker is full", []),
     ("Chinese around it", "在 gpu01 上执行 docker inspect abc（或 crictl inspect abc）看是谁", ["docker inspect abc", "crictl inspect abc"]),
     ("Chinese after it", "清空日志（truncate -s 0 文件）", ["truncate -s 0"]),
-    ("explained", "iotop -oPa shows who reads", ["iotop -oPa"]),
+    ("explained", "iotop -oPa shows the heaviest readers", ["iotop -oPa"]),
     ("none", "Use another namespace.", []),
 ]  # fmt: skip
 

@@ -38,12 +38,12 @@ SAYS: list[tuple[str, Notification, str]] = [
     ("who", notification(NotificationReason.NEW, subject(ZOMBIE)), "Affected: zhang · job llama-sft"),
     ("why it is told: worse", notification(NotificationReason.WORSE, subject(DISK)), "CRITICAL, got worse"),
     ("why it is told: more", notification(NotificationReason.MORE, *PULLS[:6]), "WARNING, 3 more - Image pull failed (6)"),
-    ("why it is told: still", notification(NotificationReason.REPEAT, subject(DISK)), "CRITICAL, still not solved"),
+    ("why it is told: still", notification(NotificationReason.REPEAT, subject(DISK)), "CRITICAL, still firing"),
     ("over, and how long it was", notification(NotificationReason.RESOLVED, over(DISK)), "2025-10-02 02:46 CST to 03:11, lasted 25 min"),
     ("over since another day", notification(NotificationReason.RESOLVED, over(DISK, 90_000.0)), "2025-10-01 02:11 CST to 2025-10-02 03:11 CST, lasted 1 d 1 h"),
     ("over before it was ever told", notification(NotificationReason.NEW, over(DISK)), "✅ RESOLVED - Disk nearly full"),
     ("some are over", notification(NotificationReason.RESOLVED, over(NODE), subject(DISK)), "CRITICAL, 1 resolved, 1 left - Several problems"),
-    ("comes and goes", notification(NotificationReason.REPEAT, subject(DISK, flapping=True)), "7 min ago; it comes and goes"),
+    ("comes and goes", notification(NotificationReason.REPEAT, subject(DISK, flapping=True)), "7 min ago; it is flapping"),
     ("a name that no catalog knows", notification(NotificationReason.NEW, subject(msgspec.structs.replace(NODE, rule="HarborDown"))), "new - HarborDown: gpu05"),
     ("in the same place", notification(NotificationReason.NEW, subject(DISK), subject(msgspec.structs.replace(NODE, labels={"node": "gpu03"}))), "Several problems (2): gpu03"),
     ("what we did ourselves is no alert", notification(NotificationReason.NEW, subject(msgspec.structs.replace(NODE, rule="cleanup-report"))), "CRITICAL, notice - Cleanup report"),
@@ -108,7 +108,7 @@ def test_many_owners_take_one_line() -> None:
     message = compose(batch(many), ENGLISH)
     assert len(message.mentions) == 30
     assert len(spans(message, SpanStyle.MENTION)) == 10
-    assert "user09 ... (30 in all)" in told(many)
+    assert "user09 ... (30 in total)" in told(many)
 
 
 def test_the_owner_is_not_named_twice() -> None:

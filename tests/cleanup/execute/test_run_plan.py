@@ -73,7 +73,7 @@ def fail_from(number: int) -> Callable[[Item], ItemOutcome]:
     ("name", "executor", "caps", "done", "end"),
     [
         ("all of it", FakeExecutor(), Caps(), 10, "done"),
-        ("the cap on bytes", FakeExecutor(), Caps(bytes=3 * GIB), 3, "bytes"),
+        ("the byte limit", FakeExecutor(), Caps(bytes=3 * GIB), 3, "bytes"),
         ("its time is over", FakeExecutor(), Caps(minutes=0), 0, "minutes"),
         ("each one fails", FakeExecutor(fail_from(0)), Caps(error_share=0.2), 3, "errors"),
         ("the last two fail", FakeExecutor(fail_from(8)), Caps(error_share=0.2), 10, "done"),

@@ -230,7 +230,7 @@ ORPHANS: list[tuple[str, RuleContext, dict[str, Any], str]] = [
     ("nobody knows when it was started", stranger(started_at=None), {}, "unknown"),
     ("not for long enough", stranger(seconds=100), {}, "too-young"),
     ("it came later than others", stranger(started_at=NOW - 100), {}, "too-young"),
-    ("in a container that runs", stranger(9000, container("c"), container_id="id-c"), {}, "container-left"),
+    ("in a container", stranger(9000, container("c"), container_id="id-c"), {}, "container-left"),
 ]  # fmt: skip
 
 

@@ -214,7 +214,7 @@ def test_the_kubelet_must_not_be_first() -> None:
     assert image_warnings(ImagePolicy(name="p")) == ()
     late = ImagePolicy(name="p", when=When(high=0.9, low=0.8))
     (warning,) = image_warnings(late)
-    assert say("en", warning.key, warning.values).startswith("The policy acts from 90%")
+    assert say("en", warning.key, warning.values).startswith("The policy acts above 90%")
     assert "90%" in say("zh", warning.key, warning.values)
     assert image_warnings(late, 0.95) == ()
 

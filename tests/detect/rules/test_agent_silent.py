@@ -43,10 +43,10 @@ CASES: list[tuple[str, AgentFact, NodeFact | None, str | None, tuple[str, ...]]]
     ("the node is down too", silent(130), ILL, "node-down", ("the node itself is down",)),
     ("without Kubernetes", silent(130), None, "agent-down", ("n1",)),
     ("nobody asks any more", AgentFact(target="n1:9835", node="n1", received_at=NOW - 200), node("n1"), "agent-down", ("3 min 20 s",)),
-    ("a collector hangs", reading(collector(hung_since=NOW - 400)), node("n1"), "collector-hung", ("reader of disk hangs", "6 min 40 s", "stat,wchan")),
+    ("a collector hangs", reading(collector(hung_since=NOW - 400)), node("n1"), "collector-hung", ("Collector disk on n1 has been hanging", "6 min 40 s", "stat,wchan")),
     ("it hangs for less than five minutes", reading(collector(hung_since=NOW - 299)), node("n1"), None, ()),
     ("it hangs, by a clock that is an hour ahead", reading(collector(hung_since=NOW - 299 + FAST_CLOCK), FAST_CLOCK), node("n1"), None, ()),
-    ("a collector fails", reading(collector(outcome="failed", succeeded_at=NOW - 400, message="OSError: no")), node("n1"), "collector-failing", ("reader of disk fails", "OSError: no")),
+    ("a collector fails", reading(collector(outcome="failed", succeeded_at=NOW - 400, message="OSError: no")), node("n1"), "collector-failing", ("Collector disk on n1 has been failing", "OSError: no")),
     ("it fails for less", reading(collector(outcome="failed", succeeded_at=NOW - 310)), node("n1"), None, ()),
     ("it runs every ten minutes and failed once", reading(collector(outcome="failed", succeeded_at=NOW - 660, interval_seconds=600.0)), node("n1"), None, ()),
     ("there is nothing to read", reading(collector(outcome="absent", succeeded_at=None)), node("n1"), None, ()),
@@ -113,7 +113,7 @@ def test_a_node_with_cards_and_without_an_agent_is_noticed_in_time() -> None:
     assert RULE(given(NOW + 120), first.memory).findings == ()
     finding = only(RULE(given(NOW + 121), first.memory))
     assert (finding.cause, finding.labels) == ("agent-down", {"node": "n2"})
-    assert "n2 has GPUs and no agent for 2 min 1 s" in text(finding)
+    assert "n2 has GPUs but has had no agent for 2 min 1 s" in text(finding)
     assert RULE(given(NOW - 3600), first.memory).memory == {"n2": NOW - 3600}  # the clock was set back
 
 

@@ -50,7 +50,7 @@ def test_what_it_says() -> None:
     given = rule_context(agent(card(0), card(1)), nodes=(counted(2, 1),))
     (finding,) = run(RULE, given, SINCE).findings
     assert finding.labels == {"node": "n1"}
-    assert "On n1 only 1 of 2 GPUs can be given to pods, for 5 min." in said(finding)
+    assert "For 5 min, only 1 of 2 GPUs of n1 have been allocatable." in said(finding)
     assert "驱动看到 2 张" in said(finding, "zh")
 
 

@@ -75,7 +75,7 @@ CASES = (
         (
             "mostly container images (60 GiB)",
             "Image a:1: 40 GiB, used by team/bert-0 (alice)",
-            "b:1: 20 GiB, used by no",
+            "b:1: 20 GiB, unused",
         ),
         ("主要是容器镜像", "使用者：team/bert-0 (alice)", "没有容器使用"),
         {"images": (cache(image("a:1", 40, "train"), image("b:1", 20), total=60),), "containers": (container(),)},
@@ -84,7 +84,7 @@ CASES = (
         "layers, with who wrote them",
         disk(used=85, **RUNTIME),
         ("warning", "container-layers"),
-        ("wrote into themselves (50 GiB)", "team/bert-0 of alice: 45 GiB written into the container, 0 B of log"),
+        ("layers (50 GiB)", "team/bert-0 of alice: 45 GiB in the container layer, 0 B of logs"),
         ("team/bert-0（用户 alice）：写在容器里 45 GiB",),
         {
             "images": (cache(total=5),),
@@ -96,7 +96,7 @@ CASES = (
         "logs",
         disk(used=85, **RUNTIME),
         ("warning", "logs"),
-        ("mostly container logs (40 GiB)", "team/bert-0 of alice: 0 B written into the container, 40 GiB of log"),
+        ("mostly container logs (40 GiB)", "team/bert-0 of alice: 0 B in the container layer, 40 GiB of logs"),
         ("主要是容器日志",),
         {"images": (cache(total=5),), "logs": (log("train", 40),), "containers": (container(),)},
     ),
@@ -104,7 +104,7 @@ CASES = (
         "volumes",
         disk(used=85, **RUNTIME),
         ("warning", "volumes"),
-        ("volumes of the container runtime (30 GiB)",),
+        ("container runtime volumes (30 GiB)",),
         ("数据卷",),
         {
             "images": (cache(total=5),),

@@ -60,11 +60,11 @@ def test_it_names_the_disk_and_the_pods() -> None:
     assert found.labels == {"node": "n1", "mount": "/data"}
     assert found.since == NOW
     assert text(found).splitlines()[:5] == [
-        "Disk sda of n1 has been busy for 10 min (99%), 32 requests wait: everything on it is slow.",
-        "When this began, 32 requests waited; now it is 32.",
-        "It carries /data, /home.",
-        "team/z-0 of bob waits for it: 1 process in state D.",
-        "team/a-0 of alice runs there.",
+        "Disk sda of n1 has been busy for 10 min (99%) with 32 queued requests: everything on it is slow.",
+        "32 requests were queued at the start, 32 are now.",
+        "Mounted from it: /data, /home.",
+        "team/z-0 of bob is waiting for it: 1 process in state D.",
+        "team/a-0 of alice runs on this node.",
     ]
     assert "n1 的磁盘 sda 已连续繁忙 10 分钟" in text(found, "zh")
     assert "team/z-0（用户 bob）在等它：1 个进程处于 D 状态" in text(found, "zh")

@@ -37,7 +37,9 @@ def test_ghost(name: str, given: AgentFact, memory: Any, expect: list[str]) -> N
 
 def test_what_it_says() -> None:
     (finding,) = run(RULE, rule_context(LEAK, memory=remembered("ghost", 600))).findings
-    assert "40 GiB of GPU 0 on n1 is taken and no process is on it, for 10 min." in said(finding)
+    assert "40 GiB of memory on GPU 0 of n1 has been allocated for 10 min although no process is on it." in said(
+        finding
+    )
     assert "nvidia-smi --gpu-reset -i 0" in said(finding, "zh")
     assert finding.labels == {"node": "n1", "gpu": "0"}
 

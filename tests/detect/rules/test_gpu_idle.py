@@ -136,15 +136,15 @@ def test_a_job_over_two_nodes_is_one_finding_without_a_pod() -> None:
     (finding,) = run(RULE, rule_context(one(), busy, pods=(JOB, other), memory=idle(1800, 0))).findings
     assert finding.cause == "partially-idle"
     assert finding.labels == {"namespace": "team", "user": "alice", "job": "bert", "queue": "vc1"}
-    assert "1 of 2 have done nothing for 30 min" in said(finding)
+    assert "1 of 2 have been idle for 30 min" in said(finding)
     assert "n1:0" in said(finding)
 
 
 def test_what_it_says() -> None:
     hung = one(processes=(ON_CARD,), logs=logged(1500))
     (finding,) = run(RULE, rule_context(hung, pods=(JOB,), memory=idle(2000, 0))).findings
-    assert "Pod team/job seems to hang: GPU 0 on n1 has done nothing for 33 min 20 s" in said(finding)
-    assert "It last logged 25 min ago" in said(finding)
+    assert "Pod team/job seems to hang: GPU 0 on n1 has been idle for 33 min 20 s" in said(finding)
+    assert "Its last log line is 25 min old" in said(finding)
     assert "疑似卡死" in said(finding, "zh")
     assert finding.since == NOW - 2000
 

@@ -52,7 +52,7 @@ def test_what_it_says() -> None:
     busy = agent(card(memory_used_bytes=3 * GIB), processes=strangers, containers=(docker,))
     (finding,) = run(RULE, rule_context(busy), SINCE).findings
     assert finding.labels == {"node": "n1", "gpu": "0"}
-    for part in ("Container jupyter-eve uses GPU 0 on n1", "user id 0", "1 other process", "101", "3 GiB"):
+    for part in ("Container jupyter-eve has been using GPU 0 on n1", "user id 0", "1 other process", "101", "3 GiB"):
         assert part in said(finding)
     assert "绕过 Kubernetes" in said(finding, "zh")
 

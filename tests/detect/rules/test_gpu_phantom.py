@@ -47,7 +47,7 @@ def test_phantom(name: str, given: AgentFact, pods: tuple[PodFact, ...], memory:
 
 def test_what_it_says() -> None:
     (finding,) = run(RULE, rule_context(TERMINAL, pods=(DONE, REFUSED)), LONG).findings
-    assert "n1 counts GPU 0 as used by pod team/done, which has finished" in said(finding)
+    assert "n1 has counted GPU 0 as used by pod team/done, which has finished" in said(finding)
     assert "team/refused" in said(finding)
     assert "systemctl restart kubelet" in said(finding, "zh")
 

@@ -68,7 +68,7 @@ CASES = (
     Case("/dev/shm is full", busy(shm=shm(9 * GIB, 10 * GIB)), ["shm-small"]),
     Case("/dev/shm as it comes", busy(shm=shm(0, 64 * 1024**2)), ["shm-small"]),
     Case("/dev/shm is fine", busy(shm=shm(GIB, 10 * GIB)), ["unknown"]),
-    Case("the node waits for its disks", busy(host=HOST), ["io-wait"], LOW | WAITED),
+    Case("the node is waiting for its disks", busy(host=HOST), ["io-wait"], LOW | WAITED),
     Case("in bursts", busy(peak=0.95), ["data-loading"]),
     Case("little memory", busy(used=10 * GIB), ["low-batch"]),
     Case("garbage in the memory", busy(), [], {"pods": {JOB.uid: [NOW, "x"]}, "io": 3}),
@@ -125,7 +125,7 @@ def test_what_it_says() -> None:
     assert finding.labels == {
         "node": "n1", "pod": "job", "namespace": "team", "user": "alice", "job": "bert", "queue": "vc1",
     }  # fmt: skip
-    for part in ("uses 1 GPU at 10% on average over 2 h", "3.7 of the 4 cores", "alice"):
+    for part in ("used 1 GPU at 10% on average over 2 h", "3.7 of its limit of 4 cores", "alice"):
         assert part in said(finding)
     assert "CPU 限额" in said(finding, "zh")
 

@@ -44,7 +44,7 @@ def test_wedged(name: str, given: AgentFact, memory: Any, expect: list[str]) -> 
 
 def test_what_it_says() -> None:
     (finding,) = run(RULE, rule_context(on(stuck("D", 600)), pods=(MINE,))).findings
-    assert "Process 100 (python) on GPU 0 of n1 is stuck in the kernel (state D) for 10 min." in said(finding)
+    assert "Process 100 (python) on GPU 0 of n1 has been stuck in the kernel (state D) for 10 min." in said(finding)
     assert "/proc/100/stack" in said(finding, "zh")
     assert finding.labels["user"] == "alice"
     assert finding.since == NOW - 600

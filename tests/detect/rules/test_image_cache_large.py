@@ -57,17 +57,17 @@ def test_causes(name: str, given: AgentFact, cause: str | None) -> None:
 
 def test_it_says_how_much_and_which_in_both_languages() -> None:
     found = once(RULE, node(USED, UNUSED, total=60))[0]
-    assert "Images take 60 GiB on /var/lib/docker of n1, 60% of the disk; nobody uses 30 GiB of it." in text(found)
-    assert "Image unused:1: 30 GiB, used by no container." in text(found)
+    assert "Images use 60 GiB on /var/lib/docker of n1, 60% of the disk; 30 GiB are unused." in text(found)
+    assert "Image unused:1: 30 GiB, unused." in text(found)
     assert "Image used:1" not in text(found)
-    assert "其中 30 GiB 没人使用" in text(found, "zh")
+    assert "其中 30 GiB 未使用" in text(found, "zh")
 
 
 def test_it_warns_of_an_image_that_may_be_the_only_copy() -> None:
     found = once(RULE, node(USED, image("mine:1", 30, local=True), total=60))[0]
-    said = "Image mine:1: 30 GiB, used by no container; no registry is known to have it, so push or save it first."
+    said = "Image mine:1: 30 GiB, unused and in no known registry: push or save it before removing it."
     assert said in text(found)
-    assert "镜像 mine:1：30 GiB，没有容器使用；仓库里未必有，删除前先 push 或 save。" in text(found, "zh")
+    assert "镜像 mine:1：30 GiB，没有容器使用；已知的镜像仓库里都没有，删除前先 push 或 save。" in text(found, "zh")
 
 
 def test_a_cache_whose_size_is_not_known_for_a_moment_is_as_large_as_it_was() -> None:

@@ -31,15 +31,15 @@ def test_one_finding_for_all_nodes_with_who_uses_it() -> None:
     images = [image("harbor/bert:1", 59, "train", first_seen_at=NOW - 60), image("harbor/bert:1", 59)]
     found = once(RULE, node("n1", images[0]), node("n2", images[1]), identities={"uid-bert-0": Identity(user="bob")})
     assert [finding.labels for finding in found] == [{"image": "harbor/bert:1"}]
-    assert "Image harbor/bert:1 is 59 GiB large, on 2 nodes (n1, n2)." in text(found[0])
-    assert "It is used by team/bert-0 (bob)." in text(found[0])
+    assert "Image harbor/bert:1 is 59 GiB, on 2 nodes (n1, n2)." in text(found[0])
+    assert "Used by team/bert-0 (bob)." in text(found[0])
     assert "镜像 harbor/bert:1 有 59 GiB，在 2 个节点上" in text(found[0], "zh")
     assert found[0].since == NOW - 60
 
 
 def test_nobody_uses_it() -> None:
     found = once(RULE, node("n1", image(size=59)))
-    assert "No container uses it now." in text(found[0])
+    assert "No container uses it at the moment." in text(found[0])
     assert "没有容器使用" in text(found[0], "zh")
 
 

@@ -56,10 +56,10 @@ CASES: list[tuple[str, PodFact, dict[str, Any], str, str]] = [
     ("for longer than its size allows", CREATING, {"events": [pulling(301)], "agents": [has(3 * GB, "n2")]}, "slow-registry", "2.8 GiB"),
     ("its disk is busy", CREATING, {"events": [pulling(301)], "agents": [agent("n1", **disk(0.95))]}, "slow-disk", "5 min 1 s"),
     ("another disk is busy", CREATING, {"events": [pulling(301)], "agents": [agent("n1", **disk(0.95, "/data"))]}, "slow-registry", "5 min 1 s"),
-    ("done, as 1.29 says it", RUNNING, {"events": [pulling(400), pulled(NEW)]}, "slow-registry", "9.1 MiB a second"),
-    ("done, as 1.20 says it", RUNNING, {"events": [pulling(400), pulled(" in 3m20.5s")], "agents": [has(19 * GB // 10)]}, "slow-registry", "9 MiB a second"),
+    ("done, as 1.29 says it", RUNNING, {"events": [pulling(400), pulled(NEW)]}, "slow-registry", "9.1 MiB per second"),
+    ("done, as 1.20 says it", RUNNING, {"events": [pulling(400), pulled(" in 3m20.5s")], "agents": [has(19 * GB // 10)]}, "slow-registry", "9 MiB per second"),
     ("done, as 1.18 says it", RUNNING, {"events": [pulling(260), pulled("")], "agents": [has(19 * GB // 10)]}, "slow-registry", "3 min 20 s"),
-    ("done, on a busy disk", RUNNING, {"events": [pulled(NEW)], "agents": [agent("n1", **disk(0.95))]}, "slow-disk", "The pull is over"),
+    ("done, on a busy disk", RUNNING, {"events": [pulled(NEW)], "agents": [agent("n1", **disk(0.95))]}, "slow-disk", "The pull has completed"),
 ]  # fmt: skip
 
 

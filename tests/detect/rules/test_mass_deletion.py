@@ -31,7 +31,7 @@ def follow(watch: Watch, curve: Sequence[tuple[float, float]]) -> list[Finding]:
 @pytest.mark.parametrize(
     ("name", "curve", "fires"),
     [
-        ("at once", [(0, 1000), (1, 700)], True),
+        ("immediately", [(0, 1000), (1, 700)], True),
         ("over nine minutes", [(0, 1000), (3, 900), (6, 800), (9, 700)], True),
         ("over an hour", [(minute, 1000 - 5 * minute) for minute in range(60)], False),
         ("exactly 20 %", [(0, 1000), (1, 800)], False),
@@ -57,7 +57,7 @@ def test_it_says_how_much_in_both_languages() -> None:
     found = follow(Watch(RULE), [(0, 1000), (5, 400)])[0]
     assert found.labels == {"node": "n1", "mount": "/data"}
     assert "600 GiB (60%) of the data on /data of n1 disappeared within 5 min." in text(found)
-    assert "It held 1000 GiB and holds 400 GiB now." in text(found)
+    assert "It held 1000 GiB and now holds 400 GiB." in text(found)
     assert "600 GiB 数据（60%）在 5 分钟内消失" in text(found, "zh")
 
 

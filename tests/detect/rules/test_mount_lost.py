@@ -21,8 +21,8 @@ def mounted(node: str, state: str, ago: float = 600, path: str = "/nas", error: 
     [
         ("ok", 600, None, "", ""),
         ("missing", 600, "missing", "/nas is not mounted on n1", "n1 上没有挂载 /nas"),
-        ("hung", 600, "hung", "has not answered for 10 min", "已 10 分钟没有响应"),
-        ("read-only", 600, "read-only", "cannot be written to", "不能写入"),
+        ("hung", 600, "hung", "has not responded for 10 min", "已 10 分钟没有响应"),
+        ("read-only", 600, "read-only", "is read-only", "不能写入"),
         ("stale", 600, "stale", "no longer works: I/O", "已失效：I/O"),
         ("failing", 600, "stale", "no longer works: I/O", "已失效：I/O"),
         ("missing", 29, None, "", ""),

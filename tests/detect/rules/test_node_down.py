@@ -34,7 +34,7 @@ CASES: list[tuple[str, NodeFact, str | None, tuple[str, ...]]] = [
     ("the network plugin is not ready", unhealthy(**ready_says(CNI)), "network", ("cni uninitialized",)),
     ("the network is unavailable", unhealthy(ready=True, conditions=(condition("NetworkUnavailable", message="no route"),)), "network", ("no route",)),
     ("ready says false for another reason", unhealthy(**ready_says("PLEG is not healthy")), "unknown", ("PLEG is not healthy",)),
-    ("short of disk", unhealthy(ready=True, conditions=(condition("DiskPressure"),)), "disk-pressure", ("10 min", "evicts")),
+    ("short of disk", unhealthy(ready=True, conditions=(condition("DiskPressure"),)), "disk-pressure", ("10 min", "is evicting")),
     ("short of memory", unhealthy(ready=True, conditions=(condition("MemoryPressure"),)), "memory-pressure", ("10 min",)),
     ("short of process ids", unhealthy(ready=True, conditions=(condition("PIDPressure", message="too many processes"),)), "unknown", ("too many processes",)),
     ("pressure that is over", unhealthy(ready=True, conditions=(condition("DiskPressure", False),)), None, ()),
@@ -90,7 +90,7 @@ def test_how_bad_it_is(name: str, given: NodeFact, pods: int, severity: Severity
 
 @pytest.mark.parametrize(
     ("silent", "says"),
-    [(None, "so the machine and its network are up"), (NOW - 290, "does not answer either (timed out)")],
+    [(None, "so the machine and its network are up"), (NOW - 290, "does not respond either (timed out)")],
 )
 def test_the_agent_tells_a_dead_kubelet_from_a_dead_machine(silent: float | None, says: str) -> None:
     heard = AgentFact(target="n1:9835", node="n1", received_at=NOW - 1, silent_since=silent, error="timed out")

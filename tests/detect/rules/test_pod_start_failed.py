@@ -68,7 +68,7 @@ def test_every_cause_has_a_case() -> None:
 QUIET = [
     ("it runs", given(running_container())),
     ("it ran into trouble once and runs", given(running_container(restart_count=1, last=TerminationFact(exit_code=1)))),
-    ("it waits for its image", given(waiting("ImagePullBackOff"))),
+    ("it is waiting for its image", given(waiting("ImagePullBackOff"))),
     ("it is being created", given(waiting("ContainerCreating"))),
     ("an init container is done", given(ended(0, init=True))),
     ("an error for the first time", given(ended(1))),

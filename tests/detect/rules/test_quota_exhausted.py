@@ -75,9 +75,9 @@ CASES: list[tuple[str, dict[str, Any], dict[str, str]]] = [
 def test_full_and_work_waits(name: str, facts: dict[str, Any], labels: dict[str, str]) -> None:
     finding = one(RULE, **facts)
     assert finding.labels == labels
-    assert "1 job waits" in text(finding)
+    assert "1 job is waiting" in text(finding)
     assert "train" in text(finding)
-    assert "1 个任务在等待" in text(finding, "zh")
+    assert "1 个作业在等待" in text(finding, "zh")
 
 
 QUIET: list[tuple[str, dict[str, Any]]] = [
@@ -103,7 +103,7 @@ def test_not_exhausted(name: str, facts: dict[str, Any]) -> None:
 
 def test_a_group_waits_as_one() -> None:
     pods = [waits(name=f"w{index}", gpus=1) for index in range(4)]
-    assert "1 job waits for 4 GPUs: train." in text(one(RULE, queues=[volcano()], pod_groups=[group()], pods=pods))
+    assert "1 job is waiting for 4 GPUs: train." in text(one(RULE, queues=[volcano()], pod_groups=[group()], pods=pods))
 
 
 def test_it_says_who_has_them() -> None:

@@ -116,7 +116,7 @@ def test_five_pods_and_one_cause() -> None:
     found = both(pods=[pull(f"p{index}", "n1", REFUSED) for index in range(5)])
     cause = found.pop("registry-unreachable")
     assert [finding.explained_by for finding in found.values()] == [cause.key] * 5
-    assert "5 pods wait for 5 images" in text(cause)
+    assert "5 pods are waiting for 5 images" in text(cause)
 
 
 def test_an_image_that_is_missing_is_not_the_outage_s_fault() -> None:

@@ -70,7 +70,7 @@ def test_it_says_what_to_set_in_both_languages() -> None:
     assert "sizeLimit: 32Gi" in text(found, "zh")
     assert "bus error" in text(found, "zh")
     found = once(RULE, agent("n1", shm=(small,), containers=(container(),), **GPU))[0]
-    assert "only 64 MiB of shared memory" in text(found)
+    assert "only the default 64 MiB of shared memory" in text(found)
     assert "sizeLimit: 8Gi" in text(found)
     assert "默认的 64 MiB" in text(found, "zh")
 

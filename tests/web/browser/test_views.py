@@ -115,7 +115,7 @@ def test_the_colours_are_switched_and_remembered(site: Site, tabs: Callable[...,
     page.goto(site.url)
     ground = "getComputedStyle(document.body).backgroundColor"
     light = page.evaluate(ground)
-    page.get_by_role("button", name="Light or dark").click()
+    page.get_by_role("button", name="Light or dark theme").click()
     dark = page.evaluate(ground)
     page.reload()
     assert dark != light

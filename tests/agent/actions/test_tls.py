@@ -103,7 +103,7 @@ def test_shaking_hands_counts_in_the_limit(ours: Authority) -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute:
         host, port = mute.getsockname()[:2]
         started = time.monotonic()
-        with pytest.raises(AgentError, match=r"no whole answer within 0\.3 s"):
+        with pytest.raises(AgentError, match=r"no complete answer within 0\.3 s"):
             SnapshotClient(0.3, None, PeerTls(ours.ca_file))(f"{host}:{port}")
         assert time.monotonic() - started < 30
 

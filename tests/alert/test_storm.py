@@ -23,7 +23,7 @@ MINUTE = 5.0
 ALERTS = 500
 A_MINUTE = 20
 HOLDS = 30  # lines of a digest that fit into 4096 bytes
-SOON = 2.0  # seconds in which a decided notification is on its way if nothing prevents it
+SOON = 4.0  # seconds in which a decided notification is on its way if nothing prevents it
 
 
 class LimitedBot:

@@ -24,7 +24,7 @@ def settings(
     *agents: FakeAgent, port: int = 1, cycle: float = 0.3, label: str = "app=gpuwarden-agent"
 ) -> ClusterSettings:
     return ClusterSettings(
-        poll=PollSettings(interval=0.1, limit=10.0, crew=4, token=None),
+        poll=PollSettings(interval=0.1, limit=3.0, crew=4, token=None),
         agents=tuple(agent.target for agent in agents),
         agent_label=label,
         agent_port=port,

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SETUP := deploy/setup/system-packages
 VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' monitor/__init__.py)
 PYTEST := $(BIN)/python -m pytest
-E2E := tests/soak tests/e2e tests/scorecard tests/deploy/test_install.py tests/docs/test_shell.py
+E2E := tests/e2e tests/scorecard tests/deploy/test_install.py tests/docs/test_shell.py
 
 .DEFAULT_GOAL := help
 .PHONY: help run demo test check unit e2e e2e-read-only bench soak chaos mutation coverage audit fuzz lab-up lab-down lock generate proto image clean

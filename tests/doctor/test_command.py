@@ -90,7 +90,12 @@ def test_a_machine_with_nothing(tmp_path: Path) -> None:
     assert time.monotonic() - started < MAX_SECONDS
     assert (completed.returncode, completed.stderr) == (0, "")
     assert "\x1b" not in completed.stdout  # no colours without a terminal
-    for words in ("Configuration", "not checked", "No receiver is configured: alerts are not delivered.", "→ Add a receiver"):
+    for words in (
+        "Configuration",
+        "not checked",
+        "No receiver is configured: alerts are not delivered.",
+        "→ Add a receiver",
+    ):
         assert words in completed.stdout
 
 

@@ -213,7 +213,7 @@ def test_shortage(case: Case) -> None:
 def test_the_hint_in_chinese() -> None:
     lines = render_explanation(check(CASES[0]), "zh")
     assert lines[1] == (
-        "单机没有足够的空闲 GPU：需要 8 张，单个节点最多空闲 4 张（gpu-01），但集群共有 8 张空闲 GPU，分布在 2 个节点上。"
+        "单机没有足够的空闲 GPU：需要 8 张，单个节点最多空闲 4 张（gpu-01），但集群共有 8 张空闲 GPU，分布在 2 个节点上。"  # noqa: E501
     )
     assert any("请选择“分布式训练”提交：2 x 4" in line for line in lines)
 

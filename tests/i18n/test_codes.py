@@ -23,6 +23,6 @@ def test_an_unknown_code_is_shown_as_it_is() -> None:
 
 
 def test_a_text_inserts_the_name() -> None:
-    values = {"mount": "/data", "count": 2, "total": 3, "state": "hung"}
+    values: dict[str, str | int | float] = {"mount": "/data", "count": 2, "total": 3, "state": "hung"}
     assert "（无响应）" in say("zh", "mount-lost.everywhere", values)
     assert "(hung)" in say("en", "mount-lost.everywhere", values)

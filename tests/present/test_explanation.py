@@ -35,7 +35,7 @@ def test_chinese() -> None:
     assert render_explanation(FOUND, "zh") == [
         "team-a/bert-0 在等待调度，已 12 分钟，用户 alice，作业 bert，队列 nlp",
         (
-            "单机没有足够的空闲 GPU：需要 8 张，单个节点最多空闲 4 张（gpu-01），但集群共有 8 张空闲 GPU，分布在 2 个节点上。"
+            "单机没有足够的空闲 GPU：需要 8 张，单个节点最多空闲 4 张（gpu-01），但集群共有 8 张空闲 GPU，分布在 2 个节点上。"  # noqa: E501
         ),
         "  - 各节点空闲 GPU：gpu-01 (4), gpu-02 (4)。",
         "怎么办：",

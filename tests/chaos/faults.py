@@ -20,7 +20,7 @@ from tests.support.receivers.http_server import Behaviour, is_silent, resets, sa
 
 MARGIN = 8.0  # seconds beyond its limit that a condition must last to be reported with certainty
 BLIND_AFTER = 60.0  # seconds after start before self-monitoring reports
-IN_MEMORY, BACK = "going on in memory", "can be written again, and nothing was lost"
+IN_MEMORY, BACK = "continuing in memory", "is writable again; nothing was lost"
 JUMP = 600
 BY_THE_CLOCK = ("ActionsRefused", "ImagePullSlow", "PodPending", "PodStuckCreating")
 

@@ -37,9 +37,11 @@ def of_python(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def of_strings(path: Path) -> Iterator[tuple[int, str]]:
-    """Line and marker, for the string literals of a file."""
-    for node in ast.walk(tree_of(path)):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+    """Line and marker, for the string literals of a file. Keys of dictionaries are names, not prose."""
+    tree = tree_of(path)
+    keys = {id(key) for node in ast.walk(tree) if isinstance(node, ast.Dict) for key in node.keys}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in keys:
             yield from ((node.lineno, marker) for marker in markers(node.value))
 
 

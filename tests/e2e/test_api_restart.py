@@ -280,7 +280,7 @@ def test_it_says_what_is_missing(outage: Outage) -> None:
     ):
         found = source(view, name)
         assert (found.ok, found.since is not None) == (False, True)
-        assert (found.why or "").startswith("stale; no answer from the API server: ")
+        assert (found.why or "").startswith("stale; no response from the API server: ")
         assert without in (found.why or "")
     assert source(view, "agents").ok
 

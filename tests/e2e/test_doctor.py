@@ -79,7 +79,7 @@ def test_all_that_is_needed_may_be_read(lab: Lab, scene: Scene, tmp_path: Path) 
     assert [row["status"] for row in found["kubernetes.api"]] == ["ok"]
     assert [row["status"] for row in found["kubernetes.rights"]] == ["ok"]
     assert [row["status"] for row in found["agents.found"]] == ["problem"]
-    assert "No pod has the label" in found["agents.found"][0]["what"]
+    assert "No pod has the agent label" in found["agents.found"][0]["what"]
     assert [found[f"node.{name}"][0]["status"] for name in ("kubelet", "runtimes", "cgroups")] == ["ok"] * 3
 
 

@@ -57,8 +57,8 @@ def test_no_single_node_has_enough_but_the_cluster_has(scene: Scene, asker: Aske
             "The scheduler says: 0/",
         ),
         zh=(
-            f"单机没有足够的空闲GPU：需要 8 张，单个节点最多空闲 4 张（{scene.name}-a），",
-            "但集群共有 8 张空闲GPU，分布在 2 个节点上。",
+            f"单机没有足够的空闲 GPU：需要 8 张，单个节点最多空闲 4 张（{scene.name}-a），",
+            "但集群共有 8 张空闲 GPU，分布在 2 个节点上。",
             "请选择“分布式训练”提交：2 x 4（2 个 worker，每个 4 张 GPU），现在就能启动。",
         ),
     )
@@ -80,7 +80,7 @@ def test_not_enough_gpus_at_all(scene: Scene, asker: Asker) -> None:
         zh=(
             "空闲 GPU 不够：需要 4 张；它能使用的 2 个节点共 16 张，空闲 3 张。",
             "zhangsan (7), lisi (6)",
-            "减少GPU数量后重新提交",
+            "减少 GPU 数量后重新提交",
         ),
     )
 
@@ -129,7 +129,7 @@ def test_a_volume_claim_that_does_not_exist(scene: Scene, asker: Asker) -> None:
         scene,
         "train",
         "volume",
-        en=(f"The PVC dataset that it uses does not exist in {scene.name}.", "Create the claim dataset"),
+        en=(f"The PVC dataset that it uses does not exist in {scene.name}.", "Create the PVC dataset"),
         zh=(f"它要用的存储卷声明（PVC）dataset 在 {scene.name} 里不存在。", "创建 PVC dataset"),
     )
 
@@ -175,10 +175,10 @@ def test_overtaken_by_a_smaller_pod(scene: Scene, asker: Asker) -> None:
             f"A later pod got GPUs first: {scene.name}/small of wangwu, submitted ",
             f"after this one, runs with 2 GPUs on {node}.",
             "Why: it requests only 2 GPUs, which fit; 8 did not.",
-            "it needs 8, and 6 of 8 are free on the 1 node it may use.",
+            "it needs 8, but only 6 of 8 are free on the 1 node it may use.",
         ),
         zh=(
-            f"后提交的任务先拿到了GPU：wangwu 的 {scene.name}/small 比它晚",
+            f"后提交的作业先拿到了 GPU：wangwu 的 {scene.name}/small 比它晚",
             f"已在 {node} 上使用 2 张 GPU。",
             "原因：它只要 2 张 GPU，放得下；8 张放不下。",
         ),
@@ -224,7 +224,7 @@ def test_a_pod_that_is_being_created(scene: Scene, asker: Asker) -> None:
         scene,
         "train",
         "starting",
-        en=("is being created", "user lisi", f"It is being started on {node}, for "),
+        en=("is being created", "user lisi", f"It has been starting on {node} for "),
         zh=("正在创建", "用户 lisi", f"正在 {node} 上启动"),
     )
 
@@ -240,7 +240,7 @@ def test_a_pod_that_a_finalizer_keeps(scene: Scene, asker: Asker) -> None:
         en=(
             "is being deleted",
             "It has ended, but a finalizer keeps it: example.com/checkpoint.",
-            f"Until it is gone it keeps 2 GPUs on {node}",
+            f"Until it is gone, it keeps 2 GPUs on {node}",
         ),
         zh=(
             "正在删除",

@@ -53,7 +53,7 @@ def test_a_quota_that_is_used_up(
             f"quota gpus is used up: requests.{GPU} is limited to 6, 4 are in use, the job needs 8 more.",
             f"Quota gpus right now: 4 of 6 requests.{GPU} in use.",
             f"Largest GPU holders in {scene.name}: zhangsan (4).",
-            f"by its controller ({kind}).",
+            f"Its controller ({kind}) tried ",
         ),
         zh=(
             f"命名空间配额 gpus 已用完：requests.{GPU} 上限 6，已用 4，作业还需要 8。",
@@ -110,7 +110,7 @@ def test_a_volcano_queue_that_is_closed(scene: Scene, asker: Asker) -> None:
             f"Its queue {queue} is closed: no new job starts there.",
             f"vcctl queue operate -n {queue} -a open",
         ),
-        zh=(f"，队列 {queue}\n", f"所在队列 {queue} 的状态是 closed：不再启动新作业。", "把任务提交到其他队列"),
+        zh=(f"，队列 {queue}\n", f"所在队列 {queue} 的状态是 closed：不再启动新作业。", "把作业提交到其他队列"),
     )
 
 

@@ -169,7 +169,7 @@ def test_pages_show_alerts_and_escape_what_others_named(site: str, path: str, sh
 
 def test_pages_of_what_is_not_there(site: str) -> None:
     assert get(f"{site}/alerts/zzz")[0] == 404
-    assert "Nothing fires" in get(f"{site}/alerts?group=other")[2]
+    assert "No alerts are firing" in get(f"{site}/alerts?group=other")[2]
 
 
 def test_a_silence_is_made_and_ended(alerts: FakeAlerts, site: str) -> None:

@@ -174,7 +174,7 @@ def test_findings_that_nobody_looked_for_are_not_none() -> None:
 
     with serving(None, Blind()) as url:
         assert get(f"{url}/v1/findings")[0] == 503
-        assert "Nobody has looked yet" in get(f"{url}/")[2]
+        assert "Not evaluated yet" in get(f"{url}/")[2]
 
 
 def test_why_is_asked_for_a_name_in_a_namespace_and_a_language(site: str) -> None:

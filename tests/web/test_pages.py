@@ -276,9 +276,9 @@ def test_alerts_are_one_line_a_cause_and_silenced_ones_are_no_trouble() -> None:
 
 def test_nobody_has_looked_yet_is_not_that_all_is_well() -> None:
     body = Visitor(deps(alerts=lambda: (), findings=lambda: None)).text("/")
-    assert "Nobody has looked yet" in body
-    assert "All is well" not in body
-    assert "All is well" in Visitor(deps(alerts=lambda: (), findings=lambda: ())).text("/")
+    assert "Not evaluated yet" in body
+    assert "Healthy" not in body
+    assert "Healthy" in Visitor(deps(alerts=lambda: (), findings=lambda: ())).text("/")
 
 
 def used_keys() -> Iterator[str]:

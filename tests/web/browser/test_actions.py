@@ -25,7 +25,7 @@ def confirm(page: Page, says: str) -> None:
     """Check the preview in the dialog, and confirm."""
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text(says, timeout=TIMEOUT_MILLISECONDS)
-    dialog.get_by_role("button", name="Do it").click()
+    dialog.get_by_role("button", name="Confirm").click()
 
 
 def done(page: Page) -> None:
@@ -84,7 +84,7 @@ def test_an_admin_stops_several_jobs_at_once(site: Site, admin: Tab) -> None:
     page.goto(f"{site.url}/pods?user=zhao&what=all&q=batch-")
     expect(page.locator("#pods tbody tr")).to_have_count(3, timeout=TIMEOUT_MILLISECONDS)
     for name in ("nlp/batch-1", "nlp/batch-2"):
-        page.get_by_label(f"Choose {name}").check()
+        page.get_by_label(f"Select {name}").check()
     page.wait_for_timeout(2000)  # the selection survives updates of the table
     page.get_by_role("button", name="Stop 2").click()
     confirm(page, "nlp/batch-2")
@@ -108,15 +108,15 @@ def test_an_admin_cordons_a_node_and_lets_jobs_on_it_again(site: Site, admin: Ta
 def test_an_admin_silences_and_ends_it(site: Site, admin: Tab) -> None:
     page = admin.page
     page.goto(f"{site.url}/alerts")
-    page.get_by_label("Of what").fill("node=gpu06")
-    page.get_by_label("Why", exact=True).fill("new fans")
+    page.get_by_label("Matchers").fill("node=gpu06")
+    page.get_by_label("Comment", exact=True).fill("new fans")
     page.get_by_role("button", name="Silence...").click()
-    confirm(page, "Nobody is told about alerts with these labels")
+    confirm(page, "Mutes notifications for alerts with these labels")
     done(page)
     expect(page.locator("#silences")).to_contain_text("new fans", timeout=TIMEOUT_MILLISECONDS)
     page.get_by_role("button", name="End").click()
-    page.get_by_role("dialog").get_by_role("button", name="Do it").click()
-    expect(page.locator("#silences")).to_contain_text("Nothing is silenced", timeout=TIMEOUT_MILLISECONDS)
+    page.get_by_role("dialog").get_by_role("button", name="Confirm").click()
+    expect(page.locator("#silences")).to_contain_text("No silences", timeout=TIMEOUT_MILLISECONDS)
 
 
 def test_what_fills_a_disk_is_planned_for_and_removed(site: Site, admin: Tab) -> None:
@@ -134,7 +134,7 @@ def test_what_fills_a_disk_is_planned_for_and_removed(site: Site, admin: Tab) ->
     page.get_by_role("button", name="Run now").click()
     confirm(page, "harbor.lab/old/experiment")
     done(page)
-    expect(page.locator("#runs")).to_contain_text("asked for", timeout=TIMEOUT_MILLISECONDS)
+    expect(page.locator("#runs")).to_contain_text("on demand", timeout=TIMEOUT_MILLISECONDS)
     wait_until(lambda: disk.used < 0.9 * full, 30, "images are gone from the simulated disk")
     admin.shoot("cleanup-run")
     site.story.call(END["disk filling"])

@@ -120,7 +120,7 @@ def test_what_would_go_is_seen_and_what_went_is_brought_back(
     page.get_by_role("button", name="Run now").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("/mnt/share/li/coco-2014")
-    dialog.get_by_role("button", name="Do it").click()
+    dialog.get_by_role("button", name="Confirm").click()
     expect(page.get_by_role("status")).to_have_text("Done.")
     assert cleanup.ran == ["old-datasets"]
 
@@ -130,5 +130,5 @@ def test_what_would_go_is_seen_and_what_went_is_brought_back(
     dialog.get_by_role("button", name="Cancel").click()
     assert cleanup.restored == []
     page.get_by_role("button", name="Restore").click()
-    dialog.get_by_role("button", name="Do it").click()
+    dialog.get_by_role("button", name="Confirm").click()
     wait_until(lambda: cleanup.restored == ["t-0001"], 30, "it was asked for")

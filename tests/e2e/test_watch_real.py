@@ -174,7 +174,9 @@ def test_who_may_not_is_told_what_to_ask_for_and_let_in_when_granted(api: KubeAp
         assert watch.wait_settled(60)
         fact = source(watch, "replicasets.apps")
         assert fact.state == "forbidden"
-        assert 'grant get, list and watch on resource "replicasets" of API group "apps"' in (fact.last_error or "")
+        assert 'grant get, list and watch in a ClusterRole on resource "replicasets" of API group "apps"' in (
+            fact.last_error or ""
+        )
         assert fact.without == "Deployments: they are guessed from the names of their pods"
         rights = {"apiGroups": ["", "apps", "batch"], "resources": ["*"], "verbs": ["get", "list", "watch"]}
         role = {"metadata": {"name": "reader"}, "rules": [rights]}

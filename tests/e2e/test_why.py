@@ -74,7 +74,7 @@ def test_not_enough_gpus_at_all(scene: Scene, asker: Asker) -> None:
         "not-enough-gpus",
         en=(
             "Not enough free GPUs: it needs 4, but only 3 of 16 are free on the 2 nodes it may use.",
-            "held by: zhangsan (7), lisi (6).",
+            "Largest holders there: zhangsan (7), lisi (6).",
             "Wait, or submit the job with fewer GPUs.",
         ),
         zh=(
@@ -95,7 +95,7 @@ def test_a_taint(scene: Scene, asker: Asker) -> None:
         "train",
         "taint",
         en=(
-            f"reserved by a taint which it does not tolerate (team=vision:NoSchedule): {node} (1 node).",
+            f"reserved by a taint that it does not tolerate (team=vision:NoSchedule): {node} (1 node).",
             "add a toleration for team=vision:NoSchedule",
         ),
         zh=(
@@ -114,7 +114,7 @@ def test_a_selector_that_no_node_satisfies(scene: Scene, asker: Asker) -> None:
         scene,
         "train",
         "selector",
-        en=(f"It wants {label}=a100, and none of the nodes that are large enough has that", f"{label} = v100 (2)."),
+        en=(f"It requires {label}=a100, which none of the 2 sufficiently large nodes matches.", f"{label} = v100 (2)."),
         zh=(f"它要求 {label}=a100，而容量够大的", f"节点上 {label} 的值有：v100 (2)。"),
     )
 

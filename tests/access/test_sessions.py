@@ -150,7 +150,7 @@ def test_who_guesses_is_kept_waiting_also_with_the_right_password() -> None:
         locked = Client(url).sign_in("root", PASSWORD)
         assert locked.status == 429
         assert 0 < int(locked.headers["retry-after"]) <= 2
-        assert "Too many tries" in locked.body
+        assert "Too many attempts" in locked.body
         assert Client(url).sign_in("guest").status == 303  # others are not locked out
 
 

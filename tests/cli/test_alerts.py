@@ -76,7 +76,7 @@ def test_what_happened_and_what_was_sent(environ: dict[str, str]) -> None:
     assert (code, [each["what"] for each in past["events"]]) == (0, ["fired"])
     code, sent = alerts(environ, "history", "--messages")
     assert (code, sent["deliveries"][-1]["state"]) == (0, "sent")
-    assert "portal refuses connections" in run("alerts", "history", environ=environ).stdout.replace("\n", " ")
+    assert "portal has refused connections" in run("alerts", "history", environ=environ).stdout.replace("\n", " ")
 
 
 @pytest.mark.usefixtures("daemon")
@@ -85,7 +85,7 @@ def test_a_test_message_shows_the_answer_of_the_receiver(environ: dict[str, str]
     code, tried = alerts(environ, "test", "--rule", "gpu-zombie")
     assert (code, [each["ok"] for each in tried["results"]]) == (0, [True])
     assert "test message" in bot.taken[before]["markdown"]["content"]
-    assert "still held by pod" in bot.taken[before]["markdown"]["content"]
+    assert "but still holds GPU" in bot.taken[before]["markdown"]["content"]
     bot.force = 93000
     try:
         result = run("alerts", "test", "--receiver", "wecom", environ=environ)

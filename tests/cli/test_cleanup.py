@@ -134,7 +134,7 @@ def test_a_full_disk_is_cleaned_up_by_the_daemon(config: str, story: Simulation)
         (("run", "nonsense"), 1, "there is no policy 'nonsense'; there are images, careful"),
         (("run", "images", "--node", "n9"), 1, "images does not apply to n9"),
         (("release", "gpu01", "77"), 1, "gpu01 has no GPU 77"),
-        (("restore", "t-0"), 1, "nothing was put into a trash under the id t-0"),
+        (("restore", "t-0"), 1, "no trash entry has the id t-0"),
         (("history", "--limit", "0"), 2, "0 is not in the range"),
         (("release", "gpu01"), 2, "Missing argument 'GPU'"),
     ],

@@ -94,7 +94,7 @@ def test_a_service_that_fails_is_told_within_seconds_once_and_then_that_it_is_ov
             assert link in told
             status, _, page = get(link)
             assert status == 200
-            assert "portal refuses connections" in page
+            assert "portal has refused connections" in page
             with portal.up():
                 wait_until(lambda: len(bot.taken) == 2, 15, "it is told that it is over")
                 wait_until(lambda: phases(environ) == ["resolved"], 5, "it is over")
@@ -163,7 +163,7 @@ def test_alertmanager_calls_back_and_the_message_goes_out_as_wecom(tmp_path: Pat
                     "labels"
                 ].items()
                 (told,) = contents(bot)
-                assert "portal refuses connections" in told
+                assert "portal has refused connections" in told
                 _call_again(hook, alert)
                 with portal.up():
                     wait_until(lambda: len(bot.taken) >= 2, 20, "it is told that it is over")
@@ -229,5 +229,5 @@ def test_the_page_of_alerts(tmp_path: Path, lang: str) -> None:
     with daemon(environ):
         wait_until(lambda: phases(environ) == ["firing"], 15, "it fires")
         page = get(f"http://{environ['GPUWARDEN_DAEMON__LISTEN']}/alerts?lang={lang}")[2]
-        assert {"en": "portal refuses connections", "zh": "portal 拒绝连接"}[lang] in page
+        assert {"en": "portal has refused connections", "zh": "portal 拒绝连接"}[lang] in page
         assert get(f"http://{environ['GPUWARDEN_DAEMON__LISTEN']}/alerts/nope")[0] == 404

@@ -58,11 +58,11 @@ def test_what_is_found_is_told_and_shown(environ: dict[str, str]) -> None:
         shown = run("status", environ=environ)
         assert shown.returncode == 1
         assert shown.stdout.index("\nFindings\n") < shown.stdout.index("\nNodes\n")
-        assert "portal refuses connections for" in " ".join(shown.stdout.split())
+        assert "portal has refused connections for" in " ".join(shown.stdout.split())
         assert "拒绝连接" in run("status", "--lang", "zh", environ=environ).stdout
         whole = json.loads(run("status", "--json", environ=environ).stdout)
         assert [each["labels"] for each in whole["findings"]] == [{"service": "portal"}]
-        assert "portal refuses connections for" in get(f"http://{environ['GPUWARDEN_DAEMON__LISTEN']}/")[2]
+        assert "portal has refused connections for" in get(f"http://{environ['GPUWARDEN_DAEMON__LISTEN']}/")[2]
         process.send_signal(signal.SIGTERM)
         assert process.wait(STOP_LIMIT) == 0
 

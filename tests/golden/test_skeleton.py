@@ -26,7 +26,7 @@ CHANGES: list[tuple[str, str, str, bool]] = [
     ("daemon-metrics.txt", r"node,model", "model,node", True),
     ("openapi.json", r'"summary": "[^"]+"', '"summary": "Other words."', False),
     ("openapi.json", r'"description": "Role[^"]+"', '"description": "Other words."', False),
-    ("openapi.json", r'"description": "What a GPU[^"]+"', '"description": "Other words."', False),
+    ("openapi.json", r'"description": "State, findings[^"]+"', '"description": "Other words."', False),
     ("openapi.json", r'"title": "gpuwarden"', '"title": "other"', True),
     ("openapi.json", r'"operationId": "view"', '"operationId": "look"', True),
     ("openapi.json", r'"/v1/view"', '"/v1/look"', True),

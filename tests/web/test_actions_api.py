@@ -74,7 +74,7 @@ def test_an_admin_releases_a_zombie_and_it_is_free_and_a_viewer_cannot(daemon: D
     preview = admin.post(RELEASE, content | {"dry_run": True})
     (step,) = preview.json["steps"]
     assert (step["kind"], step["target"], step["owner"]) == ("kill", "lab/dead-0", "li")
-    assert step["text"].startswith("End process ")
+    assert step["text"].startswith("Kill process ")
     assert (
         "结束 gpu01 上的进程" in admin.post(f"{RELEASE}?lang=zh", content | {"dry_run": True}).json["steps"][0]["text"]
     )

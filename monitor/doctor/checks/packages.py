@@ -75,9 +75,10 @@ def _compare(version: tuple[int, ...], sign: str, bound: tuple[int, ...]) -> boo
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """The leading numbers of a version: 3.11.0rc1 counts as 3.11.0."""
-    leading = re.match(r"[0-9.]*", version)
-    return tuple(int(part) for part in (leading.group() if leading else "").split(".") if part)
+    """Epoch and leading numbers of a version: 3.11.0rc1 counts as 0, 3, 11, 0."""
+    leading = re.match(r"(?:([0-9]+)!)?([0-9.]*)", version)
+    epoch, numbers = leading.groups(default="0") if leading else ("0", "")
+    return (int(epoch), *(int(part) for part in numbers.split(".") if part))
 
 
 def read(context: DoctorContext) -> PackageFacts:

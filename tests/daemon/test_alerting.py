@@ -218,7 +218,7 @@ def test_without_receivers_it_is_said_how_to_have_one_and_alerts_are_kept(tmp_pa
         process.send_signal(signal.SIGTERM)
         process.wait(STOP_LIMIT)
         assert process.stderr is not None
-        lines = [line for line in process.stderr.read().splitlines() if "nobody is told of alerts" in line]
+        lines = [line for line in process.stderr.read().splitlines() if "alerts are not sent" in line]
     assert len(lines) == 1
     assert "WeCom" in lines[0]
 

@@ -309,4 +309,4 @@ def test_the_cards_of_this_node(tmp_path: Path) -> None:
     nvml = FakeNvml(tmp_path / "nvml", gpus=8)
     environ = settings(tmp_path) | nvml.environment()
     _, found, _ = run_command(environ)
-    assert (found["node.driver"][0][0], "8 cards" in found["node.driver"][0][1]) == ("ok", True)
+    assert (found["node.driver"][0][0], "8 GPUs" in found["node.driver"][0][1]) == ("ok", True)

@@ -138,7 +138,7 @@ def test_who_does_not_act_says_who_does() -> None:
         assert called.status == 503, "so that Alertmanager retries"
         assert {name.lower(): value for name, value in called.headers.items()}["connection"] == "close"
         assert client.get("/v1/lease").json["holder"] == "gpuwarden-1_ab12"
-        assert "gpuwarden-1_ab12 acts" in client.get("/nodes").body
+        assert "the leader is gpuwarden-1_ab12" in client.get("/nodes").body
         assert "操作由 gpuwarden-1_ab12 执行" in client.get("/nodes?lang=zh").body
 
 

@@ -199,7 +199,7 @@ def test_all_rights_and_the_agents_of_a_cluster(tmp_path: Path) -> None:
         "The collector disk fails on 1 node: gpu1 (no such thing).",
     ]
     assert found["agents.versions"][0][0] == "warning"
-    offsets = [what for _, what, _ in found["clock.offsets"] if "apart" in what]
+    offsets = [what for _, what, _ in found["clock.offsets"] if "differ by" in what]
     assert len(offsets) == 2  # of the API server and the agent
 
 

@@ -31,7 +31,7 @@ class SnapshotClient:
         try:
             reply = self._client.request(target, "GET", SNAPSHOT_PATH, headers=self._headers)
         except PeerError as error:
-            raise AgentError(str(error)) from error
+            raise AgentError(str(error)) from error.__cause__  # the kind of failure matters to the doctor
         if reply.status != HTTPStatus.OK:
             raise AgentError(f"answered {reply.status} {http.client.responses.get(reply.status, '')}".rstrip())
         return reply.body

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
@@ -16,7 +17,6 @@ from monitor.config.alerts import AlertsConfig
 from monitor.config.cleanup import CleanupConfig
 from monitor.config.derive import DerivedSection, build
 from monitor.config.lease import KubernetesName, LeaseConfig, check_lease, pod_namespace
-from monitor.config.prometheus import PrometheusConfig
 from monitor.config.report import ReportConfig, check_report
 from monitor.config.rules import RulesConfig
 from monitor.config.services import UNIQUE_NAMES, ServiceConfig
@@ -106,11 +106,14 @@ class GpuLimitsConfig(DerivedSection, settings=StateLimits, types={float: Durati
 class DaemonConfig(SecretSection):
     """The central daemon and its page. Without a token and without users, only this machine may change anything."""
 
+    removed: ClassVar[Mapping[str, str]] = {
+        "prometheus": "was removed: the daemon polls the agents itself, also in large clusters; delete this section"
+    }
+
     listen: Address = Listen(host="127.0.0.1", port=9836)
     state: AbsolutePath = Field(default_factory=default_state_dir)
     cycle: Span = 15.0
     agents: AgentsConfig = AgentsConfig()
-    prometheus: PrometheusConfig | None = None
     kubernetes: KubernetesConfig = KubernetesConfig()
     gpu_resource: NonEmpty = "nvidia.com/gpu"
     gpu: GpuLimitsConfig = GpuLimitsConfig()

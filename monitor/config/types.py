@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import (
@@ -122,6 +122,7 @@ class Section(BaseModel):
     """A section of the configuration: unknown keys are rejected, and values are immutable after loading."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, hide_input_in_errors=True)
+    removed: ClassVar[Mapping[str, str]] = {}  # former setting -> what to write instead
 
     @model_validator(mode="before")
     @classmethod

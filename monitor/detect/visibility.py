@@ -28,12 +28,6 @@ def resources_unavailable(context: RuleContext, *resources: str) -> bool:
     return any(source.name in resources and not source.ok for source in view.sources)
 
 
-def prometheus_unavailable(context: RuleContext) -> bool:
-    """Whether agent facts come from Prometheus and it is down; no single agent is silent then."""
-    view = context.facts.view
-    return view is not None and any(source.name == "prometheus" and not source.ok for source in view.sources)
-
-
 def clock_skew(agent: AgentFact | None) -> float:
     """Seconds to add to the times of an agent's node to get ours."""
     if agent is None or agent.snapshot is None or agent.received_at is None:

@@ -152,7 +152,6 @@ CASES: list[Case] = [
     ("no services", receivers.judge_services, (), ["not-checked services.none"]),
     ("services", receivers.judge_services, (Reachability("Alertmanager", "h"),), ["ok services.ok"]),
     ("not ready, not reachable", receivers.judge_services, (Reachability("a", "h", "answer"), Reachability("b", "h", "dns")), ["problem services.answer", "problem services.lost"]),
-    ("no agent scraped", receivers.judge_services, (Reachability("Prometheus", "h", "no-agents"),), ["problem services.no-agents"]),
     ("state", state.judge, (StateDirectory("/s", True, free=9 * GIB),), ["ok state.ok"]),
     ("not created yet", state.judge, (StateDirectory("/s", False, free=9 * GIB),), ["ok state.not-yet"]),
     ("not writable", state.judge, (StateDirectory("/s", True, "x"),), ["problem state.not-writable"]),

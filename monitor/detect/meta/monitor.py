@@ -13,15 +13,14 @@ from monitor.facts.cluster import SourceView
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text, Value
 
-CAUSES = ("api-server", "agents", "prometheus", "detection", "state", "source")
+CAUSES = ("api-server", "agents", "detection", "state", "source")
 STARTUP_GRACE_SECONDS = 60.0
 BLIND_AFTER_SECONDS = 60.0
 AGENT_STALE_SECONDS = 120.0  # an agent that has not been polled for this long counts as silent
 MAX_REASON_CHARS = 300
 KUBERNETES_DOWN = "service-down|service=kubernetes"
 CORE_SOURCES = ("pods", "nodes")
-PROMETHEUS = "prometheus"  # the source of agent facts if agents are not polled directly
-OTHER_SOURCES = ("kubernetes", "agents", PROMETHEUS)  # not watched; "kubernetes": runs without it on purpose
+OTHER_SOURCES = ("kubernetes", "agents")  # not watched; "kubernetes": runs without it on purpose
 UNKNOWN = "?"
 
 RULE = RuleMetadata(
@@ -71,12 +70,7 @@ def _evaluate(state: MonitorState, now: float) -> Iterator[Finding]:
     if state.trouble is not None:
         yield _finding("state", "state", state.trouble, None, now)
     yield from _kubernetes(state, now)
-    prometheus = next((source for source in state.sources if source.name == PROMETHEUS), None)
-    if prometheus is None or prometheus.ok:
-        yield from _agents(state.agents, now)
-    elif now - _lost_since(prometheus, state) >= BLIND_AFTER_SECONDS:
-        since = _lost_since(prometheus, state)
-        yield _finding(PROMETHEUS, PROMETHEUS, prometheus.why or UNKNOWN, since, now)
+    yield from _agents(state.agents, now)
     evaluated_at = state.started_at if state.looked_at is None else state.looked_at
     if now - evaluated_at >= BLIND_AFTER_SECONDS:
         yield _finding("detection", "detection", "the rules have not run", evaluated_at, now)

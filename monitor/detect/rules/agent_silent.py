@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import ANY_CAUSE, MAX_RAW_CHARS, Delay, Latency, Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.visibility import kubernetes_unavailable, label_value, prometheus_unavailable, resources_unavailable
+from monitor.detect.visibility import kubernetes_unavailable, label_value, resources_unavailable
 from monitor.facts.agents import AgentFact
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.node import CollectorFact
@@ -42,9 +42,9 @@ class _AgentEvaluation:
 def detect(context: RuleContext, memory: Any) -> RuleResult:
     """Agents that do not respond, nodes without an agent, and failing collectors."""
     evaluation = _AgentEvaluation(context, memory if isinstance(memory, dict) else {}, {})
-    # Agents are discovered through their pods; an outage of Prometheus is reported by monitor-blind.
+    # Agents are discovered through their pods.
     undiscovered = not kubernetes_unavailable(context) and resources_unavailable(context, "pods", "nodes")
-    if undiscovered or prometheus_unavailable(context):
+    if undiscovered:
         return RuleResult(memory=evaluation.before, blind=(Scope(labels={}),))
     agents = context.facts.agent_of_node
     findings = [

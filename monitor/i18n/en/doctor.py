@@ -215,8 +215,6 @@ WORDS: dict[str, str] = {
     "doctor.services.lost.do": "Check its address in the configuration, and whether it is running.",
     "doctor.services.answer": "{name} is not ready: {why}.",
     "doctor.services.answer.do": "Check its address and token in the configuration, and its own log.",
-    "doctor.services.no-agents": "{name} at {host} does not scrape any agent.",
-    "doctor.services.no-agents.do": "Configure it to scrape the agents, and check daemon.prometheus.selector.",
     "doctor.state.ok": "{path}, {count:database|databases}.",
     "doctor.state.not-yet": "{path} is created at the first start.",
     "doctor.state.not-writable": "This user may not write to {path}: {why}.",

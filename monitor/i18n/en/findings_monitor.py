@@ -24,10 +24,6 @@ WORDS: dict[str, str] = {
         "The monitor has had no data from any agent for {seconds:duration} ({source}): problems on the nodes are not "
         "detected: {why}"
     ),
-    "monitor-blind.prometheus": (
-        "The monitor has been unable to query Prometheus for {seconds:duration} ({source}): problems on the nodes "
-        "are not detected, and alerts about them keep their last state: {why}"
-    ),
     "monitor-blind.detection": (
         "The monitor has not evaluated its rules for {seconds:duration} ({source}): no new alerts can fire: {why}"
     ),
@@ -43,9 +39,6 @@ WORDS: dict[str, str] = {
     ),
     "monitor-blind.agents.advice": (
         "Check that the agents are running ({source}): kubectl get pod -A -o wide | grep gpuwarden-agent"
-    ),
-    "monitor-blind.prometheus.advice": (
-        "Check that the metrics store responds ({source}) and that daemon.prometheus is correct: gpuwarden status"
     ),
     "monitor-blind.detection.advice": "Read the monitor's own log ({source}), then restart it.",
     "monitor-blind.state.advice": "Free space in the directory daemon.state, or make it writable ({source}): df -h",

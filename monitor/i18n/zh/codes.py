@@ -134,7 +134,6 @@ _NODES: dict[str, str] = {
     "component": "组件异常",
     "api-server": "API server 无数据",
     "agents": "agent 无数据",
-    "prometheus": "Prometheus 无法查询",
     "detection": "检测停止",
     "state": "状态无法保存",
     "source": "数据来源中断",

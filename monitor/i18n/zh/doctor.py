@@ -199,8 +199,6 @@ WORDS: dict[str, str] = {
     "doctor.services.lost.do": "请检查配置中的地址，以及它是否在运行。",
     "doctor.services.answer": "{name} 未就绪：{why}。",
     "doctor.services.answer.do": "请检查配置中的地址和令牌，以及它自己的日志。",
-    "doctor.services.no-agents": "{name}（{host}）没有抓取任何 agent。",
-    "doctor.services.no-agents.do": "请让它抓取各 agent 的指标，并检查 daemon.prometheus.selector。",
     "doctor.state.ok": "目录 {path}，{count} 个数据库。",
     "doctor.state.not-yet": "首次启动时会创建 {path}。",
     "doctor.state.not-writable": "当前用户无法写入 {path}：{why}。",

@@ -21,9 +21,6 @@ WORDS: dict[str, str] = {
         "Pod 和节点的告警停在最后一次的状态，新问题可能漏报：{why}"
     ),
     "monitor-blind.agents": "监控已 {seconds:duration}没有收到任何 agent 的数据（{source}）：看不到节点上的情况：{why}",
-    "monitor-blind.prometheus": (
-        "监控已 {seconds:duration}无法查询 Prometheus（{source}）：看不到节点上的情况，节点相关的告警保持原状：{why}"
-    ),
     "monitor-blind.detection": "监控已 {seconds:duration}没有进行检测（{source}）：不会产生新的告警：{why}",
     "monitor-blind.state": "监控无法保存自身状态（{source}）：如果现在退出，待发送的消息和告警会丢失：{why}",
     "monitor-blind.source": "监控已 {seconds:duration}看不到 {source}：那里出了问题也不会告警：{why}",
@@ -32,9 +29,6 @@ WORDS: dict[str, str] = {
     ),
     "monitor-blind.agents.advice": (
         "检查 agent 是否在运行（{source}）：kubectl get pod -A -o wide | grep gpuwarden-agent"
-    ),
-    "monitor-blind.prometheus.advice": (
-        "检查指标存储是否有响应（{source}），以及 daemon.prometheus 的配置是否正确：gpuwarden status"
     ),
     "monitor-blind.detection.advice": "查看监控自己的日志（{source}），然后重启它。",
     "monitor-blind.state.advice": "请检查 daemon.state 所在磁盘是否已满或只读（{source}）：df -h",

@@ -1,4 +1,4 @@
-"""The large-cluster mode around the lab: metrics stores, two Alertmanagers, two replicas behind one address."""
+"""Two replicas around the lab: behind one address, with two Alertmanagers, beside an embedded daemon."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ from tests.lab.lab import Lab
 from tests.nvml import FakeNvml
 from tests.support import free_port, need, wait_until
 from tests.support.command import command, get, quiet_environment, running
-from tests.support.metric_stores import metric_store
 from tests.support.receivers.bots import WeComBot
 from tests.support.receivers.http_server import Asked, LocalServer
 from tests.support.receivers.real_alertmanager import BINARY, RealAlertmanager
@@ -37,10 +36,10 @@ from tests.support.receivers.real_alertmanager import BINARY, RealAlertmanager
 Incident = tuple[str, str, str]  # rule, cause, severity
 Found = tuple[str, str, str, str]  # and labels
 DOCUMENTED = ROOT / "docs" / "scaling.md"
-STORES = ("prometheus", "victoria-metrics")
+REPLICAS = ("replica-1", "replica-2")
 RULES = {"gpu_orphan": {"after": "1s"}, "service_down": {"after": "1s"}}
 WATCHED = ("image-pull", "gpu-orphan", "disk-full", "service-down")
-DISK = "largedisk"  # other tests have disks on this machine too, some of them full
+DISK = "replicadisk"  # other tests have disks on this machine too, some of them full
 # In a message, one line per change: the alert, and whether it fires or is resolved.
 TEMPLATE = (
     "{% for told in notifications %}{% for each in told.subjects if each.fresh %}"
@@ -240,8 +239,8 @@ class Stage:
 
 
 @contextmanager
-def large_cluster(lab: Lab, scene: Scene, directory: Path) -> Iterator[Stage]:
-    """Run a real agent, an embedded daemon, and two replicas that read the agent from a metrics store each."""
+def replicated(lab: Lab, scene: Scene, directory: Path) -> Iterator[Stage]:
+    """Run a real agent, an embedded daemon, and two replicas that share a lease and two Alertmanagers."""
     calling = directory / "callback-token"
     calling.write_text(secrets.token_hex(16))
     acting, nvml, on_node = acting_node(lab, directory)
@@ -253,9 +252,9 @@ def large_cluster(lab: Lab, scene: Scene, directory: Path) -> Iterator[Stage]:
         hook = f"http://127.0.0.1:{balancer.port}/v1/alertmanager"
         members = enter(alertmanagers(directory / "alertmanagers", hook, calling))
         agent = enter(agent_of(directory / "agent", QUICK, nvml.environment(), **on_node))
-        stores = [enter(metric_store(kind, directory / kind, [agent])) for kind in STORES]
         common = {
             "cycle": "500ms",
+            "agents": {"interval": "500ms", "static": [agent]},
             "kubernetes": {"enabled": "yes", "kubeconfig": str(account(scene).kubeconfig(lab.kubeconfig, directory))},
             "gpu": {"settle": "2s"},
             "rules": RULES,
@@ -275,11 +274,7 @@ def large_cluster(lab: Lab, scene: Scene, directory: Path) -> Iterator[Stage]:
             },
             "cleanup": {"agents": {"token_file": str(acting)}, "policies": [POLICY]},
         }
-        alone = {
-            "agents": {"interval": "500ms", "static": [agent]},
-            "alerts": {"receivers": [wecom(embedded_group)], **patience("ops")},
-        }
-        own = [alone, *({**shared, "prometheus": {"url": store.url, "interval": "500ms"}} for store in stores)]
+        alone = {"alerts": {"receivers": [wecom(embedded_group)], **patience("ops")}}
 
         def start(name: str, port: int, more: Mapping[str, Any]) -> Replica:
             config = directory / f"{name}.yml"
@@ -289,7 +284,7 @@ def large_cluster(lab: Lab, scene: Scene, directory: Path) -> Iterator[Stage]:
             process = enter(running(command("daemon"), environ, stdout=subprocess.DEVNULL))
             return Replica(process, Cleaner(nvml, agent, f"http://127.0.0.1:{port}", environ), directory / name)
 
-        embedded, *both = map(start, ("embedded", *STORES), ports, own)
+        embedded, *both = map(start, ("embedded", *REPLICAS), ports, (alone, shared, shared))
         wait_until(lambda: all(each.answers() for each in (embedded, *both)), 40, "all daemons look")
         wait_until(lambda: both[0].lease().holder == both[1].lease().holder is not None, 10, "they agree who acts")
         yield Stage(nvml, portal, embedded, (both[0], both[1]), members, group, embedded_group)

@@ -1,7 +1,4 @@
-"""The same incidents in embedded and large-cluster mode:
-
-equal findings and one notification each despite a dead replica.
-"""
+"""The same incidents with one daemon and with two replicas: equal findings, one notification each, whichever dies."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ import pytest
 
 from monitor.cleanup.journal import ItemState
 from tests.e2e import small_disk
-from tests.e2e.large import DISK, Incident, Stage, firing, large_cluster, over, told
+from tests.e2e.replicas import DISK, Incident, Stage, firing, over, replicated, told
 from tests.e2e.scenes import Scene
 from tests.e2e.test_lease import Replica, done_by_agent, items
 from tests.lab.lab import Lab
@@ -36,7 +33,7 @@ pytestmark = pytest.mark.timeout(240)  # may have to start a lab and eight progr
 
 @pytest.fixture
 def scene(lab: Lab) -> Iterator[Scene]:
-    with small_disk.engine_on_small_disk(lab, megabytes=256), Scene(lab, "large") as scene:
+    with small_disk.engine_on_small_disk(lab, megabytes=256), Scene(lab, "replicas") as scene:
         yield scene
 
 
@@ -81,7 +78,7 @@ def expect_done_once(first: Replica, second: Replica) -> None:
 def test_each_incident_is_found_by_all_and_told_once_whoever_dies(lab: Lab, scene: Scene, tmp_path: Path) -> None:
     for name in OLD:
         small_disk.load(lab, name, megabytes=1)
-    with ext4_disk(tmp_path, DISK, 16) as disk, stranger() as pid, large_cluster(lab, scene, tmp_path) as stage:
+    with ext4_disk(tmp_path, DISK, 16) as disk, stranger() as pid, replicated(lab, scene, tmp_path) as stage:
         stage.expect_all_find()
         no_image = lab.run_pod("no-image", namespace=scene.name, phase=None, image=f"{lab.registry}/nlp/nothing:1")
         stage.nvml.process(CARD, pid)

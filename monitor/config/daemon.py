@@ -104,7 +104,7 @@ class GpuLimitsConfig(DerivedSection, settings=StateLimits, types={float: Durati
 
 
 class DaemonConfig(SecretSection):
-    """The central daemon and its page. Without a token and without users, only this machine may change anything."""
+    """The central daemon and its page. Reading needs no authentication on the loopback address; changes always do."""
 
     listen: Address = Listen(host="127.0.0.1", port=9836)
     state: AbsolutePath = Field(default_factory=default_state_dir)

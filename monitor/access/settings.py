@@ -6,7 +6,7 @@ import ipaddress
 from dataclasses import dataclass, field
 
 from monitor.access.passwords import PasswordHash
-from monitor.access.principal import Role
+from monitor.access.principal import AuthMethod, Role
 
 HOUR = 3600.0
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -29,6 +29,7 @@ class AccessToken:
     name: str
     role: Role
     token: str = field(repr=False)
+    method: AuthMethod = AuthMethod.TOKEN
 
 
 @dataclass(frozen=True)
@@ -58,5 +59,5 @@ class AccessSettings:
 
     @property
     def closed(self) -> bool:
-        """Whether a way to authenticate is configured; local processes then have to use it as well."""
+        """Whether a way to authenticate is configured, in addition to the login link and the local token."""
         return bool(self.accounts or self.tokens or self.header)

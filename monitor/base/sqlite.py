@@ -28,6 +28,7 @@ Values = Sequence[str | bytes | int | float | None]
 BUSY_TIMEOUT_SECONDS = 5.0  # tolerated for an interactive sqlite3 session that holds a lock
 RETRY_SECONDS = 5.0  # between attempts to move back to the file
 SPARE_BYTES = 1 << 20  # must stay free on the disk after moving back
+LOCKED = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 UNWRITABLE = frozenset(
     {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}
@@ -252,6 +253,11 @@ def _connect(path: str, uri: bool = False) -> sqlite3.Connection:
     return sqlite3.connect(path, timeout=BUSY_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False, uri=uri)
 
 
+def is_locked(error: DatabaseError) -> bool:
+    """Whether a statement failed because another process held a lock for longer than BUSY_TIMEOUT_SECONDS."""
+    return _code(error) in LOCKED
+
+
 def _code(error: DatabaseError) -> int:
     """Primary error code; -1 if the error does not come from SQLite itself."""
     extended = getattr(error, "sqlite_errorcode", None)
@@ -283,7 +289,7 @@ def _copied(source: sqlite3.Connection, target: sqlite3.Connection) -> bool:
 
 
 def _do_not_wait(status: int, _remaining: int, _total: int) -> None:
-    if status in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+    if status in LOCKED:
         raise sqlite3.OperationalError("another process is writing")
 
 

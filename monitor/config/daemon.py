@@ -104,7 +104,7 @@ class GpuLimitsConfig(DerivedSection, settings=StateLimits, types={float: Durati
 
 
 class DaemonConfig(SecretSection):
-    """The central daemon and its page. Without a token and without users, only this machine may change anything."""
+    """The central daemon and its page. Reading needs no authentication on the loopback address; changes always do."""
 
     removed: ClassVar[Mapping[str, str]] = {
         "prometheus": "was removed: the daemon polls the agents itself, also in large clusters; delete this section"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from starlette.types import ASGIApp
 
 from monitor.access.audit import FILE as AUDIT_FILE
 from monitor.access.audit import AuditLog
+from monitor.access.local_token import create_local_token
 from monitor.access.settings import AccessSettings
 from monitor.actions.service import ActionDeps, ActionService
 from monitor.base.net import is_loopback
@@ -36,6 +38,8 @@ from monitor.web.app import create_app
 from monitor.web.authenticator import Authenticator
 from monitor.web.context import HeaderLink, PageData
 from monitor.web.security import Security
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -156,6 +160,8 @@ def build_app(
         tokens = ApiTokens(daemon.read_token(), daemon.alerts.callback.read_token())
     except ValueError as error:
         raise StartError(f"daemon.token_file: {error}") from None
+    if daemon.alerts.callback.receivers and tokens == ApiTokens() and daemon.access.admin_token() is None:
+        log.warning("calls of an Alertmanager are rejected: set daemon.alerts.callback.token_file, and send that token")
     queries = ClusterQueries(cluster, daemon.gpu_resource, findings=lambda: evaluator.findings)
     elector = parts.elector
     page_data = PageData(
@@ -190,4 +196,5 @@ def build_security(
     deps = ActionDeps(cleanup)
     if kube is not None and api is not None:
         deps = ActionDeps(cleanup, PodWrites(api), NodeWrites(api), lambda: kube.pods.snapshot().items)
-    return Security(Authenticator(access), audit, ActionService(cluster, deps, audit, elector))
+    authenticator = Authenticator(access, local_token=create_local_token(config.daemon.state))
+    return Security(authenticator, audit, ActionService(cluster, deps, audit, elector))

@@ -24,6 +24,7 @@ from monitor.web.authorization import bearer_token, is_local, peer_of
 
 COOKIE = "gpuwarden"
 LOCAL_ADMIN = "admin"  # signed in with a link printed on this machine
+LOCAL_PROCESS = "local"  # authenticated with the token file in the state directory
 MAX_NAME_CHARS = 100
 STRONG_TOKEN_CHARS = 20  # cannot be guessed, so lockout does not apply
 ANONYMOUS = Principal("", Role.NONE)
@@ -38,13 +39,21 @@ class LockedOutError(RequestRejectedError):
 
 
 class Authenticator:
-    """Determines the principal of a request, and signs users in. Thread-safe."""
+    """Determines the principal of a request, and signs users in. Thread-safe.
 
-    def __init__(self, settings: AccessSettings, now: Callable[[], float] = time.time) -> None:
+    `local_token` authenticates the commands of the daemon's user, in addition to the configured tokens.
+    """
+
+    def __init__(
+        self, settings: AccessSettings, now: Callable[[], float] = time.time, local_token: str | None = None
+    ) -> None:
         self.settings = settings
         self.sessions = Sessions(settings.lifetime, settings.idle)
         self._codes = LoginCodes()
         self._lockout = Lockout()
+        self._tokens = settings.tokens
+        if local_token is not None:
+            self._tokens += (AccessToken(LOCAL_PROCESS, Role.ADMIN, local_token, AuthMethod.MACHINE),)
         self._accounts = {account.name: account for account in settings.accounts}
         self._secret = secrets.token_bytes(32)
         self._now = now
@@ -82,10 +91,10 @@ class Authenticator:
         return _token_principal(token)
 
     def _find_token(self, bearer: str) -> AccessToken | None:
-        """The configured token with this value; always compares with all of them, in constant time."""
+        """The token with this value; always compares with all of them, in constant time."""
         given = hashlib.sha256(bearer.encode("utf-8", "surrogateescape")).digest()
         match = None
-        for token in self.settings.tokens:
+        for token in self._tokens:
             if hmac.compare_digest(given, hashlib.sha256(token.token.encode()).digest()):
                 match = token
         return match
@@ -124,13 +133,9 @@ class Authenticator:
 
     def sign_in_by_code(self, code: str, request: Request) -> tuple[str, Principal]:
         """Sign in with the code of a login link, or with a token. Raise RequestRejectedError."""
-        peer = self.lockout_peer(request)
-        self._begin_attempt(None, peer)
-        token = self._find_token(code)
-        if token is None and not self._codes.use(code, self._now()):
-            raise RequestRejectedError(HTTPStatus.UNAUTHORIZED, "this link has been used or has expired")
-        self._lockout.succeeded(None, peer)
-        principal = _token_principal(token) if token is not None else Principal(LOCAL_ADMIN, Role.ADMIN)
+        # A code cannot be guessed, so lockout does not apply: other users of this machine could cause it.
+        by_link = self._codes.use(code, self._now())
+        principal = Principal(LOCAL_ADMIN, Role.ADMIN) if by_link else self._by_token(code, request)
         return self.sessions.begin(principal, self._now())
 
     def link(self) -> str:
@@ -162,7 +167,7 @@ def behind_tls(request: Request) -> bool:
 
 
 def _token_principal(token: AccessToken) -> Principal:
-    return Principal(token.name, token.role, method=AuthMethod.TOKEN)
+    return Principal(token.name, token.role, method=token.method)
 
 
 def _is_trusted(peer: str, header: TrustedHeader) -> bool:

@@ -16,9 +16,12 @@ from monitor.agent.actions.processes import ProcessActions
 from monitor.agent.actions.runtime_images import HoldJournal
 from monitor.agent.collectors.gpu_processes import GpuProcessesCollector
 from monitor.agent.datasets.in_use import InUse
+from monitor.agent.datasets.trash_age import TrashAges
 from monitor.agent.journal import ActionJournal
+from monitor.agent.procfs import read_boot_id
 from monitor.agent.runtime import Runtimes
 from monitor.agent.settings import AgentSettings
+from monitor.base.threads import Periodic
 from monitor.facts import ImageCacheFact
 from monitor.facts.actions import (
     Action,
@@ -32,6 +35,7 @@ from monitor.facts.actions import (
 )
 
 JOURNAL_FILE, USED_IDS_FILE = "actions.journal", "actions.used"
+AGES_INTERVAL_SECONDS = 900.0
 
 
 def build_actions(settings: AgentSettings, images: Callable[[], tuple[ImageCacheFact, ...] | None]) -> ActionApi:
@@ -44,7 +48,8 @@ def build_actions(settings: AgentSettings, images: Callable[[], tuple[ImageCache
     runtimes = Runtimes(paths.docker_socket, paths.cri_sockets)
     on_images = ImageActions(runtimes, images, HoldJournal(journal), paths.rootfs)
     on_processes = ProcessActions(paths.proc, runtimes, GpuProcessesCollector(paths.proc).collect)
-    on_datasets = DatasetActions(actions.dataset_roots, paths, journal, InUse(paths.proc, paths.sys))
+    ages = TrashAges(paths.state, read_boot_id(paths.proc))
+    on_datasets = DatasetActions(actions.dataset_roots, paths, journal, InUse(paths.proc, paths.sys), ages)
     handlers: dict[type[Action], ActionHandler] = {
         RemoveImage: lambda action, _: on_images.remove(action),
         PruneBuildCache: lambda action, _: on_images.prune_build_cache(action),
@@ -59,4 +64,5 @@ def build_actions(settings: AgentSettings, images: Callable[[], tuple[ImageCache
     if actions.dataset_roots:
         dispatcher.run_before(on_datasets.recover, PurgeTrash, TrashUnit, RestoreUnit)
     used_ids = UsedIds(os.path.join(paths.state, USED_IDS_FILE), time.time())
-    return ActionApi(ActionAuthenticator(actions.token, actions.per_minute, used_ids), dispatcher)
+    aging = Periodic("trash-ages", ages.advance, AGES_INTERVAL_SECONDS) if actions.dataset_roots else None
+    return ActionApi(ActionAuthenticator(actions.token, actions.per_minute, used_ids), dispatcher, aging)

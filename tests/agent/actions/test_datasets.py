@@ -16,6 +16,7 @@ from monitor.agent.actions.outcome import ActionContext, ActionOutcome
 from monitor.agent.datasets.mounts import FsLocation
 from monitor.agent.datasets.root_scan import FindUses
 from monitor.agent.datasets.trash import Trash
+from monitor.agent.datasets.trash_age import TrashAges
 from monitor.agent.journal import ActionJournal
 from monitor.facts.actions import ActionState, PurgeTrash, RestoreUnit, ScanDatasets, TrashUnit
 from monitor.facts.datasets import PurgeFact, ScanFact, TrashFact, UnitFact, UseFact
@@ -41,7 +42,8 @@ def actions(root: Path) -> DatasetActions:
 
 
 def make_actions(root: Path, find_uses: FindUses) -> DatasetActions:
-    return DatasetActions((str(root),), node_paths(), ActionJournal(str(root.parent / "journal")), find_uses)
+    ages = TrashAges(str(root.parent / "state"), "boot-1")
+    return DatasetActions((str(root),), node_paths(), ActionJournal(str(root.parent / "journal")), find_uses, ages)
 
 
 def no_uses(_locations: Sequence[FsLocation]) -> Mapping[FsLocation, tuple[UseFact, ...]]:

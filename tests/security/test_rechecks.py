@@ -13,6 +13,7 @@ import pytest
 
 from monitor.agent.actions import processes
 from monitor.agent.actions.datasets import DatasetActions
+from monitor.agent.actions.limits import PurgeLimits
 from monitor.agent.actions.outcome import ActionContext, ActionOutcome
 from monitor.agent.actions.process_owner import owner_refusal
 from monitor.agent.actions.processes import ProcessActions
@@ -25,6 +26,7 @@ from monitor.agent.runtime import Runtimes
 from monitor.facts import ContainerFact, GpuProcessFact
 from monitor.facts.actions import ActionState, KillProcess, PurgeTrash, ScanDatasets, TrashUnit
 from monitor.facts.datasets import ScanFact, UseFact
+from tests.agent.actions.requests_sent import NO_LIMITS
 from tests.support.clock import FakeClock
 from tests.support.filesystems import node_paths
 
@@ -61,7 +63,7 @@ def test_a_missing_runtime_socket_does_not_free_a_process(
     with gpu_process() as (process, action):
         on_gpu = GpuProcessFact(gpu_uuid="GPU-1", pid=process.pid, kind="compute")
         runtimes = Runtimes(str(tmp_path / "docker.sock"), (str(tmp_path / "containerd.sock"),))
-        outcome = ProcessActions("/proc", runtimes, lambda: (on_gpu,)).kill(action)
+        outcome = ProcessActions("/proc", runtimes, lambda: (on_gpu,), 0.0).kill(action)
         assert (outcome.state, outcome.code) == (ActionState.REFUSED, "unknown")
         assert process.poll() is None, "the process was killed"
 
@@ -110,7 +112,8 @@ class DatasetNode:
         """Start the agent, again."""
         ages = TrashAges(str(self.state), self.boot_id, lambda: self.uptime)
         journal = ActionJournal(str(self.root.parent / "journal"))
-        self.actions = DatasetActions((str(self.root),), node_paths(), journal, _no_uses, ages, self.clock)
+        limits = PurgeLimits(NO_LIMITS)
+        self.actions = DatasetActions((str(self.root),), node_paths(), journal, _no_uses, ages, limits, self.clock)
 
     def trash(self) -> None:
         scanned = self.actions.scan(ScanDatasets(root=str(self.root), pattern="*"), ActionContext())

@@ -36,7 +36,7 @@ class ActionApi:
     def answer(self, method: str, path: str, authorization: str, peer: str, body: bytes) -> ActionReply:
         """Reply to a request below /v1/actions; `peer` is the address of the client."""
         try:
-            self._authenticator.authenticate(authorization, peer)
+            self._authenticator.authenticate(method, path, authorization, peer, body)
             return self._route(method, path.removeprefix(ACTIONS_PATH).strip("/").split("/"), body)
         except ActionRefusedError as error:
             self._authenticator.count_refusal(error.reason)

@@ -9,6 +9,7 @@ from functools import partial
 
 import msgspec
 
+from monitor.agent.actions.limits import PurgeLimits
 from monitor.agent.actions.outcome import ActionContext, ActionOutcome, failed, refused
 from monitor.agent.datasets.check import PlannedUnit
 from monitor.agent.datasets.errors import DatasetRefusedError, RefusalReason
@@ -35,6 +36,7 @@ class DatasetActions:
         journal: ActionJournal,
         find_uses: FindUses,
         ages: TrashAges,
+        limits: PurgeLimits,
         clock: Clock = time,
     ) -> None:
         """Raise ValueError if a path cannot be a root."""
@@ -44,6 +46,7 @@ class DatasetActions:
         self._find_uses = find_uses
         self._journal = journal
         self._ages = ages
+        self._limits = limits
         self._clock = clock
 
     def scan(self, action: ScanDatasets, context: ActionContext) -> ActionOutcome:
@@ -85,15 +88,16 @@ class DatasetActions:
     def purge(self, action: PurgeTrash, context: ActionContext) -> ActionOutcome:
         """Delete entries that are old enough by the wall clock and by the time that really passed.
 
-        The result has all `purges`.
+        The result has all `purges`. The request cannot ask for less time in the trash than the node requires.
         """
-        older_than = self._clock.time() - action.older_than_seconds
+        min_age = max(action.older_than_seconds, self._limits.min_trash_seconds)
+        older_than = self._clock.time() - min_age
 
         def run(root: DatasetRoot) -> ActionOutcome:
             trash = self._trash(root, context)
             entries = trash.entries()
             ages = self._observe(root, entries)
-            old = [entry for entry in entries if ages[entry.id] >= action.older_than_seconds]
+            old = [entry for entry in entries if ages[entry.id] >= min_age]
             return self._purge(trash, [entry for entry in old if entry.trashed_at <= older_than], older_than, context)
 
         return self._at(action.root, run)
@@ -113,6 +117,10 @@ class DatasetActions:
         for entry in due:
             if context.stop.is_set():
                 break
+            if (over := self._limits.refusal(entry.allocated_bytes)) is not None:
+                problems.append(f"{entry.path}: {over}")
+                continue
+            self._limits.spend(entry.allocated_bytes)
             try:
                 purge = trash.purge(entry.id, older_than, partial(_report_deleted, context, deleted))
             except DatasetRefusedError as error:  # must not block the purge of the other entries

@@ -24,18 +24,23 @@ KILL_WAIT_SECONDS = 10.0  # a process that survives SIGKILL for so long hangs in
 
 
 class ProcessActions:
-    """Kills processes. `gpu_processes` reads the current processes of all GPUs, and may raise."""
+    """Kills processes. `gpu_processes` reads the current processes of all GPUs, and may raise.
+
+    A process has at least `min_grace` seconds to end by itself, whatever the request says.
+    """
 
     def __init__(
         self,
         proc: str,
         runtimes: Runtimes,
         gpu_processes: Callable[[], tuple[GpuProcessFact, ...]],
+        min_grace: float,
         kill_wait: float = KILL_WAIT_SECONDS,
     ) -> None:
         self._proc = proc
         self._runtimes = runtimes
         self._gpu_processes = gpu_processes
+        self._min_grace = min_grace
         self._kill_wait = kill_wait
 
     def kill(self, action: KillProcess) -> ActionOutcome:
@@ -92,7 +97,8 @@ class ProcessActions:
         return containers
 
     def _end(self, pidfd: int, action: KillProcess) -> ActionOutcome:
-        for number, timeout in ((signal.SIGTERM, action.grace_seconds), (signal.SIGKILL, self._kill_wait)):
+        grace = max(action.grace_seconds, self._min_grace)
+        for number, timeout in ((signal.SIGTERM, grace), (signal.SIGKILL, self._kill_wait)):
             try:
                 signal.pidfd_send_signal(pidfd, number)
             except ProcessLookupError:

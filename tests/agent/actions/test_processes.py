@@ -40,8 +40,8 @@ def holder(nvml: InProcessNvml, program: str = "pass") -> Iterator[subprocess.Po
             process.kill()
 
 
-def actions(runtimes: Runtimes = NO_RUNTIMES, proc: str = "/proc") -> ProcessActions:
-    return ProcessActions(proc, runtimes, GpuProcessesCollector("/proc").collect)
+def actions(runtimes: Runtimes = NO_RUNTIMES, proc: str = "/proc", min_grace: float = 0.0) -> ProcessActions:
+    return ProcessActions(proc, runtimes, GpuProcessesCollector("/proc").collect, min_grace)
 
 
 def kill_action(pid: int, grace: float = 5.0, gpu: str = GPU) -> KillProcess:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import re
 from dataclasses import dataclass, field
 from typing import Self
 from urllib.parse import quote, unquote
@@ -20,6 +21,7 @@ _DOMAIN = "gpuwarden action request 1"  # separates these signatures from any ot
 _KEY_BYTES, _SIGNATURE_BYTES = 32, 64
 _MAX_HEADER_CHARS = 2048
 _FIELDS = ("key", "node", "at", "signature")
+_SECONDS = re.compile(r"[0-9]{1,12}")
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class RequestSignature:
         if scheme.lower() != SCHEME.lower() or len(header) > _MAX_HEADER_CHARS:
             return None
         values = dict(part.strip().partition("=")[::2] for part in rest.split(","))
-        if tuple(values) != _FIELDS or not (values["at"].isascii() and values["at"].isdecimal()):
+        if tuple(values) != _FIELDS or not _SECONDS.fullmatch(values["at"]):
             return None
         try:
             signature = base64.b64decode(values["signature"], validate=True)

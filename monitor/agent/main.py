@@ -10,6 +10,7 @@ import msgspec
 
 import monitor
 from monitor.agent.build import build_runner
+from monitor.agent.procfs import read_boot_id
 from monitor.agent.server import ActionEndpoint, ActionsDisabled, AgentServer
 from monitor.agent.settings import AgentSettings
 from monitor.base.msgspec_types import warm_up_msgspec
@@ -115,12 +116,3 @@ def status_line(snapshot: NodeSnapshot) -> str:
     trouble = [fact.name for fact in snapshot.collectors if fact.hung_since or fact.outcome == "failed"]
     counts = " ".join(f"{name}={count}" for name, count in sorted(outcomes.items()))
     return f"collectors {counts}" + (f" trouble={','.join(trouble)}" if trouble else "")
-
-
-def read_boot_id(proc: str) -> str | None:
-    """The kernel's id of this boot, or None if it cannot be read."""
-    try:
-        with open(f"{proc}/sys/kernel/random/boot_id", encoding="ascii") as file:
-            return file.read().strip()
-    except OSError:
-        return None

@@ -25,6 +25,7 @@ from monitor.cli.base import (
 )
 from monitor.cli.cleanup import cleanup
 from monitor.cli.doctor import doctor
+from monitor.cli.keys import keys
 from monitor.cli.report import report
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ main.add_command(cleanup)
 main.add_command(report)
 main.add_command(doctor)
 main.add_command(hash_password)
+main.add_command(keys)
 main.add_command(login_link)
 
 

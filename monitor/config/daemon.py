@@ -106,7 +106,7 @@ class GpuLimitsConfig(DerivedSection, settings=StateLimits, types={float: Durati
 class DaemonConfig(SecretSection):
     """The central daemon and its page. Reading needs no authentication on the loopback address; changes always do."""
 
-    removed: ClassVar[Mapping[str, str]] = {
+    removed_settings: ClassVar[Mapping[str, str]] = {
         "prometheus": "was removed: the daemon polls the agents itself, also in large clusters; delete this section"
     }
 

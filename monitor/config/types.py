@@ -119,10 +119,13 @@ def read_text_file(path: str, *, allow_empty: bool = False) -> str:
 
 
 class Section(BaseModel):
-    """A section of the configuration: unknown keys are rejected, and values are immutable after loading."""
+    """A section of the configuration: unknown keys are rejected, and values are immutable after loading.
 
+    `removed_settings` maps keys of older versions to what to do instead.
+    """
+
+    removed_settings: ClassVar[Mapping[str, str]] = {}
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, hide_input_in_errors=True)
-    removed: ClassVar[Mapping[str, str]] = {}  # former setting -> what to write instead
 
     @model_validator(mode="before")
     @classmethod

@@ -12,7 +12,7 @@ from contextlib import suppress
 from monitor.alert.model import Notification
 from monitor.base.sqlite import DatabaseError
 from monitor.base.threads import spawn
-from monitor.cleanup.execute.agent_client import Access, ActionClient
+from monitor.cleanup.execute.agent_client import Access, ActionClient, AgentTarget
 from monitor.cleanup.execute.disk_level import DiskLevel, ReadDisk
 from monitor.cleanup.execute.executor import ExecutorDeps, RemoteItemExecutor
 from monitor.cleanup.execute.harbor import Harbor
@@ -221,9 +221,9 @@ class CleanupController:
     def _disk_level(self, read: ReadDisk, waiting: int) -> DiskLevel:
         return DiskLevel(read, self._stopping, waiting, self._now)
 
-    def _target(self, node: str) -> str | None:
+    def _target(self, node: str) -> AgentTarget | None:
         fact = self._planner.agents().get(node)
-        return fact.target if fact is not None else None
+        return AgentTarget(node, fact.target) if fact is not None else None
 
     def _policy(self, name: str) -> CleanupPolicy:
         if name not in self._policies:

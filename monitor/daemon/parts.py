@@ -115,7 +115,7 @@ def start_cleanup(config: Config, cluster: LiveCluster, alerting: AlertingServic
     """Start cleanup. Raise StartError if a file or receiver that a policy needs is missing."""
     daemon = config.daemon
     try:
-        access = daemon.cleanup.agents.access(config.agent.actions.read_token(), daemon.agents.settings().tls)
+        access = daemon.cleanup.agents.access(daemon.agents.settings().tls)
         outbox, elector = AlertOutbox(alerting), alerting.leading
         cleanup = CleanupController(daemon.cleanup.settings(), access, daemon.state, cluster, outbox, leading=elector)
     except ValueError as error:

@@ -127,7 +127,7 @@ class ActionsFact(Fact, frozen=True, kw_only=True):
     """Whether an agent executes actions, and counts of those requested since it started. In the snapshot.
 
     `done` and `failed` count by `kind/outcome`; actions that the re-check declined are in `done`. `refused` counts
-    rejected requests by reason: token, replayed, expired, too-many, malformed, disabled.
+    rejected requests by reason: signature, token, node, replayed, expired, too-many, malformed, disabled.
     """
 
     enabled: bool

@@ -272,7 +272,7 @@ def replicated(lab: Lab, scene: Scene, directory: Path) -> Iterator[Stage]:
                 "alertmanager": {"url": members[1].running.url},
                 "callback": {"receivers": ["ops"], "token_file": str(calling)},
             },
-            "cleanup": {"agents": {"token_file": str(acting)}, "policies": [POLICY]},
+            "cleanup": {"agents": {"private_key_file": str(acting)}, "policies": [POLICY]},
         }
         alone = {"alerts": {"receivers": [wecom(embedded_group)], **patience("ops")}}
 

@@ -102,7 +102,7 @@ def _values(value: object, setting: str) -> Iterator[tuple[str, object]]:
 
 
 def _file(setting: str, path: str) -> NamedFile:
-    secret = setting.endswith(SECRET_SETTINGS)
+    secret = setting.endswith(SECRET_SETTINGS) and not setting.endswith("public_key_file")
     try:
         with open(path, "rb") as file:
             return NamedFile(setting, path, secret, stat.S_IMODE(os.fstat(file.fileno()).st_mode))

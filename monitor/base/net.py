@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import socket
 
 _LOOPBACK_NAMES = ("localhost", "localhost.localdomain")
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # listening address -> address to connect to
@@ -28,3 +29,11 @@ def is_loopback(host: str) -> bool:
         return False
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
     return (mapped or address).is_loopback
+
+
+def break_off(sock: socket.socket) -> None:
+    """End both directions of a connection, also one with TLS that another thread is using."""
+    try:
+        socket.socket.shutdown(sock, socket.SHUT_RDWR)  # not that of TLS, which is not thread-safe
+    except OSError:  # not connected
+        return

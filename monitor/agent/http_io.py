@@ -5,7 +5,10 @@ from __future__ import annotations
 import io
 import socket
 import string
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from email.message import Message
 from http import HTTPStatus
 from http.client import HTTPException
@@ -14,11 +17,13 @@ from typing import Any
 MAX_HEAD_BYTES = 32 * 1024  # request line and headers
 MAX_BODY_BYTES = 4 * 1024 * 1024  # enough for the names of all images that a large cluster needs
 MAX_LENGTH_CHARS = 10  # of Content-Length
+MAX_SMALL_BODY_BYTES = 64 * 1024
+MAX_LARGE_BODIES = 2  # at a time, each of another client
 _NAME_CHARS = frozenset(string.ascii_letters + string.digits + "!#$%&'*+-.^_`|~")  # a token of RFC 9110
 
 
 class FramingError(Exception):
-    """The end of a request cannot be determined, or its body is too large."""
+    """The body of a request cannot be read: its end is in doubt, or it is too large."""
 
     def __init__(self, status: HTTPStatus, message: str) -> None:
         super().__init__(message)
@@ -112,3 +117,31 @@ class ResponseWriter(io.BufferedIOBase):
             self._deadline.apply()
             rest = rest[self._sock.send(rest) :]
         return len(data)
+
+
+class LargeBodies:
+    """Bounds the memory of request bodies, which are read before their signature can be checked."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._clients: list[str] = []
+
+    @contextmanager
+    def slot(self, client: str, body_bytes: int, wait_seconds: float) -> Iterator[None]:
+        """Hold one of the slots while a large body is in memory. Raise FramingError if none becomes free."""
+        if body_bytes <= MAX_SMALL_BODY_BYTES:
+            yield
+            return
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._is_free_for(client), wait_seconds):
+                raise FramingError(HTTPStatus.SERVICE_UNAVAILABLE, "too many large requests at once")
+            self._clients.append(client)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._clients.remove(client)
+                self._changed.notify_all()
+
+    def _is_free_for(self, client: str) -> bool:
+        return client not in self._clients and len(self._clients) < MAX_LARGE_BODIES

@@ -19,7 +19,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
-from monitor.agent.http_io import FramingError, RequestReader, ResponseWriter, SocketDeadline, body_length
+from monitor.agent.http_io import FramingError, LargeBodies, RequestReader, ResponseWriter, SocketDeadline, body_length
 from monitor.agent.routes import (
     HEALTH_PATH,
     ActionEndpoint,
@@ -42,11 +42,10 @@ log = logging.getLogger(__name__)
 HANDSHAKE_SECONDS = 10.0
 REQUEST_SECONDS = 15.0  # head and body, including the wait for the next request on the same connection
 RESPONSE_SECONDS = 15.0
+LARGE_BODY_WAIT_SECONDS = 5.0
 BUSY_RETRY_SECONDS = 5.0
 ACCEPT_RETRY_SECONDS = 0.5
 LIMITS = ConnectionLimits(total=32, per_client=16, reserved=8)
-MAX_SMALL_BODY_BYTES = 64 * 1024
-MAX_LARGE_BODIES = 2  # at a time
 OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
@@ -97,24 +96,17 @@ class _AgentRequestHandler(BaseHTTPRequestHandler):
         if not is_action(self._path()):  # the body is not read
             self._refuse(error_reply(HTTPStatus.METHOD_NOT_ALLOWED, "this path is read-only"))
             return
-        if self._body_bytes <= MAX_SMALL_BODY_BYTES:
-            self._post()
-            return
-        if not self.server.large_bodies.acquire(timeout=self._deadline.left()):
-            text = "too many large requests at once"
-            self._refuse(error_reply(HTTPStatus.SERVICE_UNAVAILABLE, text, BUSY_RETRY_SECONDS))
-            return
         try:
-            self._post()
-        finally:
-            self.server.large_bodies.release()
-
-    def _post(self) -> None:
-        body = self.rfile.read(self._body_bytes)
-        if len(body) < self._body_bytes:
-            raise ConnectionAbortedError("incomplete body")
-        self._open.busy = True
-        self._reply(self._act("POST", body))
+            with self.server.large_bodies.slot(self._open.client, self._body_bytes, LARGE_BODY_WAIT_SECONDS):
+                body = self.rfile.read(self._body_bytes)
+                if len(body) < self._body_bytes:
+                    raise ConnectionAbortedError("incomplete body")
+                self._open.busy = True
+                reply = self._act("POST", body)
+        except FramingError as error:
+            self._refuse(error_reply(error.status, str(error), BUSY_RETRY_SECONDS))
+        else:
+            self._reply(reply)
 
     def _path(self) -> str:
         return self.path.partition("?")[0]
@@ -161,7 +153,7 @@ class _AgentHttpServer(ThreadingHTTPServer):
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         self.routes = routes
         self.actions = actions
-        self.large_bodies = threading.BoundedSemaphore(MAX_LARGE_BODIES)
+        self.large_bodies = LargeBodies()
         self.opened: dict[socket.socket, OpenConnection] = {}
         self._connections = ConnectionTable(LIMITS)
         self._tls = tls

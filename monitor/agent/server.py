@@ -45,6 +45,7 @@ RESPONSE_SECONDS = 15.0
 LARGE_BODY_WAIT_SECONDS = 5.0
 BUSY_RETRY_SECONDS = 5.0
 ACCEPT_RETRY_SECONDS = 0.5
+MAX_THREADS = 64  # more than connections: the thread of one that was disconnected ends a moment later
 LIMITS = ConnectionLimits(total=32, per_client=16, reserved=8)
 OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
@@ -173,7 +174,9 @@ class _AgentHttpServer(ThreadingHTTPServer):
         return request, address
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        connection = self._connections.admit(client_of(str(client_address[0])), partial(break_off, request))
+        client, disconnect = client_of(str(client_address[0])), partial(break_off, request)
+        has_thread = len(self.opened) < MAX_THREADS
+        connection = self._connections.admit(client, disconnect) if has_thread else None
         if connection is None:
             self.shutdown_request(request)
             return

@@ -31,7 +31,6 @@ class OpenConnection:
     client: str
     disconnect: Callable[[], None]
     busy: bool = False
-    evicted: bool = False
     health_only: bool = False
 
 
@@ -50,15 +49,18 @@ def place(existing: Sequence[OpenConnection], client: str, limits: ConnectionLim
     client_full, full = counts[client] >= limits.per_client, len(existing) >= limits.total
     if not client_full and not full:
         return Placement(accepted=True)
-    if counts[client] >= limits.per_client + limits.reserved or len(existing) >= limits.total + limits.reserved:
-        return Placement(accepted=False)
     idle = [
         connection
         for connection in existing
-        if not connection.busy and not connection.evicted and (not client_full or connection.client == client)
+        if not connection.busy and (not client_full or connection.client == client)
     ]
-    victim = max(idle, key=lambda connection: counts[connection.client], default=None)  # the oldest of several
-    return Placement(accepted=True, victim=victim, health_only=victim is None)
+    if idle:
+        victim = max(idle, key=lambda connection: counts[connection.client])  # the oldest of several
+        return Placement(accepted=True, victim=victim)
+    within_reserve = (
+        counts[client] < limits.per_client + limits.reserved and len(existing) < limits.total + limits.reserved
+    )
+    return Placement(accepted=within_reserve, health_only=True)
 
 
 class ConnectionTable:
@@ -80,7 +82,7 @@ class ConnectionTable:
         with self._lock:
             placement = place(tuple(self._open), client, limits)
             if placement.victim is not None:
-                placement.victim.evicted = True
+                del self._open[placement.victim]
                 placement.victim.disconnect()
             if not placement.accepted:
                 return None
@@ -89,7 +91,7 @@ class ConnectionTable:
             return connection
 
     def remove(self, connection: OpenConnection) -> None:
-        """Forget a connection; its socket is about to be closed."""
+        """Forget a connection before its socket is closed."""
         with self._lock:
             self._open.pop(connection, None)
 

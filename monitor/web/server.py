@@ -29,6 +29,7 @@ GRACE_SECONDS = 1
 KEEP_ALIVE_SECONDS = 5
 PHASE_SECONDS = 20.0  # to send a head, to send a body, and to read a response
 MAX_HEAD_BYTES = 32 * 1024
+MAX_HEADERS = 100
 MAX_BACKLOG = 128  # connections that asyncio may accept before the protocol can refuse any
 MAX_CONNECTIONS = 512
 MIN_CONNECTIONS = 16
@@ -49,7 +50,7 @@ class WebServer:
         limits = connection_limits(max_descriptors())
         protocol = partial(LimitedProtocol, table=ConnectionTable(limits), proxies=tuple(proxies))
         config = uvicorn.Config(
-            unambiguous(app),
+            strict(app),
             http=cast("type[asyncio.Protocol]", protocol),
             ws="none",
             lifespan="off",
@@ -160,16 +161,23 @@ def phase_of(connection: h11.Connection) -> str:
     return "body" if connection.their_state is h11.SEND_BODY else "working"
 
 
-def unambiguous(app: ASGIApp) -> ASGIApp:
-    """The application without requests whose end proxies and servers understand differently."""
+def strict(app: ASGIApp) -> ASGIApp:
+    """The application without requests that are oversized, or whose end proxies and servers understand differently."""
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
-        if {b"content-length", b"transfer-encoding"} <= {name for name, _ in scope["headers"]}:
-            await _refusal(HTTPStatus.BAD_REQUEST, "both Content-Length and Transfer-Encoding")(scope, receive, send)
-        else:
-            await app(scope, receive, send)
+        refusal = refusal_of(scope["headers"])
+        await (app if refusal is None else refusal)(scope, receive, send)
 
     return serve
+
+
+def refusal_of(headers: Sequence[tuple[bytes, bytes]]) -> ASGIApp | None:
+    """Response to a request with inadmissible headers."""
+    if len(headers) > MAX_HEADERS or sum(len(name) + len(value) for name, value in headers) > MAX_HEAD_BYTES:
+        return _refusal(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "too many headers")
+    if {b"content-length", b"transfer-encoding"} <= {name for name, _ in headers}:
+        return _refusal(HTTPStatus.BAD_REQUEST, "both Content-Length and Transfer-Encoding")
+    return None
 
 
 def health_only(app: ASGIApp) -> ASGIApp:

@@ -300,8 +300,3 @@ def test_refused_requests_do_not_fill_the_disk(agent: Target) -> None:
     assert get(agent.address, "/healthz") == 200
     assert "refused GET" in agent.log.read_text()
     assert agent.log_bytes() - before < MIB
-
-
-def test_all_of_it_fits_the_memory_limit_of_the_chart(agent: Target) -> None:
-    """Runs last: the peak covers every attack above."""
-    assert agent.peak_bytes() < 200 * MIB

@@ -186,7 +186,7 @@ def test_a_full_server_recovers_from_the_lack_of_descriptors(tmp_path: Path) -> 
 
 
 WITHOUT_DESCRIPTORS = """
-import os, resource, socket, sys
+import asyncio, os, resource, socket, sys
 from starlette.responses import Response
 from monitor.base import logs
 from monitor.web.server import WebServer
@@ -204,6 +204,8 @@ try:
 except OSError:
     print(listening.getsockname()[1], flush=True)
 sys.stdin.readline()
+loop = web._server.servers[0].get_loop()
+asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop).result()  # the event loop has given up for now
 for descriptor in held:
     os.close(descriptor)
 sys.stdin.readline()

@@ -11,7 +11,8 @@ import msgspec
 import monitor
 from monitor.agent.build import build_runner
 from monitor.agent.procfs import read_boot_id
-from monitor.agent.server import ActionEndpoint, ActionsDisabled, AgentServer
+from monitor.agent.routes import ActionEndpoint, ActionsDisabled
+from monitor.agent.server import AgentServer
 from monitor.agent.settings import AgentSettings
 from monitor.base.msgspec_types import warm_up_msgspec
 from monitor.base.signals import StopSignal

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from monitor.base.msgspec_types import warm_up_msgspec
 from monitor.base.net import connect_host
-from monitor.base.process import limit_malloc_arenas
+from monitor.base.process import limit_malloc_arenas, raise_descriptor_limit
 from monitor.base.signals import StopSignal
 from monitor.config.root import Config
 from monitor.config.types import Listen
@@ -36,6 +36,7 @@ def run_up(config: Config, out: TextIO, show: Callable[[NodeSnapshot, TextIO], N
     from monitor.agent.main import start as start_agent  # here: the daemon alone does not need it
 
     limit_malloc_arenas()
+    raise_descriptor_limit()
     warm_up_msgspec()
     stop = StopSignal()
     access = access_settings(config)
@@ -47,7 +48,7 @@ def run_up(config: Config, out: TextIO, show: Callable[[NodeSnapshot, TextIO], N
         raise StartError(listen_error(error, config.agent.listen, "agent.listen")) from None
     host, port = agent.address
     parts = start_parts(config, access, listening, str(Listen(host=connect_host(host), port=port)))
-    web = WebServer(build_app(config, parts, agent.snapshot), listening)
+    web = WebServer(build_app(config, parts, agent.snapshot), listening, access.proxies)
     web.start()
     parts.elector.start()
     launch.wait_for_first_round(agent.snapshot, FIRST_ROUND_TIMEOUT_SECONDS, stop.wait)
@@ -65,12 +66,13 @@ def run_daemon(config: Config, out: TextIO | None = None, links: tuple[HeaderLin
     The login link is printed to `out`, or to stdout if that is a terminal. `links` are shown on every page.
     """
     limit_malloc_arenas()
+    raise_descriptor_limit()
     warm_up_msgspec()
     stop = StopSignal()
     access = access_settings(config)
     listening = open_socket(config.daemon.listen, "daemon.listen")
     parts = start_parts(config, access, listening)
-    web = WebServer(build_app(config, parts, links=links), listening)
+    web = WebServer(build_app(config, parts, links=links), listening, access.proxies)
     web.start()
     parts.elector.start()
     log.info("page on %s", page_url(web.address))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import ipaddress
 import secrets
 import time
 from collections.abc import Callable
@@ -18,8 +17,8 @@ from monitor.access.lockout import Lockout
 from monitor.access.passwords import verify_password
 from monitor.access.principal import AuthMethod, Principal, Role
 from monitor.access.sessions import LoginCodes, Sessions
-from monitor.access.settings import AccessSettings, AccessToken, TrustedHeader
-from monitor.base.net import is_loopback
+from monitor.access.settings import AccessSettings, AccessToken
+from monitor.base.net import in_networks, is_loopback
 from monitor.web.authorization import bearer_token, is_local, peer_of
 
 COOKIE = "gpuwarden"
@@ -101,7 +100,7 @@ class Authenticator:
 
     def _by_header(self, request: Request) -> Principal | None:
         trusted = self.settings.header
-        if trusted is None or not _is_trusted(peer_of(request), trusted):
+        if trusted is None or not in_networks(peer_of(request), trusted.networks):
             return None
         name, role_name = _header(request, trusted.name), _header(request, trusted.role_header or "")
         if not name:
@@ -144,8 +143,8 @@ class Authenticator:
 
     def lockout_peer(self, request: Request) -> str:
         """The address that attempts are counted under: the client's, as reported by a local or trusted proxy."""
-        peer, header = peer_of(request), self.settings.header
-        trusted = is_loopback(peer) or (header is not None and _is_trusted(peer, header))
+        peer = peer_of(request)
+        trusted = is_loopback(peer) or in_networks(peer, self.settings.proxies)
         forwarded = request.headers.get("x-forwarded-for", "").rpartition(",")[2].strip() if trusted else ""
         return forwarded[:64] or peer
 
@@ -168,15 +167,6 @@ def behind_tls(request: Request) -> bool:
 
 def _token_principal(token: AccessToken) -> Principal:
     return Principal(token.name, token.role, method=token.method)
-
-
-def _is_trusted(peer: str, header: TrustedHeader) -> bool:
-    try:
-        address = ipaddress.ip_address(peer)
-    except ValueError:
-        return False
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    return any((mapped or address) in network for network in header.networks)
 
 
 def _header(request: Request, name: str) -> str | None:

@@ -11,7 +11,8 @@ import msgspec
 import pytest
 import requests
 
-from monitor.agent.server import MAX_CONNECTIONS, ActionsDisabled, AgentServer
+from monitor.agent.routes import ActionsDisabled
+from monitor.agent.server import LIMITS, AgentServer
 from monitor.facts import NodeSnapshot
 from monitor.facts.actions import ActionsFact
 from tests.support import wait_until
@@ -99,9 +100,9 @@ def test_the_token_is_asked_for(guarded: AgentServer, path: str, authorization: 
 def test_silent_clients_do_not_keep_others_out_for_long(server: AgentServer) -> None:
     """Connections over the limit are closed immediately, and the number of threads stays bounded."""
     before = threading.active_count()
-    idle = [socket.create_connection(server.address) for _ in range(MAX_CONNECTIONS + 10)]
+    idle = [socket.create_connection(server.address) for _ in range(LIMITS.total + 10)]
     time.sleep(0.3)
-    assert threading.active_count() <= before + MAX_CONNECTIONS
+    assert threading.active_count() <= before + LIMITS.total
     for connection in idle:
         connection.close()
     wait_until(lambda: responds(server), 30, "the server has free connections again")

@@ -199,4 +199,4 @@ def _run(serve: Callable[[], int], config: Config) -> NoReturn:
         sys.exit(serve())
     except StartError as error:
         click.echo(f"gpuwarden: {error}", err=True)
-        sys.exit(PROBLEM_EXIT_CODE)
+        sys.exit(error.exit_code)

@@ -16,6 +16,7 @@ from monitor.config.types import Listen
 from monitor.daemon import launch
 from monitor.daemon.listen import StartError, listen_error, open_socket, page_url
 from monitor.daemon.parts import access_settings, build_app, start_parts
+from monitor.daemon.state_lock import StateLock
 from monitor.facts import NodeSnapshot
 from monitor.web.context import HeaderLink
 from monitor.web.security import Security
@@ -39,6 +40,7 @@ def run_up(config: Config, out: TextIO, show: Callable[[NodeSnapshot, TextIO], N
     warm_up_msgspec()
     stop = StopSignal()
     access = access_settings(config)
+    lock = StateLock(config.daemon.state)
     listening = open_socket(config.daemon.listen, "daemon.listen")
     try:
         agent = start_agent(config.agent_settings())
@@ -56,7 +58,7 @@ def run_up(config: Config, out: TextIO, show: Callable[[NodeSnapshot, TextIO], N
         print_addresses(agent, web, out)
         if out.isatty():  # the link must not end up in a log
             print_login_link(parts.security, web, out)
-    return serve_until_stopped(stop, web, *parts.stops(before_cluster=(agent.stop,)))
+    return serve_until_stopped(stop, web, *parts.stops(before_cluster=(agent.stop,)), lock.release)
 
 
 def run_daemon(config: Config, out: TextIO | None = None, links: tuple[HeaderLink, ...] = ()) -> int:
@@ -68,6 +70,7 @@ def run_daemon(config: Config, out: TextIO | None = None, links: tuple[HeaderLin
     warm_up_msgspec()
     stop = StopSignal()
     access = access_settings(config)
+    lock = StateLock(config.daemon.state)
     listening = open_socket(config.daemon.listen, "daemon.listen")
     parts = start_parts(config, access, listening)
     web = WebServer(build_app(config, parts, links=links), listening)
@@ -76,7 +79,7 @@ def run_daemon(config: Config, out: TextIO | None = None, links: tuple[HeaderLin
     log.info("page on %s", page_url(web.address))
     if out is not None or sys.stdout.isatty():
         print_login_link(parts.security, web, out or sys.stdout)
-    return serve_until_stopped(stop, web, *parts.stops())
+    return serve_until_stopped(stop, web, *parts.stops(), lock.release)
 
 
 def print_login_link(security: Security, web: WebServer, out: TextIO) -> None:

@@ -48,6 +48,6 @@ def test_an_owner_that_wrote_no_name(tmp_path: Path) -> None:
 
 def test_a_place_where_there_can_be_no_lock(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(OSError, match="File exists|Not a directory"):
+    with pytest.raises(OSError, match=r"File exists|Not a directory"):
         lock_directory(str(tmp_path / "file"))
     assert lock_owner(str(tmp_path / "none")) is None

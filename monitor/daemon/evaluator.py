@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from monitor.base.state_problems import StateProblem
 from monitor.base.statefile import StateFile
 from monitor.base.threads import spawn
 from monitor.cluster.live import LiveCluster
@@ -95,6 +96,11 @@ class Evaluator:
         self._thread: threading.Thread | None = None
         self.findings: tuple[Finding, ...] | None = None
         self.last: Evaluation | None = None
+
+    @property
+    def state_problem(self) -> StateProblem | None:
+        """Why the history file is not written; None if it is."""
+        return self._history_file.problem
 
     def start(self) -> None:
         self._history = self._history_file.load()

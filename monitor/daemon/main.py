@@ -48,7 +48,7 @@ def run_up(config: Config, out: TextIO, show: Callable[[NodeSnapshot, TextIO], N
         listening.close()
         raise StartError(listen_error(error, config.agent.listen, "agent.listen")) from None
     host, port = agent.address
-    parts = start_parts(config, access, listening, str(Listen(host=connect_host(host), port=port)))
+    parts = start_parts(config, access, listening, str(Listen(host=connect_host(host), port=port)), lock)
     web = WebServer(build_app(config, parts, agent.snapshot), listening)
     web.start()
     parts.elector.start()
@@ -72,7 +72,7 @@ def run_daemon(config: Config, out: TextIO | None = None, links: tuple[HeaderLin
     access = access_settings(config)
     lock = StateLock(config.daemon.state)
     listening = open_socket(config.daemon.listen, "daemon.listen")
-    parts = start_parts(config, access, listening)
+    parts = start_parts(config, access, listening, lock=lock)
     web = WebServer(build_app(config, parts, links=links), listening)
     web.start()
     parts.elector.start()

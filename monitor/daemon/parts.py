@@ -14,6 +14,7 @@ from monitor.access.audit import AuditLog
 from monitor.access.settings import AccessSettings
 from monitor.actions.service import ActionDeps, ActionService
 from monitor.base.net import is_loopback
+from monitor.base.state_problems import StateProblems
 from monitor.cluster.live import LiveCluster
 from monitor.config.root import Config
 from monitor.daemon.alerting import AlertingInputs, AlertingService
@@ -23,6 +24,7 @@ from monitor.daemon.evaluator import Evaluator, EvaluatorSettings, FindingsListe
 from monitor.daemon.listen import StartError, linked_url
 from monitor.daemon.metrics.collect import MetricsDeps
 from monitor.daemon.recording import RecordingService
+from monitor.daemon.state_lock import StateLock
 from monitor.facts import NodeSnapshot
 from monitor.kube.client import KubeCredentialsError
 from monitor.kube.node_writes import NodeWrites
@@ -57,16 +59,27 @@ class DaemonParts:
 
 
 def start_parts(
-    config: Config, access: AccessSettings, listening: socket.socket, own_agent: str | None = None
+    config: Config,
+    access: AccessSettings,
+    listening: socket.socket,
+    own_agent: str | None = None,
+    lock: StateLock | None = None,
 ) -> DaemonParts:
     """Start everything but the web server and the leader election. Raise StartError."""
+    problems = StateProblems(config.daemon.state)
     cluster = connect_cluster(config, own_agent)
     elector = build_elector(config, cluster)
-    alerting = start_alerting(config, cluster, listening, elector)
+    alerting = start_alerting(config, cluster, listening, elector, problems)
     cleanup = start_cleanup(config, cluster, alerting)
     evaluator = start_evaluator(config, cluster, alerting.update, cleanup)
     recording = start_recording(config, cluster, alerting, cleanup)
     security = build_security(config, access, cluster, cleanup, elector)
+    problems.add(
+        lambda: (
+            lock.problem if lock is not None else None, cluster.state_problem, cleanup.state_problem,
+            evaluator.state_problem, recording.recorder.store.problem, security.state_problem,
+        )
+    )  # fmt: skip
     return DaemonParts(cluster, elector, alerting, cleanup, evaluator, recording, security)
 
 
@@ -91,12 +104,12 @@ def build_elector(config: Config, cluster: LiveCluster) -> LeaseElector | Single
 
 
 def start_alerting(
-    config: Config, cluster: LiveCluster, listening: socket.socket, elector: LeaderElector
+    config: Config, cluster: LiveCluster, listening: socket.socket, elector: LeaderElector, problems: StateProblems
 ) -> AlertingService:
     """Start alerting. Raise StartError if a file that a receiver needs cannot be read."""
 
     def inputs() -> AlertingInputs:
-        return AlertingInputs(cluster.view.sources, cluster.poller.facts())
+        return AlertingInputs(cluster.view.sources, cluster.poller.facts(), problems.current())
 
     daemon = config.daemon
     try:

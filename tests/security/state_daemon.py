@@ -43,15 +43,15 @@ class RunningDaemon:
         """Alerts of a rule that the daemon shows."""
         return [alert for alert in self.json("/v1/alerts") if alert["rule"] == rule]
 
-    def wait_alert(self, cause: str) -> dict[str, Any]:
-        """Self-monitoring alert with this cause, waited for."""
+    def wait_alert(self, cause: str, *words: str) -> dict[str, Any]:
+        """Self-monitoring alert with this cause and these words in its headline, waited for."""
         found: list[dict[str, Any]] = []
 
         def present() -> bool:
             found[:] = [alert for alert in self.alerts("monitor-blind") if alert["cause"] == cause]
-            return bool(found)
+            return bool(found) and all(word in found[0]["headline"] for word in words)
 
-        wait_until(present, 30, f"an alert monitor-blind/{cause}")
+        wait_until(present, 30, f"an alert monitor-blind/{cause} that says {words}")
         return found[0]
 
     def metric(self, name: str) -> float | None:

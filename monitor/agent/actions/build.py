@@ -19,6 +19,7 @@ from monitor.agent.datasets.in_use import InUse
 from monitor.agent.journal import ActionJournal
 from monitor.agent.runtime import Runtimes
 from monitor.agent.settings import AgentSettings
+from monitor.base.private_files import make_private_directory
 from monitor.facts import ImageCacheFact
 from monitor.facts.actions import (
     Action,
@@ -39,7 +40,7 @@ def build_actions(settings: AgentSettings, images: Callable[[], tuple[ImageCache
     paths, actions = settings.paths, settings.actions
     if not actions.token:
         raise OSError(errno.EINVAL, "agent.actions is enabled without a token")
-    os.makedirs(paths.state, mode=0o700, exist_ok=True)
+    make_private_directory(paths.state)
     journal = ActionJournal(os.path.join(paths.state, JOURNAL_FILE))
     runtimes = Runtimes(paths.docker_socket, paths.cri_sockets)
     on_images = ImageActions(runtimes, images, HoldJournal(journal), paths.rootfs)

@@ -109,6 +109,10 @@ class AlertingService:
         self.dispatcher.start()
         self._checks.start()
 
+    def drain(self, timeout: float) -> None:
+        """Send nothing more, and wait up to `timeout` seconds for deliveries in progress."""
+        self._sender.stop(timeout)
+
     def stop(self) -> None:
         if self._heartbeat is not None:
             self._heartbeat.stop()

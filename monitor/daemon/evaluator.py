@@ -107,12 +107,12 @@ class Evaluator:
         self._probes.start()
         self._thread = spawn("findings", self._run)
 
-    def stop(self) -> None:
-        """Stop evaluating and save the history. Does not wait long for an evaluation in progress."""
+    def stop(self, timeout: float = STOP_TIMEOUT_SECONDS) -> None:
+        """Stop evaluating and save the history. Wait up to `timeout` seconds for an evaluation in progress."""
         self._stopping.set()
         self._probes.stop()
         if self._thread is not None:
-            self._thread.join(STOP_TIMEOUT_SECONDS)
+            self._thread.join(timeout)
 
     def evaluate(self, prompt_only: bool = False) -> tuple[Finding, ...]:
         """Evaluate all rules, or only the prompt ones, once."""

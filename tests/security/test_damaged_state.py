@@ -7,6 +7,8 @@ import os
 import signal
 import socket
 import sqlite3
+import stat
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -16,6 +18,9 @@ import pytest
 
 from monitor.access.audit import AuditLog
 from monitor.access.principal import Principal, Role
+from monitor.agent.actions.auth import UsedIds
+from monitor.agent.collectors.images import ImageUse, ImageUseFile
+from monitor.agent.journal import ActionJournal
 from monitor.alert.matchers import Matcher
 from monitor.alert.model import Alert, NotificationLogEntry, Phase
 from monitor.alert.notify import NotifyDecision
@@ -28,7 +33,7 @@ from monitor.facts.text import Text
 from monitor.report.store import UsageStore
 from tests.security.state_daemon import daemon
 from tests.support import wait_until
-from tests.support.command import STOP_LIMIT, quiet_environment, run
+from tests.support.command import STOP_LIMIT, command, quiet_environment, run, running
 from tests.support.databases import damage_page_of
 from tests.support.filesystems import mounted
 from tests.support.filesystems import run as run_command
@@ -98,10 +103,10 @@ def test_one_bad_page_in_the_history_loses_neither_silences_nor_the_notification
     (tmp_path / "twin.db").write_bytes(damaged)
     with closing(AlertStore(str(tmp_path / "twin.db"))) as store:
         assert list(store.load().notification_log) == [("bot", "g")]
-    with daemon(tmp_path) as running:
-        assert [silence["id"] for silence in running.json("/v1/silences")] == ["kept"]
-        running.wait_alert("state-damaged", "alerts.db.damaged-")
-        events = running.json(f"/v1/alerts/history?limit={HISTORY_ROWS}")
+    with daemon(tmp_path) as started:
+        assert [silence["id"] for silence in started.json("/v1/silences")] == ["kept"]
+        started.wait_alert("state-damaged", "alerts.db.damaged-")
+        events = started.json(f"/v1/alerts/history?limit={HISTORY_ROWS}")
         assert HISTORY_ROWS * 0.9 < len(events) < HISTORY_ROWS + 5
     copy = aside(tmp_path, "alerts.db")
     assert copy.read_bytes() == damaged
@@ -114,8 +119,8 @@ def test_files_that_are_damaged_beyond_recovery_do_not_keep_it_from_starting(tmp
     names = (*DATABASES, "findings.json", "view.json")
     for name in names:
         (tmp_path / name).write_bytes(garbage)
-    with daemon(tmp_path) as running:
-        running.wait_alert("state-damaged", "alerts.db.damaged-", "view.json.damaged-")
+    with daemon(tmp_path) as started:
+        started.wait_alert("state-damaged", "alerts.db.damaged-", "view.json.damaged-")
         assert [aside(tmp_path, name).read_bytes() == garbage for name in names] == [True] * len(names)
 
 
@@ -126,12 +131,12 @@ def test_a_downgrade_is_refused_with_instructions_and_the_newer_state_is_left_as
     (tmp_path / "findings.json").write_bytes(json.dumps({"version": 99, "memories": []}).encode())
     names = ("alerts.db", "findings.json")
     before = {name: (tmp_path / name).read_bytes() for name in names}
-    with daemon(tmp_path) as running:
-        refusal = running.wait_alert("state-newer", "schema version is 99", *names)
+    with daemon(tmp_path) as started:
+        refusal = started.wait_alert("state-newer", "schema version is 99", *names)
         assert "Install the newer version again" in " ".join(refusal["advice"])
-        assert [silence["id"] for silence in running.json("/v1/silences")] == ["kept"]  # what is understood of it
-        running.process.send_signal(signal.SIGTERM)
-        assert running.process.wait(STOP_LIMIT) == 0
+        assert [silence["id"] for silence in started.json("/v1/silences")] == ["kept"]  # what is understood of it
+        started.process.send_signal(signal.SIGTERM)
+        assert started.process.wait(STOP_LIMIT) == 0
     assert {name: (tmp_path / name).read_bytes() for name in names} == before
     assert list(tmp_path.glob("*.damaged-*")) == []
 
@@ -153,9 +158,9 @@ def file_in_the_way(point: Path) -> Iterator[Path]:
 @pytest.mark.parametrize(("place", "silences"), [(read_only_disk, ["kept"]), (file_in_the_way, [])])
 def test_a_directory_that_cannot_be_written_or_created(place: object, silences: list[str], tmp_path: Path) -> None:
     assert callable(place)
-    with place(tmp_path / "disk") as state, daemon(state) as running:
-        running.wait_alert("state", "daemon.lock", "alerts.db")
-        assert [silence["id"] for silence in running.json("/v1/silences")] == silences
+    with place(tmp_path / "disk") as state, daemon(state) as started:
+        started.wait_alert("state", "daemon.lock", "alerts.db")
+        assert [silence["id"] for silence in started.json("/v1/silences")] == silences
 
 
 def test_databases_that_another_process_has_locked(tmp_path: Path) -> None:
@@ -165,11 +170,37 @@ def test_databases_that_another_process_has_locked(tmp_path: Path) -> None:
         for other in others:
             other.isolation_level = None
             other.execute("BEGIN EXCLUSIVE")
-        with daemon(tmp_path) as running:
-            running.wait_alert("state", "locked", "cleanup.db")
-            assert [silence["id"] for silence in running.json("/v1/silences")] == ["kept"]
+        with daemon(tmp_path) as started:
+            started.wait_alert("state", "locked", "cleanup.db")
+            assert [silence["id"] for silence in started.json("/v1/silences")] == ["kept"]
             for other in others:
                 other.execute("ROLLBACK")
-            wait_until(lambda: "alerts.db is writable again" in running.log, 30, "it has moved back")
+            wait_until(lambda: "alerts.db is writable again" in started.log, 30, "it has moved back")
     assert rows(tmp_path / "alerts.db", "SELECT id FROM silences") == [("kept",)]
     assert list(tmp_path.glob("*.unread-*")) == []
+
+
+def modes(directory: Path) -> dict[str, int]:
+    return {path.name: stat.S_IMODE(path.stat().st_mode) for path in directory.iterdir()}
+
+
+def test_state_files_are_private_whatever_the_umask(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    line = ["sh", "-c", 'umask 0; exec "$@"', "sh", *command("up")]
+    with running(line, quiet_environment(state), stdout=subprocess.DEVNULL):
+        expected = {"daemon.lock", "findings.json", "view.json", *DATABASES}
+        wait_until(lambda: state.exists() and expected <= set(modes(state)), 60, "all files are there")
+        wait_until(lambda: not list(state.glob("*.new")), 60, "no file is being replaced")
+        assert {name: mode for name, mode in modes(state).items() if mode != 0o600} == {}
+        assert stat.S_IMODE(state.stat().st_mode) == 0o700
+
+
+def test_state_files_of_an_agent_are_private_whatever_the_umask(tmp_path: Path) -> None:
+    old = os.umask(0)
+    try:
+        UsedIds(str(tmp_path / "actions.used"), 0.0).add("id", 1.0, 0.0)
+        ActionJournal(str(tmp_path / "actions.journal")).intend("purge", {})
+        ImageUseFile(str(tmp_path / "images.json")).save({"docker": {"sha256:1": ImageUse(1.0)}})
+    finally:
+        os.umask(old)
+    assert modes(tmp_path) == dict.fromkeys(("actions.used", "actions.journal", "images.json"), 0o600)

@@ -19,10 +19,16 @@ MAX_OWNER_BYTES = 300
 
 @dataclass(frozen=True)
 class LockOwner:
-    """Process that holds the lock. In another container or on another machine, `host` differs."""
+    """Process that holds the lock. `namespace` is its pid namespace: in another one, its pid is another process."""
 
     pid: int
     host: str
+    namespace: str = ""
+
+    @property
+    def is_here(self) -> bool:
+        """Whether this process may send signals to its pid."""
+        return (self.host, self.namespace) == (socket.gethostname(), _pid_namespace())
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host}"
@@ -62,7 +68,7 @@ def lock_directory(directory: str, wait: float = WAIT_SECONDS) -> DirectoryLock:
                 raise LockHeldError(_read_owner(descriptor))
             time.sleep(POLL_SECONDS)
         os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()} {socket.gethostname()}\n".encode(), 0)
+        os.pwrite(descriptor, f"{os.getpid()} {socket.gethostname()} {_pid_namespace()}\n".encode(), 0)
     except BaseException:
         os.close(descriptor)
         raise
@@ -91,6 +97,13 @@ def _try_lock(descriptor: int, kind: int) -> bool:
 
 def _read_owner(descriptor: int) -> LockOwner | None:
     with suppress(OSError, ValueError):
-        pid, host = os.pread(descriptor, MAX_OWNER_BYTES, 0).decode("ascii", "replace").split()
-        return LockOwner(int(pid), host)
+        pid, host, namespace = os.pread(descriptor, MAX_OWNER_BYTES, 0).decode("ascii", "replace").split()
+        return LockOwner(int(pid), host, namespace)
     return None
+
+
+def _pid_namespace() -> str:
+    try:
+        return os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return "unknown"

@@ -8,26 +8,26 @@ import stat
 import time
 from contextlib import suppress
 
-FILE_MODE = 0o600
-DIRECTORY_MODE = 0o700
+FILE_MODE_BITS = 0o600
+DIRECTORY_MODE_BITS = 0o700
 ASIDE = re.compile(r".+\.(damaged|unread)-\d{8}T\d{6}Z(-\d+)?", re.ASCII)
 MAX_ASIDE_COPIES = 10  # unusable files are never deleted; after this many, a file is no longer moved aside
 
 
 def make_private_directory(path: str) -> None:
     """Create a directory, and close it to others if this process owns it. Raise OSError if it cannot be created."""
-    os.makedirs(path, mode=DIRECTORY_MODE, exist_ok=True)
+    os.makedirs(path, mode=DIRECTORY_MODE_BITS, exist_ok=True)
     with suppress(OSError):  # a volume may belong to root; its files are private anyway
-        if stat.S_IMODE(os.stat(path).st_mode) != DIRECTORY_MODE:
-            os.chmod(path, DIRECTORY_MODE)
+        if stat.S_IMODE(os.stat(path).st_mode) != DIRECTORY_MODE_BITS:
+            os.chmod(path, DIRECTORY_MODE_BITS)
 
 
 def open_private(path: str, flags: int) -> int:
     """Descriptor of a file, created if missing, that only its owner may read. Raise OSError."""
-    descriptor = os.open(path, flags | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+    descriptor = os.open(path, flags | os.O_CREAT | os.O_CLOEXEC, FILE_MODE_BITS)
     with suppress(OSError):  # an older version may have created it with another mode
-        if stat.S_IMODE(os.fstat(descriptor).st_mode) != FILE_MODE:
-            os.fchmod(descriptor, FILE_MODE)
+        if stat.S_IMODE(os.fstat(descriptor).st_mode) != FILE_MODE_BITS:
+            os.fchmod(descriptor, FILE_MODE_BITS)
     return descriptor
 
 

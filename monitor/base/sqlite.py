@@ -35,7 +35,7 @@ OPEN_TIMEOUT_SECONDS = 1.0  # the same at the start, which must not take long
 LOCKED_FOR_SECONDS = 30.0  # after which the database continues in memory
 RETRY_SECONDS = 5.0  # between attempts to move back to the file
 SPARE_BYTES = 1 << 20  # must stay free on the disk after moving back
-FIRST_ID_BESIDE_UNREAD = 1 << 40  # of rows written while the file cannot be read, so that both can be merged
+MIN_ID_BESIDE_UNREAD = 1 << 40  # of rows written while the file cannot be read, so that both can be merged
 DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 LOCKED = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 UNWRITABLE = frozenset(
@@ -176,7 +176,7 @@ class Database:
         if source is not None:
             source.close()
         if self._unread:
-            reserve_sequences(memory, FIRST_ID_BESIDE_UNREAD)
+            reserve_sequences(memory, MIN_ID_BESIDE_UNREAD)
         self._identity = None
         newer = isinstance(error, NewerSchemaError)
         kind = StateProblemKind.NEWER if newer else StateProblemKind.UNWRITABLE

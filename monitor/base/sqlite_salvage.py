@@ -18,12 +18,12 @@ CHUNK_ROWS = 200
 MAX_ROWID = (1 << 63) - 1
 MAX_SINGLE_READS = 5000  # rows of one table that are tried one by one
 MAX_SECONDS = 60.0
-LOST_SEQUENCE_GAP = 1_000_000  # added to a sequence that is lost: ids must not be used again
+LOST_SEQUENCE_GAP_ROWS = 1_000_000  # added to a sequence that is lost: ids must not be used again
 
 
 @dataclass
 class SalvageReport:
-    """Rows copied by table, and the tables of which some rows could not be read."""
+    """Rows copied by table, and the tables with rows that could not be read."""
 
     rows: dict[str, int] = field(default_factory=dict)
     incomplete: list[str] = field(default_factory=list)
@@ -197,7 +197,7 @@ def _copy_sequences(source: sqlite3.Connection, target: sqlite3.Connection) -> N
         last_ids = dict(source.execute("SELECT name, seq FROM sqlite_sequence")) if tables else {}
     except sqlite3.Error:
         highest = {table: target.execute(f"SELECT max(rowid) FROM {table}").fetchone()[0] or 0 for table in tables}  # noqa: S608  # as above
-        last_ids = {table: rowid + LOST_SEQUENCE_GAP for table, rowid in highest.items()}
+        last_ids = {table: rowid + LOST_SEQUENCE_GAP_ROWS for table, rowid in highest.items()}
     for table in tables:
         if isinstance(last_ids.get(table), int):
             _put_sequence(target, table, last_ids[table])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import sys
 import time
 from typing import TYPE_CHECKING, NoReturn
@@ -53,8 +52,8 @@ def _running_daemon(state: str) -> LockOwner:
         _fail(f"{os.path.join(state, FILE)} cannot be read: {error.strerror}; run this as the user of the daemon")
     if owner is None:
         _fail(f"no daemon runs with the state directory {state}; start one, or name its configuration with --config")
-    if owner.host != socket.gethostname():
-        _fail(f"the daemon is {owner}; run this there")
+    if not owner.is_here:
+        _fail(f"the daemon is {owner}, on another machine or in another container; run this there")
     return owner
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from monitor.base.sqlite_files import rescue
-from monitor.base.sqlite_salvage import LOST_SEQUENCE_GAP, salvage
+from monitor.base.sqlite_salvage import LOST_SEQUENCE_GAP_ROWS, salvage
 from tests.support.databases import damage_page_of, pages_of
 
 ROWS = 3000
@@ -67,7 +67,7 @@ def test_a_table_without_rowids_is_read_from_both_ends(path: Path) -> None:
 def test_ids_are_not_used_again_even_if_the_last_one_is_unknown(path: Path) -> None:
     damage_page_of(path, "sqlite_sequence", 0)
     _, _, target = kept(path)
-    assert target.execute("SELECT seq FROM sqlite_sequence").fetchall() == [(ROWS - 5 + LOST_SEQUENCE_GAP,)]
+    assert target.execute("SELECT seq FROM sqlite_sequence").fetchall() == [(ROWS - 5 + LOST_SEQUENCE_GAP_ROWS,)]
 
 
 def test_an_older_file_is_migrated_after_it_was_copied(path: Path) -> None:

@@ -128,7 +128,8 @@ def test_an_agent_survives_sighup(tmp_path: Path) -> None:
 
 
 def test_without_a_daemon_the_command_says_so(tmp_path: Path) -> None:
-    (tmp_path / "daemon.lock").write_text(f"{os.getpid()} {socket.gethostname()}\n")  # of a process that was killed
+    namespace = os.readlink("/proc/self/ns/pid")  # a lock file that a killed daemon left behind
+    (tmp_path / "daemon.lock").write_text(f"{os.getpid()} {socket.gethostname()} {namespace}\n")
     result = run("reload", environ=quiet_environment(tmp_path))
     assert result.returncode == 1
     assert f"no daemon runs with the state directory {tmp_path}" in result.stderr

@@ -10,16 +10,18 @@ from tests.support.serving import Serving
 
 
 class Hook(Serving):
-    """Accepts every message, after `delay` seconds."""
+    """Accepts every message, the first one after `first_delay` seconds and the others after `delay`."""
 
-    def __init__(self, delay: float = 0.0) -> None:
+    def __init__(self, delay: float = 0.0, first_delay: float = 0.0) -> None:
         self.messages: list[dict[str, Any]] = []
+        self.begun = 0
         hook = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                hook.closing.wait(delay)
+                hook.begun += 1
+                hook.closing.wait(first_delay if hook.begun == 1 else delay)
                 hook.messages.append(json.loads(body))
                 self.send_response(200)
                 self.send_header("Content-Length", "0")

@@ -26,6 +26,7 @@ from tests.support import wait_until
 from tests.support.command import STOP_LIMIT, command, get, quiet_environment, run, running
 
 RELOADS_WITH_NEWS, RELOADS_WITHOUT = 10, 10
+SLOW_SECONDS = 4.0  # longer than a stop of the process waits for a delivery
 
 
 def write_config(path: Path, services: list[str], **more: Any) -> None:
@@ -159,7 +160,7 @@ def descriptors() -> int:
 
 def test_reloads_under_load_lose_and_repeat_no_notification_and_leak_nothing(tmp_path: Path) -> None:
     config = tmp_path / "gpuwarden.yml"
-    with Hook(delay=0.2) as hook:
+    with Hook(delay=0.2, first_delay=SLOW_SECONDS) as hook:
         receivers = [{"name": "hook", "kind": "webhook", "url": hook.url}]
         alerts = {
             "receivers": receivers,
@@ -169,6 +170,7 @@ def test_reloads_under_load_lose_and_repeat_no_notification_and_leak_nothing(tmp
         names = ["s0"]
         write_config(config, names, alerts=alerts)
         with supervised(tmp_path / "state", config) as supervisor:
+            wait_until(lambda: hook.begun, 30, "a message is being sent, slowly, when the first reload begins")
             for number in range(1, RELOADS_WITH_NEWS + 1):
                 names.append(f"s{number}")
                 write_config(config, names, alerts=alerts)

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from monitor.access.principal import Principal
 from monitor.base.sqlite import Database, DatabaseError
+from monitor.base.state_problems import StateProblem
 from monitor.base.text import clean
 from monitor.facts.base import Fact
 
@@ -85,6 +86,11 @@ class AuditLog:
         )
         names = ("id", "at", "who", "role", "how", "peer", "what", "on", "result", "detail")
         return tuple(AuditEntry(**dict(zip(names, row, strict=True))) for row in rows)
+
+    @property
+    def problem(self) -> StateProblem | None:
+        """Why the file is not written at the moment; None if it is."""
+        return self._database.problem
 
     def close(self) -> None:
         self._database.close()

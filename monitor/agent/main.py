@@ -96,7 +96,7 @@ def start(settings: AgentSettings) -> RunningAgent:
 
 
 def main(settings: AgentSettings) -> int:
-    """Run an agent until SIGTERM or SIGINT, and return the exit code."""
+    """Run an agent until SIGTERM or SIGINT, and return the exit code. SIGHUP is only logged."""
     stop = StopSignal()
     try:
         agent = start(settings)
@@ -105,6 +105,8 @@ def main(settings: AgentSettings) -> int:
         return 1
     log.info("agent of node %s listening on %s:%d", settings.node_name, *agent.address)
     while not stop.wait(STATUS_INTERVAL_SECONDS):
+        if stop.take_reload():
+            log.warning("an agent does not reload its configuration; restart it to apply changes")
         log.info("%s", status_line(agent.snapshot()))
     agent.stop()
     log.info("stopped")

@@ -20,6 +20,7 @@ from monitor.alert.model import Alert, AlertState, Notification, NotificationLog
 from monitor.alert.notify import NotifyDecision
 from monitor.alert.silences import Silence
 from monitor.base.sqlite import Database, DatabaseSession, Row
+from monitor.base.state_problems import StateProblem
 from monitor.facts.base import Fact
 from monitor.facts.findings import Severity
 
@@ -91,9 +92,9 @@ class AlertStore:
         self.outbox = Outbox(self._database)
 
     @property
-    def trouble(self) -> str | None:
-        """Why the file cannot be written at the moment; None if it can."""
-        return self._database.trouble
+    def problem(self) -> StateProblem | None:
+        """Why the file is not written at the moment; None if it is."""
+        return self._database.problem
 
     def close(self) -> None:
         self._database.close()

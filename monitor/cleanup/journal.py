@@ -6,6 +6,7 @@ id, also by the next process after kill -9. Notices, announcements and pending n
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
@@ -15,10 +16,12 @@ import msgspec
 
 from monitor.alert.model import Notification
 from monitor.base.sqlite import Database, DatabaseSession, Row
+from monitor.base.state_problems import StateProblem
 from monitor.cleanup.model import CleanupPlan, Item
 from monitor.cleanup.totals import CleanupCounters
 from monitor.facts.base import Fact
 
+log = logging.getLogger(__name__)
 FILE = "cleanup.db"
 MIGRATIONS = (
     """
@@ -118,8 +121,13 @@ class CleanupJournal:
 
     @property
     def trouble(self) -> str | None:
-        """Why the file cannot be written; None if it can."""
+        """Why the file cannot be written, in one sentence; None if it can."""
         return self._database.trouble
+
+    @property
+    def problem(self) -> StateProblem | None:
+        """Why the file is not written at the moment; None if it is."""
+        return self._database.problem
 
     def close(self) -> None:
         self._database.close()
@@ -246,7 +254,7 @@ class CleanupJournal:
     def messages(self, after: int) -> tuple[tuple[int, Notification], ...]:
         """Notifications after a sequence number, each with its own number."""
         rows = self._database.select("SELECT place, body FROM messages WHERE place > ? ORDER BY place", (after,))
-        return tuple((number, msgspec.json.decode(body, type=Notification)) for number, body in rows)
+        return tuple((number, message) for number, body in rows for message in _decoded([(body,)], Notification))
 
     def forget_messages(self, until: int) -> None:
         """Drop notifications up to a sequence number: they are in the outbox."""
@@ -299,4 +307,11 @@ def _put_messages(session: DatabaseSession, messages: Iterable[Notification]) ->
 
 
 def _decoded(rows: Iterable[Row], form: type[T]) -> tuple[T, ...]:
-    return tuple(msgspec.json.decode(body, type=form) for (body,) in rows)
+    """Decoded bodies, without those that cannot be decoded: their row was damaged."""
+    values = []
+    for (body,) in rows:
+        try:
+            values.append(msgspec.json.decode(body, type=form))
+        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+            log.error("skipping a journaled %s that cannot be decoded: %s", form.__name__, error)
+    return tuple(values)

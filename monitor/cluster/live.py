@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from monitor.base.state_problems import StateProblem
 from monitor.base.threads import Periodic
 from monitor.cluster.agents.poller import AgentPoller, PollSettings, Targets
 from monitor.cluster.gpu_state import StateLimits
@@ -99,6 +100,11 @@ class LiveCluster:
             self._file.stop()
         if self.kube:
             self.kube.stop()
+
+    @property
+    def state_problem(self) -> StateProblem | None:
+        """Why the state of the view is not written; None if it is."""
+        return self._file.problem if self._file is not None else None
 
     def answered_once(self) -> bool:
         """Whether every watched resource is synced or unavailable, and every agent has answered or failed once."""

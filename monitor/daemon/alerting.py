@@ -25,6 +25,7 @@ from monitor.alert.routes import NotifyPolicy
 from monitor.alert.silences import Silence
 from monitor.alert.store import FILE, AlertStore
 from monitor.base.endpoint import Endpoint
+from monitor.base.state_problems import StateProblem
 from monitor.base.threads import Periodic
 from monitor.config.alerts import AlertsConfig
 from monitor.detect.meta import META_RULE_NAMES
@@ -51,10 +52,11 @@ NO_RECEIVERS = (
 
 @dataclass(frozen=True)
 class AlertingInputs:
-    """State of the data sources and agents, for alerts about the monitoring itself."""
+    """State of the data sources, agents and state directory, for alerts about the monitoring itself."""
 
     sources: tuple[SourceView, ...] = ()
     agents: Sequence[AgentFact] = ()
+    state: tuple[StateProblem, ...] = ()
 
 
 class AlertingService:
@@ -106,6 +108,10 @@ class AlertingService:
             self._heartbeat.start()
         self.dispatcher.start()
         self._checks.start()
+
+    def drain(self, timeout: float) -> None:
+        """Send nothing more, and wait up to `timeout` seconds for deliveries in progress."""
+        self._sender.stop(timeout)
 
     def stop(self) -> None:
         if self._heartbeat is not None:
@@ -184,7 +190,7 @@ class AlertingService:
             looked_at=now - (monotonic - self._evaluated_at) if self._evaluated_at is not None else None,
             sources=inputs.sources,
             agents=inputs.agents,
-            trouble=self.store.trouble,
+            state=(*inputs.state, *([self.store.problem] if self.store.problem is not None else [])),
         )
         self.dispatcher.update(with_monitor_findings(findings, state, now))
 

@@ -11,6 +11,7 @@ from contextlib import suppress
 
 from monitor.alert.model import Notification
 from monitor.base.sqlite import DatabaseError
+from monitor.base.state_problems import StateProblem
 from monitor.base.threads import spawn
 from monitor.cleanup.execute.agent_client import Access, ActionClient, AgentTarget
 from monitor.cleanup.execute.disk_level import DiskLevel, ReadDisk
@@ -182,6 +183,11 @@ class CleanupController:
     def kept_since(self) -> float | None:
         """Start of the retained journal; None if it is complete."""
         return self._journal.kept_since()
+
+    @property
+    def state_problem(self) -> StateProblem | None:
+        """Why the journal is not written; None if it is."""
+        return self._journal.problem
 
     def totals(self) -> CleanupTotals:
         """Runs, items and bytes since this process started."""

@@ -6,6 +6,7 @@ import logging
 import os
 import socket
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from starlette.types import ASGIApp
@@ -16,6 +17,7 @@ from monitor.access.local_token import create_local_token
 from monitor.access.settings import AccessSettings
 from monitor.actions.service import ActionDeps, ActionService
 from monitor.base.net import is_loopback
+from monitor.base.state_problems import StateProblems
 from monitor.cluster.live import LiveCluster
 from monitor.config.root import Config
 from monitor.daemon.alerting import AlertingInputs, AlertingService
@@ -25,6 +27,8 @@ from monitor.daemon.evaluator import Evaluator, EvaluatorSettings, FindingsListe
 from monitor.daemon.listen import StartError, linked_url
 from monitor.daemon.metrics.collect import MetricsDeps
 from monitor.daemon.recording import RecordingService
+from monitor.daemon.reload import ReloadStatus
+from monitor.daemon.state_lock import StateLock
 from monitor.facts import NodeSnapshot
 from monitor.kube.client import KubeCredentialsError
 from monitor.kube.node_writes import NodeWrites
@@ -40,6 +44,7 @@ from monitor.web.context import HeaderLink, PageData
 from monitor.web.security import Security
 
 log = logging.getLogger(__name__)
+DRAIN_SECONDS = 30.0  # longest time that a delivery takes
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,11 @@ class DaemonParts:
     recording: RecordingService
     security: Security
 
+    def drain(self) -> None:
+        """Stop evaluating and sending, and wait for what is in progress: the next parts must not repeat it."""
+        self.evaluator.stop(DRAIN_SECONDS)
+        self.alerting.drain(DRAIN_SECONDS)
+
     def stops(self, *, before_cluster: tuple[Callable[[], None], ...] = ()) -> tuple[Callable[[], None], ...]:
         """What stops the parts, in the order in which to call it."""
         first = (self.evaluator.stop, self.recording.stop, self.cleanup.stop, self.elector.stop, self.alerting.stop)
@@ -61,16 +71,37 @@ class DaemonParts:
 
 
 def start_parts(
-    config: Config, access: AccessSettings, listening: socket.socket, own_agent: str | None = None
+    config: Config,
+    access: AccessSettings,
+    listening: socket.socket,
+    own_agent: str | None = None,
+    lock: StateLock | None = None,
+    before: DaemonParts | None = None,
 ) -> DaemonParts:
-    """Start everything but the web server and the leader election. Raise StartError."""
-    cluster = connect_cluster(config, own_agent)
-    elector = build_elector(config, cluster)
-    alerting = start_alerting(config, cluster, listening, elector)
-    cleanup = start_cleanup(config, cluster, alerting)
-    evaluator = start_evaluator(config, cluster, alerting.update, cleanup)
-    recording = start_recording(config, cluster, alerting, cleanup)
-    security = build_security(config, access, cluster, cleanup, elector)
+    """Start everything but the web server and the leader election. Raise StartError, with nothing left running.
+
+    `before` are the stopped parts that these replace: browsers stay signed in, and charts keep their past.
+    """
+    problems = StateProblems(config.daemon.state)
+    with ExitStack() as started:
+        cluster = connect_cluster(config, own_agent)
+        started.callback(cluster.stop)
+        elector = build_elector(config, cluster)
+        alerting = start_alerting(config, cluster, listening, elector, problems)
+        started.callback(alerting.stop)
+        cleanup = start_cleanup(config, cluster, alerting)
+        started.callback(cleanup.stop)
+        evaluator = start_evaluator(config, cluster, alerting.update, cleanup)
+        started.callback(evaluator.stop)
+        recording = start_recording(config, cluster, alerting, cleanup, before)
+        started.pop_all()
+    security = build_security(config, access, cluster, cleanup, elector, before)
+    problems.add(
+        lambda: (
+            lock.problem if lock is not None else None, cluster.state_problem, cleanup.state_problem,
+            evaluator.state_problem, recording.recorder.store.problem, security.state_problem,
+        )
+    )  # fmt: skip
     return DaemonParts(cluster, elector, alerting, cleanup, evaluator, recording, security)
 
 
@@ -95,12 +126,12 @@ def build_elector(config: Config, cluster: LiveCluster) -> LeaseElector | Single
 
 
 def start_alerting(
-    config: Config, cluster: LiveCluster, listening: socket.socket, elector: LeaderElector
+    config: Config, cluster: LiveCluster, listening: socket.socket, elector: LeaderElector, problems: StateProblems
 ) -> AlertingService:
     """Start alerting. Raise StartError if a file that a receiver needs cannot be read."""
 
     def inputs() -> AlertingInputs:
-        return AlertingInputs(cluster.view.sources, cluster.poller.facts())
+        return AlertingInputs(cluster.view.sources, cluster.poller.facts(), problems.current())
 
     daemon = config.daemon
     try:
@@ -125,10 +156,15 @@ def start_cleanup(config: Config, cluster: LiveCluster, alerting: AlertingServic
 
 
 def start_recording(
-    config: Config, cluster: LiveCluster, alerting: AlertingService, cleanup: CleanupController
+    config: Config,
+    cluster: LiveCluster,
+    alerting: AlertingService,
+    cleanup: CleanupController,
+    before: DaemonParts | None = None,
 ) -> RecordingService:
     """Start recording usage for the report."""
-    recording = RecordingService(config.daemon, cluster, alerting, cleanup)
+    history = before.recording.recorder.history if before is not None else None
+    recording = RecordingService(config.daemon, cluster, alerting, cleanup, history)
     recording.start()
     return recording
 
@@ -153,6 +189,7 @@ def build_app(
     parts: DaemonParts,
     own_node: Callable[[], NodeSnapshot] | None = None,
     links: tuple[HeaderLink, ...] = (),
+    reloads: Callable[[], ReloadStatus] | None = None,
 ) -> ASGIApp:
     """ASGI application of the page and the API. Raise StartError if a token file cannot be read."""
     daemon, cluster, evaluator, alerting = config.daemon, parts.cluster, parts.evaluator, parts.alerting
@@ -170,7 +207,7 @@ def build_app(
     )  # fmt: skip
     metrics = MetricsDeps(
         cluster, evaluator, alerting, parts.cleanup, daemon.gpu_resource, daemon.alerts.cluster,
-        elector.holds if elector.shared else None,
+        elector.holds if elector.shared else None, reloads,
     ).daemon_metrics()  # fmt: skip
     return create_app(
         queries, own_node, AlertQueries(alerting), tokens, parts.cleanup, parts.recording.reports, parts.security,
@@ -188,13 +225,20 @@ def access_settings(config: Config) -> AccessSettings:
 
 
 def build_security(
-    config: Config, access: AccessSettings, cluster: LiveCluster, cleanup: CleanupController, elector: LeaderElector
+    config: Config,
+    access: AccessSettings,
+    cluster: LiveCluster,
+    cleanup: CleanupController,
+    elector: LeaderElector,
+    before: DaemonParts | None = None,
 ) -> Security:
-    """Authentication, authorization and audit of the page."""
+    """Authentication, authorization and audit of the page. Unless access has changed, sessions stay valid."""
     audit = AuditLog(os.path.join(config.daemon.state, AUDIT_FILE))
     kube, api = cluster.kube, cluster.api
     deps = ActionDeps(cleanup)
     if kube is not None and api is not None:
         deps = ActionDeps(cleanup, PodWrites(api), NodeWrites(api), lambda: kube.pods.snapshot().items)
-    authenticator = Authenticator(access, local_token=create_local_token(config.daemon.state))
-    return Security(authenticator, audit, ActionService(cluster, deps, audit, elector))
+    known = before.security.authenticator if before is not None else None
+    if known is None or known.settings != access:
+        known = Authenticator(access, local_token=create_local_token(config.daemon.state))
+    return Security(known, audit, ActionService(cluster, deps, audit, elector))

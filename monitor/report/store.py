@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from monitor.base.sqlite import Database, DatabaseSession
+from monitor.base.state_problems import StateProblem
 from monitor.report.buckets import DAY, FIGURES, HOUR, KEEP_DAYS, Bucket, By
 from monitor.report.disk_use import DiskUse, DiskUseKind, day_of
 
@@ -36,6 +37,11 @@ class UsageStore:
 
     def __init__(self, path: str) -> None:
         self._database = Database(path, MIGRATIONS)
+
+    @property
+    def problem(self) -> StateProblem | None:
+        """Why the file is not written at the moment; None if it is."""
+        return self._database.problem
 
     def close(self) -> None:
         self._database.close()

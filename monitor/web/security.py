@@ -16,6 +16,7 @@ from monitor.access.errors import RequestRejectedError
 from monitor.access.principal import Role
 from monitor.access.settings import AccessSettings, AccessToken
 from monitor.base.sqlite import DatabaseError, is_locked
+from monitor.base.state_problems import StateProblem
 from monitor.i18n import say
 from monitor.leader.elector import NotLeaderError
 from monitor.web.actions_api import ActionsBackend, action_routes
@@ -52,6 +53,11 @@ class Security:
         routes = login_routes(self.authenticator, self.audit)
         routes += audit_routes(self.audit) if self.audit is not None else []
         return routes + (action_routes(self.actions) if self.actions is not None else [])
+
+    @property
+    def state_problem(self) -> StateProblem | None:
+        """Why the audit log is not written; None if it is."""
+        return self.audit.problem if self.audit is not None else None
 
     def close(self) -> None:
         if self.audit is not None:

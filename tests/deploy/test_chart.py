@@ -51,6 +51,21 @@ def test_every_object_is_one_that_kubernetes_knows(name: str, version: str) -> N
     assert len(names) == len(set(names))
 
 
+def test_a_changed_configuration_restarts_what_reads_it_and_nothing_else() -> None:
+    def checksums(values: dict[str, Any]) -> tuple[str, str]:
+        objects = render(values)
+        agent, daemon = (one(objects, kind)["spec"]["template"] for kind in ("DaemonSet", "Deployment"))
+        name = "checksum/config"
+        return agent["metadata"]["annotations"][name], daemon["metadata"]["annotations"][name]
+
+    agent, daemon = checksums({})
+    assert checksums({}) == (agent, daemon)
+    for_agent = checksums({"config": {"agent": {"mounts": ["/data"]}}})
+    assert (for_agent[0] != agent, for_agent[1] == daemon) == (True, True)
+    for_daemon = checksums({"config": {"daemon": {"cycle": "20s"}}})
+    assert (for_daemon[0] == agent, for_daemon[1] != daemon) == (True, True)
+
+
 @pytest.mark.parametrize("name", VALUES)
 def test_the_configuration_is_one_that_gpuwarden_takes(name: str, tmp_path: Path) -> None:
     """Every referenced file is in a Secret that is mounted at that path."""

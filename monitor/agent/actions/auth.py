@@ -13,6 +13,7 @@ from collections import Counter, deque
 from http import HTTPStatus
 
 from monitor.base.clock import Clock
+from monitor.base.private_files import open_private, replace_file
 from monitor.base.signing import RequestSignature, RequestVerifier
 from monitor.base.text import shorten
 from monitor.facts.actions import ActionRequest
@@ -91,12 +92,8 @@ class UsedIds:
             return []
 
     def _rewrite(self) -> None:
-        temporary = f"{self._path}.new"
-        with open(temporary, "w", encoding="ascii") as file:
-            file.writelines(f"{expiry:.3f} {request_id}\n" for request_id, expiry in self._expiry.items())
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, self._path)
+        lines = (f"{expiry:.3f} {request_id}\n" for request_id, expiry in self._expiry.items())
+        replace_file(self._path, "".join(lines).encode("ascii"))
 
 
 def _is_complete(line: str) -> bool:
@@ -106,7 +103,7 @@ def _is_complete(line: str) -> bool:
 
 
 def _append(path: str, text: str) -> None:
-    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    file = open_private(path, os.O_WRONLY | os.O_APPEND)
     try:
         os.write(file, text.encode("ascii"))
         os.fsync(file)

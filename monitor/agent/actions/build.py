@@ -22,6 +22,7 @@ from monitor.agent.journal import ActionJournal
 from monitor.agent.procfs import read_boot_id
 from monitor.agent.runtime import Runtimes
 from monitor.agent.settings import AgentSettings
+from monitor.base.private_files import make_private_directory
 from monitor.base.signing import RequestVerifier
 from monitor.base.threads import Periodic
 from monitor.facts import ImageCacheFact
@@ -44,7 +45,7 @@ def build_actions(settings: AgentSettings, images: Callable[[], tuple[ImageCache
     """API of the agent's actions; `images` returns the collected caches. Raise OSError if state cannot be stored."""
     paths, actions, limits = settings.paths, settings.actions, settings.actions.limits
     verifier = _verifier(settings)
-    os.makedirs(paths.state, mode=0o700, exist_ok=True)
+    make_private_directory(paths.state)
     journal = ActionJournal(os.path.join(paths.state, JOURNAL_FILE))
     runtimes = Runtimes(paths.docker_socket, paths.cri_sockets)
     on_images = ImageActions(runtimes, images, HoldJournal(journal), paths.rootfs)

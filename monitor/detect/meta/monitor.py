@@ -7,13 +7,19 @@ from dataclasses import dataclass
 
 import msgspec
 
+from monitor.base.state_problems import StateProblem, StateProblemKind
 from monitor.detect.base import ANY_CAUSE, MAX_RAW_CHARS, Delay, Latency, NoLimits, RuleMetadata
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import SourceView
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text, Value
 
-CAUSES = ("api-server", "agents", "detection", "state", "source")
+CAUSES = ("api-server", "agents", "detection", "state", "state-damaged", "state-newer", "source")
+STATE_CAUSES = {
+    StateProblemKind.UNWRITABLE: "state",
+    StateProblemKind.DAMAGED: "state-damaged",
+    StateProblemKind.NEWER: "state-newer",
+}
 STARTUP_GRACE_SECONDS = 60.0
 BLIND_AFTER_SECONDS = 60.0
 AGENT_STALE_SECONDS = 120.0  # an agent that has not been polled for this long counts as silent
@@ -33,13 +39,13 @@ RULE = RuleMetadata(
 
 @dataclass(frozen=True)
 class MonitorState:
-    """What the monitor observes. `looked_at` is the last evaluation; `trouble` is why the alert store is read-only."""
+    """What the monitor observes. `looked_at` is the last evaluation; `state` are problems of the state directory."""
 
     started_at: float
     looked_at: float | None = None
     sources: tuple[SourceView, ...] = ()
     agents: Sequence[AgentFact] = ()
-    trouble: str | None = None
+    state: tuple[StateProblem, ...] = ()
 
 
 def with_monitor_findings(findings: Iterable[Finding], state: MonitorState, now: float) -> tuple[Finding, ...]:
@@ -48,7 +54,8 @@ def with_monitor_findings(findings: Iterable[Finding], state: MonitorState, now:
     The loss of all agents explains each silent agent; a Kubernetes outage explains why the API is not visible.
     """
     findings = tuple(findings)
-    about_monitor = tuple(_evaluate(state, now)) if now - state.started_at >= STARTUP_GRACE_SECONDS else ()
+    about_monitor = tuple(_state(state.state, now))  # known for certain right after the start
+    about_monitor += tuple(_evaluate(state, now)) if now - state.started_at >= STARTUP_GRACE_SECONDS else ()
     keys = {finding.key for finding in findings}
     all_silent = next((finding.key for finding in about_monitor if finding.cause == "agents"), None)
     explained = [
@@ -66,9 +73,17 @@ def _explained(finding: Finding, all_silent: str | None) -> Finding:
     return msgspec.structs.replace(finding, explained_by=all_silent)
 
 
+def _state(problems: tuple[StateProblem, ...], now: float) -> Iterator[Finding]:
+    """One finding for each kind of problem with the state directory."""
+    for kind, cause in STATE_CAUSES.items():
+        alike = [problem for problem in problems if problem.kind is kind]
+        if alike:
+            names = ", ".join(dict.fromkeys(problem.path.rpartition("/")[2] for problem in alike))
+            why = "; ".join(f"{problem.path}: {problem.why}" for problem in alike)
+            yield _finding(cause, names, why, None, now, cause)
+
+
 def _evaluate(state: MonitorState, now: float) -> Iterator[Finding]:
-    if state.trouble is not None:
-        yield _finding("state", "state", state.trouble, None, now)
     yield from _kubernetes(state, now)
     yield from _agents(state.agents, now)
     evaluated_at = state.started_at if state.looked_at is None else state.looked_at

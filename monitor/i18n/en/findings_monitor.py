@@ -12,7 +12,8 @@ WORDS: dict[str, str] = {
     "rule.monitor-blind": "Monitoring data missing",
     "doc.monitor-blind": (
         "The monitor itself has no data from the Kubernetes API, from its agents or from some of them, or it cannot "
-        "evaluate rules or save its state. Its `agents` cause explains `agent-silent`."
+        "evaluate rules or save its state, or its state was damaged or written by a newer version. Its `agents` cause "
+        "explains `agent-silent`."
     ),
     "doc.monitor-blind.severity": "critical; warning for a single source",
     "doc.monitor-blind.incident": "Monitoring had stopped without notice.",
@@ -30,6 +31,14 @@ WORDS: dict[str, str] = {
     "monitor-blind.state": (
         "The monitor cannot save its state ({source}): if it stops now, alerts and queued messages are lost: {why}"
     ),
+    "monitor-blind.state-damaged": (
+        "Part of the monitor's state was damaged ({source}): readable records were kept, the damaged file was moved "
+        "aside: {why}"
+    ),
+    "monitor-blind.state-newer": (
+        "A newer version wrote the monitor's state ({source}): this version leaves the files unchanged and keeps its "
+        "own state in memory only, so it is lost on restart: {why}"
+    ),
     "monitor-blind.source": (
         "The monitor has had no data from {source} for {seconds:duration}: problems there are not detected: {why}"
     ),
@@ -42,6 +51,14 @@ WORDS: dict[str, str] = {
     ),
     "monitor-blind.detection.advice": "Read the monitor's own log ({source}), then restart it.",
     "monitor-blind.state.advice": "Free space in the directory daemon.state, or make it writable ({source}): df -h",
+    "monitor-blind.state-damaged.advice": (
+        "Check the disk that holds daemon.state for errors: dmesg -T. Then check silences and recent alerts, and "
+        "remove or archive {source} to end this alert."
+    ),
+    "monitor-blind.state-newer.advice": (
+        "Install the newer version again. To continue with this version without that state, move {source} out of the "
+        "directory daemon.state; no restart is needed."
+    ),
     "monitor-blind.source.advice": "Check the status of {source}: gpuwarden status",
     # receiver-failing
     "rule.receiver-failing": "Alerts not delivered",

@@ -138,6 +138,8 @@ _NODES: dict[str, str] = {
     "agents": "agent 无数据",
     "detection": "检测停止",
     "state": "状态无法保存",
+    "state-damaged": "状态文件损坏",
+    "state-newer": "状态文件版本过新",
     "source": "数据来源中断",
     "parked": "消息已搁置",
     "retrying": "等待重发",

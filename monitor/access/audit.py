@@ -9,7 +9,7 @@ from typing import Protocol
 
 from monitor.access.principal import Principal
 from monitor.base.sqlite import Database, DatabaseError
-from monitor.base.text import clean
+from monitor.base.text import clean, shorten
 from monitor.facts.base import Fact
 
 log = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ class AuditLog:
         texts: tuple[str, ...] = (
             principal.name, principal.role, principal.method, peer, action, target, result, detail,
         )  # fmt: skip
-        values: list[str | float] = [self._now(), *(clean(text)[:MAX_TEXT_CHARS] for text in texts)]
+        values: list[str | float] = [self._now(), *(shorten(clean(text), MAX_TEXT_CHARS) for text in texts)]
         statement = (
             "INSERT INTO deeds (at, who, role, how, peer, what, target, result, detail)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id"

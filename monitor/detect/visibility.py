@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from monitor.base.text import shorten_name
 from monitor.detect.base import RuleContext
 from monitor.facts.agents import AgentFact
 
@@ -10,8 +11,8 @@ MIN_CLOCK_SKEW_SECONDS = 2.0  # smaller differences are network latency
 
 
 def label_value(text: str) -> str:
-    """`text` as the value of a label: cut to the allowed length, never empty."""
-    return text[:MAX_LABEL_CHARS] or "?"
+    """`text` as the value of a label: cut to the allowed length, still unique, and never empty."""
+    return shorten_name(text, MAX_LABEL_CHARS) or "?"
 
 
 def kubernetes_unavailable(context: RuleContext) -> bool:

@@ -14,11 +14,13 @@ import msgspec
 from monitor.base.endpoint import Endpoint
 from monitor.base.http import Reply, exchange
 from monitor.base.msgspec_types import warm_up_msgspec
+from monitor.base.text import shorten
 from monitor.probes.runner import ProbeError, ServiceTarget
 from monitor.probes.tcp import network_error
 
 MAX_BODY = 256 * 1024
 MAX_REDIRECTS = 5
+MAX_FIRST_WORDS_CHARS = 200
 REGISTRY_ANSWERS = (200, 401)  # one that wants a login is one that answers
 FIRST_ERROR_STATUS_CODE = 400
 REDIRECTS = (301, 302, 303, 307, 308)
@@ -91,8 +93,8 @@ def _follow(target: ServiceTarget, url: str, wanted: tuple[int, ...], deadline: 
 
 def _first_words(body: bytes) -> str:
     """First words of an error page, unless it is HTML."""
-    text = " ".join(body[:400].decode("utf-8", "replace").split())
-    return "" if text.startswith("<") else text[:200]
+    text = " ".join(body[: 2 * MAX_FIRST_WORDS_CHARS].decode("utf-8", "replace").split())
+    return "" if text.startswith("<") else shorten(text, MAX_FIRST_WORDS_CHARS)
 
 
 warm_up_msgspec(__name__)

@@ -15,6 +15,7 @@ from monitor.alert.sample import sample_batch
 from monitor.alert.silences import Silence
 from monitor.alert.store import AlertStore, Delivery
 from monitor.base.http import RequestError
+from monitor.base.text import shorten
 from monitor.base.units import parse_duration
 from monitor.detect.meta import META_RULES
 from monitor.detect.rules import RULES
@@ -117,8 +118,8 @@ def make_silence(request: SilenceRequest, silence_id: str, now: float) -> Silenc
         matchers=matchers_of(known_matchers(request.matchers)),
         starts_at=now,
         ends_at=now + seconds,
-        author=request.author[:MAX_TEXT_CHARS],
-        comment=request.comment[:MAX_TEXT_CHARS],
+        author=shorten(request.author, MAX_TEXT_CHARS),
+        comment=shorten(request.comment, MAX_TEXT_CHARS),
     )
 
 

@@ -16,6 +16,7 @@ import msgspec
 
 from monitor.base.endpoint import Endpoint
 from monitor.base.http import exchange
+from monitor.base.text import shorten
 from monitor.cluster.prometheus.query import QuerySeries
 from monitor.probes.tcp import network_error
 
@@ -85,7 +86,7 @@ class MetricStore:
         if answer.is_partial:
             # Series of one agent may be on several of its nodes: what is there may be half of a snapshot.
             raise StoreError(self._says("answers in part: one of its storage nodes does not answer"))
-        missing = "; ".join(answer.warnings)[:MAX_ERROR_CHARS] if answer.warnings else None
+        missing = shorten("; ".join(answer.warnings), MAX_ERROR_CHARS) if answer.warnings else None
         return StoreAnswer(answer.data.result if answer.data else [], missing)
 
     def _post(self, form: dict[str, str]) -> tuple[int, bytes]:
@@ -120,7 +121,7 @@ class MetricStore:
             raise StoreError(self._says(_without_json(status))) from None
         if status == HTTPStatus.OK and answer.status == "success":
             return answer
-        said = " ".join(answer.error.split())[:MAX_ERROR_CHARS]
+        said = shorten(" ".join(answer.error.split()), MAX_ERROR_CHARS)
         if status == HTTPStatus.BAD_REQUEST:
             raise StoreError(
                 self._says(f"does not understand the question, is daemon.prometheus.selector right? {said}")
@@ -136,7 +137,7 @@ class MetricStore:
         return f"cannot be reached: {found}"
 
     def _says(self, what: str) -> str:
-        return f"{self.name} {what}"[:MAX_ERROR_CHARS]
+        return shorten(f"{self.name} {what}", MAX_ERROR_CHARS)
 
 
 def _without_json(status: int) -> str:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-import msgspec
-
 from monitor.cluster.agents.client import AgentError, SnapshotClient
-from monitor.cluster.agents.poller import Fetch, PollSettings
+from monitor.cluster.agents.poller import Fetch, PollSettings, decode_snapshot
 from monitor.facts.agents import AgentFact
-from monitor.facts.node import NodeSnapshot
 
 
 class DirectAgentReader:
@@ -22,7 +19,6 @@ class DirectAgentReader:
         self._http = SnapshotClient(settings.limit, settings.token, settings.tls)
         self._fetch = fetch or self._http
         self._agents = agents
-        self._decode = msgspec.json.Decoder(NodeSnapshot).decode
 
     def close(self) -> None:
         """Break off all requests."""
@@ -35,11 +31,9 @@ class DirectAgentReader:
             return None
         now = time.time()
         try:
-            snapshot = self._decode(self._fetch(known.target))
+            snapshot = decode_snapshot(self._fetch(known.target))
         except AgentError as error:
             return AgentFact(target=known.target, node=node, silent_since=now, error=str(error), failures=1)
-        except (msgspec.MsgspecError, UnicodeError, RecursionError):
-            return AgentFact(target=known.target, node=node, silent_since=now, error="sent no snapshot", failures=1)
         if snapshot.node != node:  # the address now belongs to another agent
             why = "is the agent of another node"
             return AgentFact(target=known.target, node=node, silent_since=now, error=why, failures=1)

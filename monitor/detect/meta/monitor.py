@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from monitor.base.text import shorten
 from monitor.detect.base import ANY_CAUSE, MAX_RAW_CHARS, Delay, Latency, NoLimits, RuleMetadata
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import SourceView
@@ -119,7 +120,7 @@ def _silent_since(agent: AgentFact, now: float) -> float | None:
 
 
 def _finding(cause: str, source: str, why: str, since: float | None, now: float, service: str | None = None) -> Finding:
-    values: dict[str, Value] = {"source": source, "why": why[:MAX_REASON_CHARS]}
+    values: dict[str, Value] = {"source": source, "why": shorten(why, MAX_REASON_CHARS)}
     values |= {"seconds": max(0.0, now - since)} if since is not None else {}
     return Finding(
         rule=RULE.rule,
@@ -129,5 +130,5 @@ def _finding(cause: str, source: str, why: str, since: float | None, now: float,
         headline=Text(key=f"{RULE.rule}.{cause}", values=values),
         advice=(Text(key=f"{RULE.rule}.{cause}.advice", values={"source": source}),),
         since=since,
-        raw=why[:MAX_RAW_CHARS],
+        raw=shorten(why, MAX_RAW_CHARS),
     )

@@ -8,11 +8,10 @@ import time
 from dataclasses import dataclass, replace
 from functools import partial
 
-import msgspec
-
 import monitor
 from monitor.base.threads import run_parallel
 from monitor.cluster.agents.client import AgentError, SnapshotClient
+from monitor.cluster.agents.poller import decode_snapshot
 from monitor.config.types import Listen
 from monitor.doctor.checks import kubernetes
 from monitor.doctor.context import DoctorContext
@@ -254,11 +253,9 @@ def _poll(client: SnapshotClient, target: str, node: str | None) -> PolledAgent:
     try:
         body = client(target)
         midpoint = (before + time.time()) / 2
-        snapshot = msgspec.json.decode(body, type=NodeSnapshot)
+        snapshot = decode_snapshot(body)
     except AgentError as error:
         return PolledAgent(target, node, _trouble(error), str(error))
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        return PolledAgent(target, node, "no-snapshot", "the reply is not a snapshot")
     return PolledAgent(target, node, snapshot=snapshot, offset=snapshot.at - midpoint)
 
 

@@ -327,5 +327,5 @@ def test_an_agent_is_asked_itself_where_it_matters() -> None:
         agent.behave = answers(b"[]")
         odd = reader.read("gpu-01")
         assert odd is not None
-        assert (odd.error, odd.snapshot) == ("sent no snapshot", None)
+        assert (odd.error, odd.snapshot) == ("sent no snapshot: Expected `object`, got `array`", None)
         assert reader.read("gpu-03") is None

@@ -14,6 +14,7 @@ from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
+from monitor.base.bounded_json import decode_bounded
 from monitor.base.endpoint import Endpoint
 from monitor.base.http import exchange
 from monitor.base.text import shorten
@@ -72,7 +73,7 @@ class MetricStore:
         self._settings = settings
         self._url = f"{settings.url.rstrip('/')}/api/v1/query"
         self.name = urlsplit(settings.url).netloc
-        self._decode = msgspec.json.Decoder(_QueryBody).decode
+        self._decoder = msgspec.json.Decoder(_QueryBody)
 
     def query(self, expression: str, at: float) -> StoreAnswer:
         """Given a question and a moment, return the series. Raise StoreError."""
@@ -116,7 +117,7 @@ class MetricStore:
     def _understood(self, status: int, body: bytes) -> _QueryBody:
         """Decoded body of an answer. Raise StoreError if it is an error or does not come from Prometheus."""
         try:
-            answer = self._decode(body)
+            answer = decode_bounded(self._decoder, body)
         except (msgspec.MsgspecError, UnicodeError, RecursionError):
             raise StoreError(self._says(_without_json(status))) from None
         if status == HTTPStatus.OK and answer.status == "success":

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 
 import msgspec
 
+from monitor.facts.base import BoundedText
+
 REMEMBERED = "1h"  # an agent is known for this long after its last scrape
 SNAPSHOT_TIME = "gpuwarden_snapshot_time_seconds"
 AGENT = "gpuwarden_agent_info"
@@ -18,8 +20,8 @@ SELECTOR = re.compile(rf"\s*{LABEL}\s*(?:,\s*{LABEL}\s*)*")
 class QuerySeries(msgspec.Struct, gc=False):
     """One series of a result: labels, and time and value."""
 
-    metric: dict[str, str]
-    value: tuple[float, str]
+    metric: dict[BoundedText, BoundedText]
+    value: tuple[float, BoundedText]
 
 
 def agents_known(selector: str) -> str:

@@ -238,12 +238,12 @@ def _pods(context: DoctorContext) -> tuple[dict[str, str | None], tuple[str, ...
 
 def _list(context: DoctorContext, path: str, query: dict[str, str]) -> bytes:
     """A list from the API server's cache, which is recent enough. Raise _DiscoveryError."""
-    from monitor.kube.client import ApiConnectionError, ApiError
+    from monitor.kube.client import MAX_LIST_BYTES, ApiConnectionError, ApiError
 
     api = context.cached(kubernetes.read).api
     assert api is not None
     try:
-        return api.get(path, {"resourceVersion": "0", **query}, kubernetes.JSON, LIST_SECONDS)
+        return api.get(path, {"resourceVersion": "0", **query}, kubernetes.JSON, LIST_SECONDS, MAX_LIST_BYTES)
     except (ApiError, ApiConnectionError) as error:
         raise _DiscoveryError(f"{path.rpartition('/')[2]} cannot be listed: {error}") from error
 

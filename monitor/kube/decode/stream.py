@@ -44,7 +44,7 @@ from monitor.kube.decode.volcano import WirePodGroup, WireVolcanoQueue, pod_grou
 
 F = TypeVar("F", bound=ObjectFact)
 MAX_LINE_BYTES = 16 << 20  # etcd limits objects to 1.5 MiB; escapes in JSON take six times as much
-MAX_PAGE_BYTES, MAX_PAGE_CHARS = 400, 200  # of the page of a proxy
+MAX_PROXY_PAGE_CHARS = 200
 # Decoding errors: not JSON, wrong types, invalid UTF-8, unbounded nesting.
 _DECODE_ERRORS = (msgspec.MsgspecError, ValueError, RecursionError)
 
@@ -217,9 +217,8 @@ def decode_status(data: bytes) -> ApiStatus:
     try:
         return decode_bounded(_status, data)
     except _DECODE_ERRORS:
-        return ApiStatus(
-            message=shorten(data[:MAX_PAGE_BYTES].decode("utf-8", "replace").strip(), MAX_PAGE_CHARS) or None
-        )
+        text = data[: 2 * MAX_PROXY_PAGE_CHARS].decode("utf-8", "replace").strip()
+        return ApiStatus(message=shorten(text, MAX_PROXY_PAGE_CHARS) or None)
 
 
 def pods(keep: PodFieldFilter) -> ObjectKind[PodFact]:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from monitor.alert.bounds import stored_alert
 from monitor.alert.delivery.outbox import TABLES as OUTBOX_TABLES
 from monitor.alert.delivery.outbox import Outbox
 from monitor.alert.model import Alert, AlertState, Notification, NotificationLogEntry, NotificationReason, Phase
@@ -206,7 +207,7 @@ def _put_alert(session: DatabaseSession, fingerprint: str, alert: Alert | None, 
     if alert is None:
         session.run("DELETE FROM alerts WHERE fingerprint = ?", (fingerprint,))
         return
-    body = msgspec.json.encode(alert)
+    body = msgspec.json.encode(stored_alert(alert))
     before = session.run("SELECT phase FROM alerts WHERE fingerprint = ?", (fingerprint,))
     session.run("INSERT OR REPLACE INTO alerts VALUES (?, ?, ?)", (fingerprint, alert.phase, body))
     kind = _transition(Phase(before[0][0]) if before else None, alert.phase)
@@ -238,7 +239,7 @@ def _delivery(notification: Notification, row: list[Any], now: float) -> Deliver
         reason=notification.reason,
         severity=notification.severity,
         at=notification.at,
-        subjects=len(notification.subjects),
+        subjects=len(notification.subjects) + notification.omitted,
         state=state or "waiting",
         late=max(0.0, (now if done_at is None else done_at) - notification.at),
         parcel=batch,

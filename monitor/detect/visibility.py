@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from monitor.base.text import shorten_name
 from monitor.detect.base import RuleContext
+from monitor.detect.bounds import MAX_LABEL_CHARS
 from monitor.facts.agents import AgentFact
 
-MAX_LABEL_CHARS = 253  # the longest name in Kubernetes
 MIN_CLOCK_SKEW_SECONDS = 2.0  # smaller differences are network latency
 
 

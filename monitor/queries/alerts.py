@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Annotated, Protocol
 
 from monitor.alert.dispatcher import Dispatcher
 from monitor.alert.matchers import known_matchers, matchers_of
@@ -19,7 +19,7 @@ from monitor.base.text import shorten
 from monitor.base.units import parse_duration
 from monitor.detect.meta import META_RULES
 from monitor.detect.rules import RULES
-from monitor.facts.base import Fact
+from monitor.facts.base import SHORT_LIST, BoundedText, Fact, Identifier
 from monitor.leader.elector import LeaderElector
 from monitor.present.alerts import (
     LocalizedAlert,
@@ -58,8 +58,8 @@ class AlertService(Protocol):
 class SilenceRequest(Fact, frozen=True, kw_only=True):
     """A silence to create: mutes alerts that match all matchers for a duration such as `2h`."""
 
-    matchers: tuple[str, ...]
-    duration: str
+    matchers: Annotated[tuple[BoundedText, ...], SHORT_LIST]
+    duration: Identifier
     author: str = ""
     comment: str = ""
 

@@ -9,6 +9,7 @@ import msgspec
 
 from monitor.base.text import shorten
 from monitor.detect.base import ANY_CAUSE, MAX_RAW_CHARS, Delay, Latency, NoLimits, RuleMetadata
+from monitor.detect.bounds import bounded_findings
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import SourceView
 from monitor.facts.findings import Finding, Severity
@@ -59,7 +60,7 @@ def with_monitor_findings(findings: Iterable[Finding], state: MonitorState, now:
         else finding
         for finding in about_monitor
     ]
-    return (*(_explained(finding, all_silent) for finding in findings), *explained)
+    return (*(_explained(finding, all_silent) for finding in findings), *bounded_findings(explained))
 
 
 def _explained(finding: Finding, all_silent: str | None) -> Finding:

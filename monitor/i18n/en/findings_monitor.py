@@ -4,6 +4,7 @@ from __future__ import annotations
 
 WORDS: dict[str, str] = {
     # shared
+    "rule-too-many": "Rule {rule} reports more on {node} than a node can have; {count} findings are left out.",
     "rule-broken": "Rule {rule} could not be evaluated: {error}. Its last findings are kept.",
     "doc.limit.after": "How long the condition must last.",
     "doc.limit.io_wait_cores": "Number of cores waiting for I/O above which storage is the cause.",

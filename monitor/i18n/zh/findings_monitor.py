@@ -4,6 +4,7 @@ from __future__ import annotations
 
 WORDS: dict[str, str] = {
     # shared
+    "rule-too-many": "规则 {rule} 在 {node} 上发现的问题数量超出正常范围，已省略 {count} 个。",
     "rule-broken": "规则 {rule} 无法检查：{error}。上一次的结果保持不变。",
     "doc.limit.after": "持续多久才告警。",
     "doc.limit.io_wait_cores": "等待 I/O 的核数达到多少归因于存储。",

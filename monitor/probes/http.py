@@ -11,10 +11,12 @@ from urllib.parse import urljoin, urlsplit
 
 import msgspec
 
+from monitor.base.bounded_json import decode_bounded
 from monitor.base.endpoint import Endpoint
 from monitor.base.http import Reply, exchange
 from monitor.base.msgspec_types import warm_up_msgspec
 from monitor.base.text import shorten
+from monitor.facts.base import BoundedText
 from monitor.probes.runner import ProbeError, ServiceTarget
 from monitor.probes.tcp import network_error
 
@@ -27,16 +29,19 @@ REDIRECTS = (301, 302, 303, 307, 308)
 
 
 class _Component(msgspec.Struct):
-    name: str = "?"
-    status: str = "?"
-    error: str = ""
+    name: BoundedText = "?"
+    status: BoundedText = "?"
+    error: BoundedText = ""
 
 
 class _Health(msgspec.Struct):
     """Response of Harbor's health endpoint."""
 
-    status: str = "?"
+    status: BoundedText = "?"
     components: list[_Component] = msgspec.field(default_factory=list)
+
+
+_health = msgspec.json.Decoder(_Health)
 
 
 def probe(target: ServiceTarget) -> None:
@@ -53,7 +58,7 @@ def probe(target: ServiceTarget) -> None:
 
 def _read_health(body: bytes) -> None:
     try:
-        health = msgspec.json.decode(body, type=_Health)
+        health = decode_bounded(_health, body)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         raise ProbeError("error", "this is not Harbor's /api/v2.0/health") from None
     ill = [component for component in health.components if component.status != "healthy"]

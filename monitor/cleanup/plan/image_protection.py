@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from monitor.base.text import shortened_prefix
 from monitor.cleanup.plan.references import References, name_forms
 from monitor.cleanup.plan.select import Protection
 from monitor.cleanup.policy import ImagePolicy
@@ -45,12 +46,19 @@ def image_protection(image: ImageFact, context: ImageContext) -> Protection | No
     """The protection of an image; None if it is unprotected."""
     forms = names_of(image)
     return (
-        _pinned(image, forms, context.policy)
+        _cut_name(image)
+        or _pinned(image, forms, context.policy)
         or _in_use(image, forms, context)
         or _needed(forms, context.references)
         or _local_only(image, context.policy)
         or _too_young(image, context)
     )
+
+
+def _cut_name(image: ImageFact) -> Protection | None:
+    """An image with a name that was too long: whether anything refers to the whole name is unknown."""
+    cut = any(shortened_prefix(name) is not None for name in (*image.names, *image.digests))
+    return Protection("unknown") if cut else None
 
 
 def names_of(image: ImageFact) -> frozenset[str]:

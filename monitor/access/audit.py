@@ -9,6 +9,7 @@ from typing import Protocol
 
 from monitor.access.principal import Principal
 from monitor.base.sqlite import Database, DatabaseError
+from monitor.base.state_size import compact
 from monitor.base.text import clean, shorten
 from monitor.facts.base import Fact
 
@@ -53,6 +54,7 @@ class AuditLog:
     """The audit log in a SQLite file. Thread-safe."""
 
     def __init__(self, path: str, now: Callable[[], float] = time.time, max_entries: int = MAX_ENTRIES) -> None:
+        self._path = path
         self._database = Database(path, MIGRATIONS)
         self._now = now
         self._max_entries = max_entries
@@ -85,6 +87,16 @@ class AuditLog:
         )
         names = ("id", "at", "who", "role", "how", "peer", "what", "on", "result", "detail")
         return tuple(AuditEntry(**dict(zip(names, row, strict=True))) for row in rows)
+
+    def shrink(self) -> bool:
+        """Delete the older half of the entries. Return whether there were any."""
+        with self._database.transaction() as session:
+            deleted = session.run(
+                "DELETE FROM deeds WHERE id <= (SELECT (MIN(id) + MAX(id)) / 2 FROM deeds) RETURNING 1"
+            )
+        if deleted:
+            compact(self._database, self._path)
+        return bool(deleted)
 
     def close(self) -> None:
         self._database.close()

@@ -21,6 +21,7 @@ from monitor.alert.model import Alert, AlertState, Notification, NotificationLog
 from monitor.alert.notify import NotifyDecision
 from monitor.alert.silences import Silence
 from monitor.base.sqlite import Database, DatabaseSession, Row
+from monitor.base.state_size import compact
 from monitor.facts.base import Fact
 from monitor.facts.findings import Severity
 
@@ -41,6 +42,14 @@ CREATE INDEX history_at ON history (at);
 CREATE TABLE notes (name TEXT PRIMARY KEY, body BLOB NOT NULL);
 """,
 )
+OLDER_HISTORY = """
+DELETE FROM history WHERE place <= (SELECT (MIN(place) + MAX(place)) / 2 FROM history)
+"""
+OLDER_DELIVERIES = """
+DELETE FROM outbox WHERE parcel IN (SELECT id FROM parcels WHERE state != 'open') AND place <= (
+    SELECT (MIN(place) + MAX(place)) / 2 FROM outbox WHERE parcel IN (SELECT id FROM parcels WHERE state != 'open')
+)
+"""
 KEEP_DAYS = 30
 KEEP_ROWS = 10_000
 DAY_SECONDS = 86400.0
@@ -88,6 +97,7 @@ class AlertStore:
     """Alerts database. Thread-safe."""
 
     def __init__(self, path: str) -> None:
+        self._path = path
         self._database = Database(path, MIGRATIONS)
         self.outbox = Outbox(self._database)
 
@@ -173,6 +183,15 @@ class AlertStore:
         for body, *more in self._database.select(query, (limit,)):
             deliveries += [_delivery(notification, more, now) for notification in _decoded([(body,)], Notification)]
         return tuple(deliveries)
+
+    def shrink(self) -> bool:
+        """Delete the older half of the history and of the delivered notifications. Return whether there were any."""
+        with self._database.transaction() as session:
+            deleted = session.run(f"{OLDER_HISTORY} RETURNING 1") + session.run(f"{OLDER_DELIVERIES} RETURNING 1")
+            session.run("DELETE FROM parcels WHERE id NOT IN (SELECT parcel FROM outbox WHERE parcel IS NOT NULL)")
+        if deleted:
+            compact(self._database, self._path)
+        return bool(deleted)
 
     def prune(self, now: float) -> None:
         """Delete old rows, and all but the latest of the rest. Notifications that wait to be sent are never deleted."""

@@ -51,10 +51,11 @@ NO_RECEIVERS = (
 
 @dataclass(frozen=True)
 class AlertingInputs:
-    """State of the data sources and agents, for alerts about the monitoring itself."""
+    """State of the data sources, agents and state directory, for alerts about the monitoring itself."""
 
     sources: tuple[SourceView, ...] = ()
     agents: Sequence[AgentFact] = ()
+    state_excess: str | None = None
 
 
 class AlertingService:
@@ -185,6 +186,7 @@ class AlertingService:
             sources=inputs.sources,
             agents=inputs.agents,
             trouble=self.store.trouble,
+            state_excess=inputs.state_excess,
         )
         self.dispatcher.update(with_monitor_findings(findings, state, now))
 

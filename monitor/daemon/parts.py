@@ -23,6 +23,7 @@ from monitor.daemon.evaluator import Evaluator, EvaluatorSettings, FindingsListe
 from monitor.daemon.listen import StartError, linked_url
 from monitor.daemon.metrics.collect import MetricsDeps
 from monitor.daemon.recording import RecordingService
+from monitor.daemon.state_keeper import StateKeeper
 from monitor.facts import NodeSnapshot
 from monitor.kube.client import KubeCredentialsError
 from monitor.kube.node_writes import NodeWrites
@@ -49,10 +50,18 @@ class DaemonParts:
     evaluator: Evaluator
     recording: RecordingService
     security: Security
+    keeper: StateKeeper
 
     def stops(self, *, before_cluster: tuple[Callable[[], None], ...] = ()) -> tuple[Callable[[], None], ...]:
         """What stops the parts, in the order in which to call it."""
-        first = (self.evaluator.stop, self.recording.stop, self.cleanup.stop, self.elector.stop, self.alerting.stop)
+        first = (
+            self.keeper.stop,
+            self.evaluator.stop,
+            self.recording.stop,
+            self.cleanup.stop,
+            self.elector.stop,
+            self.alerting.stop,
+        )
         return (*first, *before_cluster, self.cluster.stop, self.security.close)
 
 
@@ -62,12 +71,15 @@ def start_parts(
     """Start everything but the web server and the leader election. Raise StartError."""
     cluster = connect_cluster(config, own_agent)
     elector = build_elector(config, cluster)
-    alerting = start_alerting(config, cluster, listening, elector)
+    keeper = StateKeeper(config.daemon.state)
+    alerting = start_alerting(config, cluster, listening, elector, keeper)
     cleanup = start_cleanup(config, cluster, alerting)
     evaluator = start_evaluator(config, cluster, alerting.update, cleanup)
     recording = start_recording(config, cluster, alerting, cleanup)
     security = build_security(config, access, cluster, cleanup, elector)
-    return DaemonParts(cluster, elector, alerting, cleanup, evaluator, recording, security)
+    stores = (alerting.store, cleanup.journal, recording.recorder.store)
+    keeper.start(*stores, *((security.audit,) if security.audit is not None else ()))
+    return DaemonParts(cluster, elector, alerting, cleanup, evaluator, recording, security, keeper)
 
 
 def connect_cluster(config: Config, own_agent: str | None = None) -> LiveCluster:
@@ -91,12 +103,12 @@ def build_elector(config: Config, cluster: LiveCluster) -> LeaseElector | Single
 
 
 def start_alerting(
-    config: Config, cluster: LiveCluster, listening: socket.socket, elector: LeaderElector
+    config: Config, cluster: LiveCluster, listening: socket.socket, elector: LeaderElector, keeper: StateKeeper
 ) -> AlertingService:
     """Start alerting. Raise StartError if a file that a receiver needs cannot be read."""
 
     def inputs() -> AlertingInputs:
-        return AlertingInputs(cluster.view.sources, cluster.poller.facts())
+        return AlertingInputs(cluster.view.sources, cluster.poller.facts(), keeper.excess)
 
     daemon = config.daemon
     try:

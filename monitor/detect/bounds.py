@@ -16,7 +16,7 @@ MAX_LABEL_CHARS = 253  # the longest name in Kubernetes
 MAX_VALUE_CHARS = 1000  # of a value in a sentence
 MAX_TEXTS_CHARS = 16_000  # of all evidence, and of all advice
 MAX_FINDINGS_PER_NODE = 1000  # of one rule: no node has as many GPUs, mounts or pods
-TOO_MANY = "too-many"
+TOO_MANY = "too-many-findings"
 
 
 def bounded_finding(finding: Finding) -> Finding:

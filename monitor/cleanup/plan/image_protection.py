@@ -14,6 +14,7 @@ from monitor.facts.storage import ImageFact
 from monitor.facts.workload import ContainerFact
 
 PROTECTIONS = ("pinned", "in-use", "needed", "local-only", "too-young", "unknown", "refused-lately")
+MAX_NAMES_CHARS = 1 << 16  # of all names of an image
 STOPPED = "exited"  # a container in state `created` may be about to start
 _SANDBOX_IMAGES = ("pause", "pause-*")
 
@@ -56,9 +57,10 @@ def image_protection(image: ImageFact, context: ImageContext) -> Protection | No
 
 
 def _cut_name(image: ImageFact) -> Protection | None:
-    """An image with a name that was too long: whether anything refers to the whole name is unknown."""
-    cut = any(shortened_prefix(name) is not None for name in (*image.names, *image.digests))
-    return Protection("unknown") if cut else None
+    """An image with a name that was too long, or with absurdly many: whether anything refers to it is unknown."""
+    names = (*image.names, *image.digests)
+    absurd = sum(map(len, names)) > MAX_NAMES_CHARS or any(shortened_prefix(name) is not None for name in names)
+    return Protection("unknown") if absurd else None
 
 
 def names_of(image: ImageFact) -> frozenset[str]:

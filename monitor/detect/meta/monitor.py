@@ -15,7 +15,7 @@ from monitor.facts.cluster import SourceView
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text, Value
 
-CAUSES = ("api-server", "agents", "prometheus", "detection", "state", "source")
+CAUSES = ("api-server", "agents", "prometheus", "detection", "state", "state-size", "source")
 STARTUP_GRACE_SECONDS = 60.0
 BLIND_AFTER_SECONDS = 60.0
 AGENT_STALE_SECONDS = 120.0  # an agent that has not been polled for this long counts as silent
@@ -36,13 +36,17 @@ RULE = RuleMetadata(
 
 @dataclass(frozen=True)
 class MonitorState:
-    """What the monitor observes. `looked_at` is the last evaluation; `trouble` is why the alert store is read-only."""
+    """What the monitor observes. `looked_at` is the last evaluation; `trouble` is why the alert store is read-only.
+
+    `state_excess` is the size of the state directory and its limit, if it still exceeds the limit after pruning.
+    """
 
     started_at: float
     looked_at: float | None = None
     sources: tuple[SourceView, ...] = ()
     agents: Sequence[AgentFact] = ()
     trouble: str | None = None
+    state_excess: str | None = None
 
 
 def with_monitor_findings(findings: Iterable[Finding], state: MonitorState, now: float) -> tuple[Finding, ...]:
@@ -72,6 +76,8 @@ def _explained(finding: Finding, all_silent: str | None) -> Finding:
 def _evaluate(state: MonitorState, now: float) -> Iterator[Finding]:
     if state.trouble is not None:
         yield _finding("state", "state", state.trouble, None, now)
+    if state.state_excess is not None:
+        yield _finding("state-size", "state-size", state.state_excess, None, now)
     yield from _kubernetes(state, now)
     prometheus = next((source for source in state.sources if source.name == PROMETHEUS), None)
     if prometheus is None or prometheus.ok:
@@ -125,7 +131,7 @@ def _finding(cause: str, source: str, why: str, since: float | None, now: float,
     values |= {"seconds": max(0.0, now - since)} if since is not None else {}
     return Finding(
         rule=RULE.rule,
-        severity=Severity.WARNING if cause == "source" else Severity.CRITICAL,
+        severity=Severity.WARNING if cause in ("source", "state-size") else Severity.CRITICAL,
         cause=cause,
         labels={"service": f"monitor/{service or source}"},
         headline=Text(key=f"{RULE.rule}.{cause}", values=values),

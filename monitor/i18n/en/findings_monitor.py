@@ -13,9 +13,10 @@ WORDS: dict[str, str] = {
     "rule.monitor-blind": "Monitoring data missing",
     "doc.monitor-blind": (
         "The monitor itself has no data from the Kubernetes API, from its agents or from some of them, or it cannot "
-        "evaluate rules or save its state. Its `agents` cause explains `agent-silent`."
+        "evaluate rules or save its state, or its state directory is too large. Its `agents` cause explains "
+        "`agent-silent`."
     ),
-    "doc.monitor-blind.severity": "critical; warning for a single source",
+    "doc.monitor-blind.severity": "critical; warning for a single source and for a large state directory",
     "doc.monitor-blind.incident": "Monitoring had stopped without notice.",
     "monitor-blind.api-server": (
         "The monitor has had no data from the Kubernetes API for {seconds:duration} ({source}): alerts about pods "
@@ -35,6 +36,9 @@ WORDS: dict[str, str] = {
     "monitor-blind.state": (
         "The monitor cannot save its state ({source}): if it stops now, alerts and queued messages are lost: {why}"
     ),
+    "monitor-blind.state-size": (
+        "The state directory is too large ({source}) although the monitor has removed all old records: {why}"
+    ),
     "monitor-blind.source": (
         "The monitor has had no data from {source} for {seconds:duration}: problems there are not detected: {why}"
     ),
@@ -50,6 +54,10 @@ WORDS: dict[str, str] = {
     ),
     "monitor-blind.detection.advice": "Read the monitor's own log ({source}), then restart it.",
     "monitor-blind.state.advice": "Free space in the directory daemon.state, or make it writable ({source}): df -h",
+    "monitor-blind.state-size.advice": (
+        "Look for large files in the directory daemon.state ({source}), for example damaged databases that were moved "
+        "aside: du -a | sort -n | tail"
+    ),
     "monitor-blind.source.advice": "Check the status of {source}: gpuwarden status",
     # receiver-failing
     "rule.receiver-failing": "Alerts not delivered",

@@ -136,6 +136,8 @@ _NODES: dict[str, str] = {
     "agents": "agent 无数据",
     "prometheus": "Prometheus 无法查询",
     "detection": "检测停止",
+    "state-size": "状态目录过大",
+    "too-many-findings": "数量异常",
     "state": "状态无法保存",
     "source": "数据来源中断",
     "parked": "消息已搁置",

@@ -12,10 +12,10 @@ WORDS: dict[str, str] = {
     # monitor-blind
     "rule.monitor-blind": "监控数据中断",
     "doc.monitor-blind": (
-        "监控自身没有 Kubernetes API、agent 或其中一部分的数据，或无法检测、无法保存状态。原因为 `agents` 时，"
+        "监控自身没有 Kubernetes API、agent 或其中一部分的数据，或无法检测、无法保存状态，或状态目录过大。原因为 `agents` 时，"
         "`agent-silent` 不再单独通知。"
     ),
-    "doc.monitor-blind.severity": "严重；单个来源为警告",
+    "doc.monitor-blind.severity": "严重；单个来源或状态目录过大为警告",
     "doc.monitor-blind.incident": "监控早已失效，却未被发现。",
     "monitor-blind.api-server": (
         "监控已 {seconds:duration}读不到 Kubernetes API（{source}）："
@@ -27,6 +27,7 @@ WORDS: dict[str, str] = {
     ),
     "monitor-blind.detection": "监控已 {seconds:duration}没有进行检测（{source}）：不会产生新的告警：{why}",
     "monitor-blind.state": "监控无法保存自身状态（{source}）：如果现在退出，待发送的消息和告警会丢失：{why}",
+    "monitor-blind.state-size": "状态目录过大（{source}），清除全部旧记录后仍超过上限：{why}",
     "monitor-blind.source": "监控已 {seconds:duration}看不到 {source}：那里出了问题也不会告警：{why}",
     "monitor-blind.api-server.advice": (
         "检查 API server 是否响应、监控账号是否有读取权限（{source}）：kubectl get --raw /readyz"
@@ -39,6 +40,9 @@ WORDS: dict[str, str] = {
     ),
     "monitor-blind.detection.advice": "查看监控自己的日志（{source}），然后重启它。",
     "monitor-blind.state.advice": "请检查 daemon.state 所在磁盘是否已满或只读（{source}）：df -h",
+    "monitor-blind.state-size.advice": (
+        "请在 daemon.state 目录中查找大文件（{source}），例如已隔离的损坏数据库：du -a | sort -n | tail"
+    ),
     "monitor-blind.source.advice": "查看 {source} 的状态：gpuwarden status",
     # receiver-failing
     "rule.receiver-failing": "告警发送失败",

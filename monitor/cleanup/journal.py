@@ -13,10 +13,12 @@ from enum import StrEnum
 from typing import TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from monitor.alert.model import Notification
 from monitor.base.sqlite import Database, DatabaseSession, Row
 from monitor.base.state_problems import StateProblem
+from monitor.base.state_size import compact
 from monitor.cleanup.model import CleanupPlan, Item
 from monitor.cleanup.totals import CleanupCounters
 from monitor.facts.base import Fact
@@ -47,6 +49,11 @@ CREATE TABLE notes (name TEXT PRIMARY KEY, body TEXT NOT NULL);
 """,
 )
 MAX_RUNS = 2000
+MAX_PLAN_BYTES = 1 << 20
+OLDER_RUNS = """
+DELETE FROM runs WHERE state != 'running'
+AND place <= (SELECT (MIN(place) + MAX(place)) / 2 FROM runs WHERE state != 'running')
+"""
 KEEP_NOTICES_SECONDS = 90 * 86400.0
 
 T = TypeVar("T")
@@ -114,6 +121,7 @@ class CleanupJournal:
     """The journal file. Thread-safe."""
 
     def __init__(self, path: str) -> None:
+        self._path = path
         self._database = Database(path, MIGRATIONS)
         self.counters = CleanupCounters()
         with self._database.transaction() as session:
@@ -132,6 +140,15 @@ class CleanupJournal:
     def close(self) -> None:
         self._database.close()
 
+    def shrink(self) -> bool:
+        """Delete the older half of the ended runs. Return whether there were any. Entries of the trash are kept."""
+        with self._database.transaction() as session:
+            deleted = session.run(f"{OLDER_RUNS} RETURNING 1")
+            session.run("DELETE FROM items WHERE run NOT IN (SELECT id FROM runs) AND trash IS NULL")
+        if deleted:
+            compact(self._database, self._path)
+        return bool(deleted)
+
     # Runs
 
     def begin(self, run: CleanupRun, plan: CleanupPlan, items: Iterable[Item] = ()) -> tuple[JournalEntry, ...]:
@@ -139,7 +156,7 @@ class CleanupJournal:
         entries = tuple(JournalEntry(item=item, place=place) for place, item in enumerate(items))
         with self._database.transaction() as session:
             _put_run(session, run)
-            session.run("UPDATE runs SET plan = ? WHERE id = ?", (msgspec.json.encode(plan), run.id))
+            session.run("UPDATE runs SET plan = ? WHERE id = ?", (_stored_plan(plan), run.id))
             for entry in entries:
                 _put_entry(session, run.id, entry)
             session.run(
@@ -294,6 +311,12 @@ def _put_run(session: DatabaseSession, run: CleanupRun) -> None:
         """,
         (run.id, run.policy, run.node or "", run.state, run.started_at, msgspec.json.encode(run)),
     )
+
+
+def _stored_plan(plan: CleanupPlan) -> bytes:
+    """The plan as it is stored: one that is too large without its lists, as the items of a run have their own rows."""
+    body = msgspec.json.encode(plan)
+    return body if len(body) <= MAX_PLAN_BYTES else msgspec.json.encode(replace(plan, items=(), kept=()))
 
 
 def _put_entry(session: DatabaseSession, run: str, entry: JournalEntry) -> None:

@@ -12,6 +12,7 @@ from functools import lru_cache
 
 import msgspec
 
+from monitor.base.text import shorten_name
 from monitor.cluster.owners import OwnerLookup, workload_of
 from monitor.cluster.platforms import PlatformRule, Selector, parse_condition, parse_selector
 from monitor.facts.cluster import Identity
@@ -167,8 +168,8 @@ def _first(readers: tuple[Reader, ...], known: IdentityInput) -> str | None:
     """First value that is not blank."""
     for read in readers:
         text = read(known)
-        if text and (value := text.strip()[:_MAX_VALUE_CHARS]):
-            return value
+        if text and (value := text.strip()):
+            return shorten_name(value, _MAX_VALUE_CHARS)
     return None
 
 

@@ -57,6 +57,7 @@ class AlertingInputs:
     sources: tuple[SourceView, ...] = ()
     agents: Sequence[AgentFact] = ()
     state: tuple[StateProblem, ...] = ()
+    state_excess: str | None = None
 
 
 class AlertingService:
@@ -191,6 +192,7 @@ class AlertingService:
             sources=inputs.sources,
             agents=inputs.agents,
             state=(*inputs.state, *([self.store.problem] if self.store.problem is not None else [])),
+            state_excess=inputs.state_excess,
         )
         self.dispatcher.update(with_monitor_findings(findings, state, now))
 

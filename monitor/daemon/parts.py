@@ -28,6 +28,7 @@ from monitor.daemon.listen import StartError, linked_url
 from monitor.daemon.metrics.collect import MetricsDeps
 from monitor.daemon.recording import RecordingService
 from monitor.daemon.reload import ReloadStatus
+from monitor.daemon.state_keeper import StateKeeper
 from monitor.daemon.state_lock import StateLock
 from monitor.facts import NodeSnapshot
 from monitor.kube.client import KubeCredentialsError
@@ -58,6 +59,7 @@ class DaemonParts:
     evaluator: Evaluator
     recording: RecordingService
     security: Security
+    keeper: StateKeeper
 
     def drain(self) -> None:
         """Stop evaluating and sending, and wait for what is in progress: the next parts must not repeat it."""
@@ -66,7 +68,14 @@ class DaemonParts:
 
     def stops(self, *, before_cluster: tuple[Callable[[], None], ...] = ()) -> tuple[Callable[[], None], ...]:
         """What stops the parts, in the order in which to call it."""
-        first = (self.evaluator.stop, self.recording.stop, self.cleanup.stop, self.elector.stop, self.alerting.stop)
+        first = (
+            self.keeper.stop,
+            self.evaluator.stop,
+            self.recording.stop,
+            self.cleanup.stop,
+            self.elector.stop,
+            self.alerting.stop,
+        )
         return (*first, *before_cluster, self.cluster.stop, self.security.close)
 
 
@@ -82,12 +91,12 @@ def start_parts(
 
     `before` are the stopped parts that these replace: browsers stay signed in, and charts keep their past.
     """
-    problems = StateProblems(config.daemon.state)
+    problems, keeper = StateProblems(config.daemon.state), StateKeeper(config.daemon.state)
     with ExitStack() as started:
         cluster = connect_cluster(config, own_agent)
         started.callback(cluster.stop)
         elector = build_elector(config, cluster)
-        alerting = start_alerting(config, cluster, listening, elector, problems)
+        alerting = start_alerting(config, cluster, listening, elector, problems, keeper)
         started.callback(alerting.stop)
         cleanup = start_cleanup(config, cluster, alerting)
         started.callback(cleanup.stop)
@@ -102,7 +111,9 @@ def start_parts(
             evaluator.state_problem, recording.recorder.store.problem, security.state_problem,
         )
     )  # fmt: skip
-    return DaemonParts(cluster, elector, alerting, cleanup, evaluator, recording, security)
+    stores = (alerting.store, cleanup.journal, recording.recorder.store)
+    keeper.start(*stores, *((security.audit,) if security.audit is not None else ()))
+    return DaemonParts(cluster, elector, alerting, cleanup, evaluator, recording, security, keeper)
 
 
 def connect_cluster(config: Config, own_agent: str | None = None) -> LiveCluster:
@@ -126,12 +137,17 @@ def build_elector(config: Config, cluster: LiveCluster) -> LeaseElector | Single
 
 
 def start_alerting(
-    config: Config, cluster: LiveCluster, listening: socket.socket, elector: LeaderElector, problems: StateProblems
+    config: Config,
+    cluster: LiveCluster,
+    listening: socket.socket,
+    elector: LeaderElector,
+    problems: StateProblems,
+    keeper: StateKeeper,
 ) -> AlertingService:
     """Start alerting. Raise StartError if a file that a receiver needs cannot be read."""
 
     def inputs() -> AlertingInputs:
-        return AlertingInputs(cluster.view.sources, cluster.poller.facts(), problems.current())
+        return AlertingInputs(cluster.view.sources, cluster.poller.facts(), problems.current(), keeper.excess)
 
     daemon = config.daemon
     try:

@@ -20,6 +20,9 @@ from monitor.kube.decode.stream import decode_status
 CONNECT_TIMEOUT_SECONDS = 5.0
 MIN_RELOAD_SECONDS = 5.0  # between reloads of rejected credentials
 CHUNK_BYTES = 1 << 16
+PIECE_BYTES = 1 << 20  # of a body that is read as a whole
+MAX_BODY_BYTES = 64 << 20  # of one page of a list: 500 ordinary pods take 8 MiB
+MAX_LIST_BYTES = 512 << 20  # of a list in one page
 _JSON = "application/json"
 # Detects a vanished peer after 30 seconds, also between two lines of a watch.
 KEEPALIVE_OPTIONS = (
@@ -50,6 +53,10 @@ class ApiError(Exception):
         self.retry_after = retry_after
 
 
+class ApiBodyTooLargeError(ApiConnectionError):
+    """The body of a response exceeds its limit; a list may fit in smaller pages."""
+
+
 class ResponseStream:
     """A response read by one thread that another thread may abort."""
 
@@ -60,10 +67,17 @@ class ResponseStream:
         value = self._response.headers.get(name)
         return None if value is None else str(value)
 
-    def read(self) -> bytes:
-        """The whole body. Raise ApiConnectionError if the connection breaks."""
-        with _connection_errors():
-            return bytes(self._response.read())
+    def read(self, max_bytes: int = MAX_BODY_BYTES) -> bytes:
+        """The whole body. Raise ApiConnectionError if the connection breaks, ApiBodyTooLargeError if it is longer."""
+        body = bytearray()
+        while True:
+            with _connection_errors():
+                piece = self._response.read(PIECE_BYTES)
+            if not piece:
+                return bytes(body)
+            body += piece
+            if len(body) > max_bytes:
+                raise ApiBodyTooLargeError(f"response of more than {max_bytes >> 20} MiB")
 
     def chunks(self) -> Iterator[bytes]:
         """Yield bytes as they arrive, until the end. Raise ApiConnectionError if the connection breaks."""
@@ -121,10 +135,17 @@ class KubeApi:
         with closing(ResponseStream(response)) as stream:
             return stream.read()
 
-    def get(self, path: str, query: Mapping[str, str], accept: str, read_seconds: float) -> bytes:
-        """The whole response of GET `path`. Raise ApiError or ApiConnectionError."""
+    def get(
+        self,
+        path: str,
+        query: Mapping[str, str],
+        accept: str,
+        read_seconds: float,
+        max_bytes: int = MAX_BODY_BYTES,
+    ) -> bytes:
+        """The whole response of GET `path`. Raise ApiError, ApiConnectionError or ApiBodyTooLargeError."""
         with closing(self.open(path, query, accept, read_seconds)) as stream:
-            return stream.read()
+            return stream.read(max_bytes)
 
     def _request(
         self,

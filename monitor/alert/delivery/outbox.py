@@ -13,6 +13,7 @@ from enum import StrEnum
 
 import msgspec
 
+from monitor.alert.bounds import stored_notification
 from monitor.alert.delivery.backoff import ReceiverHealth, after_failure, after_parking, after_success
 from monitor.alert.delivery.batching import QueuedNotification, may_merge, merge
 from monitor.alert.delivery.schedule import OpenBatch, ReceiverQueue
@@ -71,12 +72,11 @@ class Outbox:
         for sequence, body in session.run(query, values):
             earlier = _decode(body)
             if may_merge(earlier, notification):
-                merged = msgspec.json.encode(merge(earlier, notification))
+                merged = msgspec.json.encode(stored_notification(merge(earlier, notification)))
                 session.run("UPDATE outbox SET body = ? WHERE place = ?", (merged, sequence))
                 return
-        session.run(
-            "INSERT INTO outbox (receiver, topic, body) VALUES (?, ?, ?)", (*values, msgspec.json.encode(notification))
-        )
+        body = msgspec.json.encode(stored_notification(notification))
+        session.run("INSERT INTO outbox (receiver, topic, body) VALUES (?, ?, ?)", (*values, body))
 
     def queue(self, receiver: str, window: float, now: float) -> ReceiverQueue:
         """Queue of a receiver, with the attempts of the last `window` seconds."""

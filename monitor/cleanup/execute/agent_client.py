@@ -17,10 +17,12 @@ import msgspec
 
 from monitor.base.peer_http import PeerClient, PeerError, PeerReply, PeerTls
 from monitor.base.signing import RequestSigner
+from monitor.base.text import shorten
 from monitor.facts.actions import ActionFact, ActionRequest, ActionState
 
 ROUTE = "/v1/actions"
-MAX_BODY_BYTES = 256 * 1024 * 1024  # the scan of a root with 100,000 units
+MAX_BODY_BYTES = 64 * 1024 * 1024  # the scan of a root with 100,000 units
+MAX_REFUSAL_CHARS = 300
 FIRST_POLL_SECONDS, MAX_POLL_SECONDS = 0.05, 2.0
 MAX_SILENCE_SECONDS = 60.0  # an agent may be unreachable for this long during an action
 
@@ -157,7 +159,7 @@ def _said(address: str, reply: PeerReply) -> str:
         said = msgspec.json.decode(reply.body, type=_Refusal).error
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         said = ""
-    return f"{address} answered {reply.status}" + (f": {said[:300]}" if said else "")
+    return f"{address} answered {reply.status}" + (f": {shorten(said, MAX_REFUSAL_CHARS)}" if said else "")
 
 
 def _seconds(retry_after: str | None) -> float | None:

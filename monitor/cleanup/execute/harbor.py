@@ -21,6 +21,7 @@ import msgspec
 from monitor.base.endpoint import Endpoint
 from monitor.base.http import Reply, RequestError, get, post_json
 from monitor.cleanup.policy import RegistryPolicy
+from monitor.facts.base import BoundedText
 
 API_PATH = "/api/v2.0"
 FINAL_STATUSES = ("Success", "Error", "Stopped")
@@ -37,32 +38,32 @@ class HarborError(Exception):
 
 
 class _ProjectMetadata(msgspec.Struct):
-    retention_id: str | None = None
+    retention_id: BoundedText | None = None
 
 
 class _Project(msgspec.Struct):
-    name: str = ""
+    name: BoundedText = ""
     metadata: _ProjectMetadata | None = None
 
 
 class _RetentionRun(msgspec.Struct):
     id: int = 0
-    status: str = ""
-    start_time: str = ""
+    status: BoundedText = ""
+    start_time: BoundedText = ""
     dry_run: bool = False
 
 
 class _RetentionTask(msgspec.Struct):
-    repository: str = ""
+    repository: BoundedText = ""
     total: int = 0
     retained: int = 0
 
 
 class _GcRun(msgspec.Struct):
     id: int = 0
-    job_status: str = ""
-    job_parameters: str = ""
-    creation_time: str = ""
+    job_status: BoundedText = ""
+    job_parameters: BoundedText = ""
+    creation_time: BoundedText = ""
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,15 @@ from dataclasses import dataclass
 import msgspec
 
 from monitor.base.state_problems import StateProblem, StateProblemKind
+from monitor.base.text import shorten
 from monitor.detect.base import ANY_CAUSE, MAX_RAW_CHARS, Delay, Latency, NoLimits, RuleMetadata
+from monitor.detect.bounds import bounded_findings
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import SourceView
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text, Value
 
-CAUSES = ("api-server", "agents", "detection", "state", "state-damaged", "state-newer", "source")
+CAUSES = ("api-server", "agents", "detection", "state", "state-damaged", "state-newer", "state-size", "source")
 STATE_CAUSES = {
     StateProblemKind.UNWRITABLE: "state",
     StateProblemKind.DAMAGED: "state-damaged",
@@ -39,13 +41,17 @@ RULE = RuleMetadata(
 
 @dataclass(frozen=True)
 class MonitorState:
-    """What the monitor observes. `looked_at` is the last evaluation; `state` are problems of the state directory."""
+    """What the monitor observes. `looked_at` is the last evaluation; `state` are problems of the state directory.
+
+    `state_excess` is the size of the state directory and its limit, if it still exceeds the limit after pruning.
+    """
 
     started_at: float
     looked_at: float | None = None
     sources: tuple[SourceView, ...] = ()
     agents: Sequence[AgentFact] = ()
     state: tuple[StateProblem, ...] = ()
+    state_excess: str | None = None
 
 
 def with_monitor_findings(findings: Iterable[Finding], state: MonitorState, now: float) -> tuple[Finding, ...]:
@@ -64,7 +70,7 @@ def with_monitor_findings(findings: Iterable[Finding], state: MonitorState, now:
         else finding
         for finding in about_monitor
     ]
-    return (*(_explained(finding, all_silent) for finding in findings), *explained)
+    return (*(_explained(finding, all_silent) for finding in findings), *bounded_findings(explained))
 
 
 def _explained(finding: Finding, all_silent: str | None) -> Finding:
@@ -84,6 +90,8 @@ def _state(problems: tuple[StateProblem, ...], now: float) -> Iterator[Finding]:
 
 
 def _evaluate(state: MonitorState, now: float) -> Iterator[Finding]:
+    if state.state_excess is not None:
+        yield _finding("state-size", "state-size", state.state_excess, None, now)
     yield from _kubernetes(state, now)
     yield from _agents(state.agents, now)
     evaluated_at = state.started_at if state.looked_at is None else state.looked_at
@@ -128,15 +136,15 @@ def _silent_since(agent: AgentFact, now: float) -> float | None:
 
 
 def _finding(cause: str, source: str, why: str, since: float | None, now: float, service: str | None = None) -> Finding:
-    values: dict[str, Value] = {"source": source, "why": why[:MAX_REASON_CHARS]}
+    values: dict[str, Value] = {"source": source, "why": shorten(why, MAX_REASON_CHARS)}
     values |= {"seconds": max(0.0, now - since)} if since is not None else {}
     return Finding(
         rule=RULE.rule,
-        severity=Severity.WARNING if cause == "source" else Severity.CRITICAL,
+        severity=Severity.WARNING if cause in ("source", "state-size") else Severity.CRITICAL,
         cause=cause,
         labels={"service": f"monitor/{service or source}"},
         headline=Text(key=f"{RULE.rule}.{cause}", values=values),
         advice=(Text(key=f"{RULE.rule}.{cause}.advice", values={"source": source}),),
         since=since,
-        raw=why[:MAX_RAW_CHARS],
+        raw=shorten(why, MAX_RAW_CHARS),
     )

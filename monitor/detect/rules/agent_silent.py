@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from monitor.base.text import shorten
 from monitor.detect.base import ANY_CAUSE, MAX_RAW_CHARS, Delay, Latency, Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.visibility import kubernetes_unavailable, label_value, resources_unavailable
 from monitor.facts.agents import AgentFact
@@ -94,7 +95,7 @@ def _silent_finding(context: RuleContext, node: str, since: float, agent: AgentF
     known = context.facts.node_by_name.get(node)
     cause = "node-down" if known is not None and known.ready is not True else "agent-down"
     key = "agent-silent.none" if agent is None and cause == "agent-down" else f"agent-silent.{cause}"
-    message = (agent.error or "")[:MAX_RAW_CHARS] if agent else ""
+    message = shorten(agent.error or "", MAX_RAW_CHARS) if agent else ""
     return Finding(
         rule="agent-silent",
         severity=Severity.WARNING,
@@ -155,7 +156,7 @@ def _collector_problem(
 
 def _collector_finding(labels: dict[str, str], fact: CollectorFact, cause: str, seconds: float, now: float) -> Finding:
     values = {"node": labels["node"], "collector": labels["service"]}
-    message = (fact.message or "")[:MAX_RAW_CHARS]
+    message = shorten(fact.message or "", MAX_RAW_CHARS)
     return Finding(
         rule="agent-silent",
         severity=Severity.WARNING,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from monitor.base.text import shorten
 from monitor.detect.base import ANY_CAUSE, MAX_RAW_CHARS, Latency, Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.visibility import label_value, resources_unavailable
 from monitor.facts.agents import AgentFact
@@ -125,7 +126,7 @@ def _ready_message(node: NodeFact) -> str | None:
 
 
 def _condition_message(condition: ConditionFact) -> str:
-    return ": ".join(part for part in (condition.reason, condition.message) if part)[:MAX_RAW_CHARS]
+    return shorten(": ".join(part for part in (condition.reason, condition.message) if part), MAX_RAW_CHARS)
 
 
 def _finding(context: RuleContext, node: NodeFact, problem: _NodeProblem, agent: AgentFact | None) -> Finding:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 WORDS: dict[str, str] = {
     # shared
+    "rule-too-many": "Rule {rule} reports more on {node} than a node can have; {count} findings are left out.",
     "rule-broken": "Rule {rule} could not be evaluated: {error}. Its last findings are kept.",
     "doc.limit.after": "How long the condition must last.",
     "doc.limit.io_wait_cores": "Number of cores waiting for I/O above which storage is the cause.",
@@ -12,10 +13,10 @@ WORDS: dict[str, str] = {
     "rule.monitor-blind": "Monitoring data missing",
     "doc.monitor-blind": (
         "The monitor itself has no data from the Kubernetes API, from its agents or from some of them, or it cannot "
-        "evaluate rules or save its state, or its state was damaged or written by a newer version. Its `agents` cause "
-        "explains `agent-silent`."
+        "evaluate rules or save its state, or its state was damaged, was written by a newer version or is too large. "
+        "Its `agents` cause explains `agent-silent`."
     ),
-    "doc.monitor-blind.severity": "critical; warning for a single source",
+    "doc.monitor-blind.severity": "critical; warning for a single source and for a large state directory",
     "doc.monitor-blind.incident": "Monitoring had stopped without notice.",
     "monitor-blind.api-server": (
         "The monitor has had no data from the Kubernetes API for {seconds:duration} ({source}): alerts about pods "
@@ -39,6 +40,9 @@ WORDS: dict[str, str] = {
         "A newer version wrote the monitor's state ({source}): this version leaves the files unchanged and keeps its "
         "own state in memory only, so it is lost on restart: {why}"
     ),
+    "monitor-blind.state-size": (
+        "The state directory is too large ({source}) although the monitor has removed all old records: {why}"
+    ),
     "monitor-blind.source": (
         "The monitor has had no data from {source} for {seconds:duration}: problems there are not detected: {why}"
     ),
@@ -58,6 +62,10 @@ WORDS: dict[str, str] = {
     "monitor-blind.state-newer.advice": (
         "Install the newer version again. To continue with this version without that state, move {source} out of the "
         "directory daemon.state; no restart is needed."
+    ),
+    "monitor-blind.state-size.advice": (
+        "Look for large files in the directory daemon.state ({source}), for example damaged databases that were moved "
+        "aside: du -a | sort -n | tail"
     ),
     "monitor-blind.source.advice": "Check the status of {source}: gpuwarden status",
     # receiver-failing

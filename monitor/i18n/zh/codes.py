@@ -137,6 +137,8 @@ _NODES: dict[str, str] = {
     "api-server": "API server 无数据",
     "agents": "agent 无数据",
     "detection": "检测停止",
+    "state-size": "状态目录过大",
+    "too-many-findings": "数量异常",
     "state": "状态无法保存",
     "state-damaged": "状态文件损坏",
     "state-newer": "状态文件版本过新",

@@ -6,8 +6,8 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
+from monitor.base.globs import matches_any_glob
 from monitor.cleanup.execute.disk_level import DiskReading
 from monitor.cleanup.execute.references_reader import ReferencesReader, TemplateList, VolumeList
 from monitor.cleanup.execute.scanner import RootScan
@@ -125,9 +125,7 @@ class Planner:
             return (policy.node,)
         if not isinstance(policy, ImagePolicy):
             return (None,)
-        return tuple(
-            node for node in sorted(self.agents()) if any(fnmatchcase(node, pattern) for pattern in policy.nodes)
-        )
+        return tuple(node for node in sorted(self.agents()) if matches_any_glob(node, policy.nodes))
 
     def agents(self) -> dict[str, AgentFact]:
         """Agents by node, as last polled."""

@@ -47,7 +47,8 @@ class _ApiSilence(msgspec.Struct):
 def read_silences(body: bytes) -> tuple[Silence, ...]:
     """Active and future silences from the API's response. Raise ValueError.
 
-    A silence that cannot be interpreted is ignored: too many notifications are better than too few.
+    A silence without matchers is ignored, and one with an invalid pattern disabled: too many notifications are better
+    than too few.
     """
     silences = []
     for given in msgspec.json.decode(body, type=list[_ApiSilence]):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
-
+from monitor.base.globs import matches_any_glob, matches_glob
 from monitor.cleanup.plan.select import Protection
 from monitor.cleanup.policy import Exempt
 from monitor.facts.kube import PodFact
@@ -19,18 +18,14 @@ def exemption(pod: PodFact, user: str | None, exempt: Exempt) -> Protection | No
         return Protection("exempt", SYSTEM_NAMESPACE)
     if MIRROR_ANNOTATION in pod.annotations or (pod.owner is not None and pod.owner.kind in NODE_OWNER_KINDS):
         return Protection("exempt", pod.owner.kind if pod.owner is not None else "Node")
-    if _matches(pod.namespace, exempt.namespaces):
+    if matches_any_glob(pod.namespace, exempt.namespaces):
         return Protection("exempt", pod.namespace)
-    if user is not None and _matches(user, exempt.users):
+    if user is not None and matches_any_glob(user, exempt.users):
         return Protection("exempt", user)
     label = next((label for label in exempt.labels if _has_label(pod, label)), None)
     return Protection("exempt", label) if label is not None else None
 
 
-def _matches(text: str, patterns: tuple[str, ...]) -> bool:
-    return any(fnmatchcase(text, pattern) for pattern in patterns)
-
-
 def _has_label(pod: PodFact, label: str) -> bool:
     key, equals, value = label.partition("=")
-    return key in pod.labels and (not equals or fnmatchcase(pod.labels[key], value))
+    return key in pod.labels and (not equals or matches_glob(pod.labels[key], value))

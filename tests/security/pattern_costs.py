@@ -6,6 +6,7 @@ Patterns are those that modules of the product compile while they are imported, 
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib
 import pkgutil
 import re
@@ -161,7 +162,6 @@ def _too_slow(_signal: int, _frame: FrameType | None) -> None:
 
 def slow_patterns(patterns: dict[str, re.Pattern[Any]], limit: float) -> list[str]:
     """Patterns that exceed a limit of CPU seconds on one of the texts."""
-    signal.signal(signal.SIGVTALRM, _too_slow)
     slow = []
     for name, pattern in patterns.items():
         try:
@@ -178,13 +178,22 @@ def slow_patterns(patterns: dict[str, re.Pattern[Any]], limit: float) -> list[st
 def cpu_seconds(pattern: re.Pattern[Any], text: Any, limit: float) -> float:
     """CPU time of a search and a full match. Raise _TooSlowError at the limit."""
     started = time.process_time()
-    signal.setitimer(signal.ITIMER_VIRTUAL, limit)
-    try:
+    with cpu_limit(limit):
         pattern.search(text)
         pattern.fullmatch(text)
+    return time.process_time() - started
+
+
+@contextlib.contextmanager
+def cpu_limit(seconds: float) -> Iterator[None]:
+    """Raise _TooSlowError in the main thread after so many seconds of CPU time, also within a match."""
+    before = signal.signal(signal.SIGVTALRM, _too_slow)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-    return time.process_time() - started
+        signal.signal(signal.SIGVTALRM, before)
 
 
 if __name__ == "__main__":

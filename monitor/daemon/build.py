@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from monitor.cluster.gpu_state import StateLimits
 from monitor.cluster.live import ClusterSettings, LiveCluster
-from monitor.cluster.platforms import all_rules
 from monitor.config.root import Config
 from monitor.kube.client import KubeCredentialsError, connect
 
@@ -42,7 +41,7 @@ def make_cluster(config: Config, own_agent: str | None = None, state: str | None
         agent_port=daemon.agents.port,
         resource=daemon.gpu_resource,
         limits=state_limits(config),
-        rules=all_rules((platform.rule() for platform in daemon.platforms), daemon.user_labels),
+        rules=daemon.platform_rules(),
         cycle=daemon.cycle,
         state=state,
         prometheus=daemon.prometheus.settings() if daemon.prometheus is not None else None,

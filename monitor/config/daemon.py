@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from monitor.base.peer_http import PeerTls
+from monitor.base.text import unknown
+from monitor.base.units import quoted
 from monitor.cluster.agents.poller import PollSettings
 from monitor.cluster.gpu_state import StateLimits
-from monitor.cluster.platforms import USER_LABELS, PlatformRule, check_rule
+from monitor.cluster.platforms import USER_LABELS, PlatformRule, all_rules, check_rule
 from monitor.config.access import AccessConfig
 from monitor.config.agent import default_state_dir
 from monitor.config.alerts import AlertsConfig
@@ -84,7 +86,7 @@ class KubernetesConfig(Section):
     context: str | None = None
 
 
-class PlatformConfig(DerivedSection, settings=PlatformRule, types={tuple[str, ...]: Names}):
+class PlatformConfig(DerivedSection, settings=PlatformRule, types={tuple[str, ...]: Names}, omit=("trusted",)):
     """Labels and annotations in which a platform records the owner of a pod; see `monitor.cluster.platforms`."""
 
     name: NonEmpty
@@ -119,6 +121,7 @@ class DaemonConfig(SecretSection):
     gpu: GpuLimitsConfig = GpuLimitsConfig()
     platforms: tuple[PlatformConfig, ...] = ()
     user_labels: tuple[str, ...] = USER_LABELS
+    trusted_selectors: Names = ()
     services: Annotated[tuple[Annotated[ServiceConfig, short_for("url")], ...], UNIQUE_NAMES] = ()
     rules: RulesConfig = RulesConfig()
     alerts: AlertsConfig = AlertsConfig()
@@ -126,6 +129,22 @@ class DaemonConfig(SecretSection):
     report: ReportConfig | None = None
     access: AccessConfig = AccessConfig()
     lease: LeaseConfig | None = None
+
+    @field_validator("trusted_selectors")
+    @classmethod
+    def _check_trusted_selectors(cls, selectors: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        if "platforms" not in info.data or "user_labels" not in info.data:
+            return selectors  # they are invalid themselves
+        rules = all_rules((platform.rule() for platform in info.data["platforms"]), info.data["user_labels"])
+        known = {text for rule in rules for text in rule.user}
+        for text in selectors:
+            if text not in known:
+                raise ValueError(f"{quoted(text)} names no user of a pod; {unknown('selector', text, known)}")
+        return selectors
+
+    def platform_rules(self) -> tuple[PlatformRule, ...]:
+        """Rules that identify pods, in order of precedence."""
+        return all_rules((platform.rule() for platform in self.platforms), self.user_labels, self.trusted_selectors)
 
     _check_lease = field_validator("lease")(check_lease)
     _check_report = field_validator("report")(check_report)

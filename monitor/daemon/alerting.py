@@ -93,6 +93,7 @@ class AlertingService:
         self._started_at = monotonic()
         self._evaluated_at: float | None = None  # monotonic
         self._findings: tuple[Finding, ...] = ()
+        self._disabled: frozenset[str] = frozenset()  # ids of the disabled silences that the log names
         self._callback_lock = threading.Lock()
         self._checks = Periodic(
             "alerting", self._check, CHECK_INTERVAL_SECONDS, initial_delay=CHECK_INTERVAL_SECONDS
@@ -141,7 +142,16 @@ class AlertingService:
     def silences(self) -> tuple[Silence, ...]:
         """Silences of the daemon and of the configured Alertmanager."""
         foreign = self._alertmanager.silences if self._alertmanager is not None else ()
-        return (*self.store.silences(self._now()), *foreign)
+        silences = (*self.store.silences(self._now()), *foreign)
+        self._log_disabled(silences)
+        return silences
+
+    def _log_disabled(self, silences: tuple[Silence, ...]) -> None:
+        """Log each silence once when it turns out to be disabled: alerts that it should mute are sent."""
+        disabled = {silence.id: silence.disabled for silence in silences if silence.disabled is not None}
+        for silence_id in disabled.keys() - self._disabled:
+            log.warning("silence %s is disabled and mutes nothing: %s", silence_id, disabled[silence_id])
+        self._disabled = frozenset(disabled)
 
     def delivery_stats(self) -> tuple[DeliveryStats, ...]:
         """Delivery statistics of each receiver."""

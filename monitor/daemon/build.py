@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from monitor.cluster.live import ClusterSettings, LiveCluster
-from monitor.cluster.platforms import all_rules
 from monitor.config.root import Config
 from monitor.kube.client import KubeCredentialsError, connect
 
@@ -39,7 +38,7 @@ def make_cluster(config: Config, own_agent: str | None = None, state: str | None
         agent_port=daemon.agents.port,
         resource=daemon.gpu_resource,
         limits=daemon.gpu.limits(),
-        rules=all_rules((platform.rule() for platform in daemon.platforms), daemon.user_labels),
+        rules=daemon.platform_rules(),
         cycle=daemon.cycle,
         state=state,
     )

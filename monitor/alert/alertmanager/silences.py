@@ -53,7 +53,8 @@ _decoder = msgspec.json.Decoder(list[_ApiSilence])
 def read_silences(body: bytes) -> tuple[Silence, ...]:
     """Active and future silences from the API's response. Raise ValueError.
 
-    A silence that cannot be interpreted is ignored: too many notifications are better than too few.
+    A silence without matchers is ignored, and one with an invalid pattern disabled: too many notifications are better
+    than too few.
     """
     silences = []
     for given in decode_bounded(_decoder, body):

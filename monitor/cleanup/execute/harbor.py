@@ -12,13 +12,13 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from fnmatch import fnmatchcase
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
 
 from monitor.base.endpoint import Endpoint
+from monitor.base.globs import matches_any_glob
 from monitor.base.http import Reply, RequestError, get, post_json
 from monitor.cleanup.policy import RegistryPolicy
 from monitor.facts.base import BoundedText
@@ -105,7 +105,7 @@ class Harbor:
         rules = []
         for project in self._list_all("/projects", _Project, {"with_detail": "false"}, PAGE_ITEMS):
             rule = project.metadata.retention_id if project.metadata else None
-            matches = any(fnmatchcase(project.name, pattern) for pattern in self._policy.projects)
+            matches = matches_any_glob(project.name, self._policy.projects)
             if rule and rule.isdecimal() and matches:
                 rules.append((project.name, int(rule)))
         return tuple(rules)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
+from monitor.base.globs import matches_any_glob, matches_glob
 from monitor.base.text import shortened_prefix
 from monitor.cleanup.plan.references import References, name_forms
 from monitor.cleanup.plan.select import Protection
@@ -73,10 +73,10 @@ def _pinned(image: ImageFact, forms: frozenset[str], policy: ImagePolicy) -> Pro
         return Protection("pinned", "runtime")
     for name in forms:
         repository = name.partition("@")[0].rpartition("/")[2].partition(":")[0]
-        if "/" in name and any(fnmatchcase(repository, pattern) for pattern in _SANDBOX_IMAGES):
+        if "/" in name and matches_any_glob(repository, _SANDBOX_IMAGES):
             return Protection("pinned", "pause")
     names = (*image.names, *image.digests, image.id, *forms)
-    pin = next((pin for pin in policy.pins if any(fnmatchcase(name, pin) for name in names)), None)
+    pin = next((pin for pin in policy.pins if any(matches_glob(name, pin) for name in names)), None)
     return Protection("pinned", pin) if pin is not None else None
 
 

@@ -1,4 +1,4 @@
-"""The token file of commands: what is no token, and a state directory that cannot be written."""
+"""The token file of commands: invalid content, and a state directory that cannot be written."""
 
 from __future__ import annotations
 

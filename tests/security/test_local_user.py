@@ -15,13 +15,14 @@ from typing import Any
 import pytest
 
 from monitor.access.local_token import create_local_token, read_local_token, token_path
-from tests.support import need
+from tests.support import need, wait_until
 from tests.support.command import run
 from tests.support.local_token import AS_LOCAL, local_headers
 from tests.web.cluster import Client, DaemonSite, daemon_on, quiet_environment_without_settings, site
 from tests.web.test_roles import BODIES
 
 NOBODY_ID = 65534
+TARGETS = BODIES | {"deletePods": {"pods": [{"namespace": "lab", "name": "bert-0"}]}}
 DISGUISES: dict[str, dict[str, str]] = {
     "plain": {},
     "by name": {"Host": "localhost"},
@@ -40,6 +41,7 @@ def daemon() -> Iterator[DaemonSite]:
         os.chmod(directory, 0o755)
         with daemon_on(Path(directory)) as made:
             made.submit("bert-0", "zhang", 1, "gpu01")
+            wait_until(lambda: made.gpus_of("bert-0"), 30, "the job runs")
             yield made
 
 
@@ -56,7 +58,7 @@ def writes(daemon: DaemonSite) -> list[tuple[str, str, Any]]:
     """Method, path and valid body of every operation in the OpenAPI document that changes something."""
     paths = Client(daemon.url).get("/v1/openapi.json").json["paths"]
     found = [
-        (method.upper(), path.replace("{own}", "s1").replace("{trash}", "t1"), BODIES.get(each["operationId"], {}))
+        (method.upper(), path.replace("{own}", "s1").replace("{trash}", "t1"), TARGETS.get(each["operationId"], {}))
         for path, operations in paths.items()
         for method, each in operations.items()
         if method not in ("get", "head", "options")

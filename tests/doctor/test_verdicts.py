@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -259,3 +260,14 @@ def test_every_check_has_a_name_and_every_verdict_has_a_case() -> None:
         "no-config",
         "node.no-agent",
     }
+
+
+def test_a_public_key_is_no_secret(tmp_path: Path) -> None:
+    files = {}
+    for setting in ("agent.actions.public_key_file", "daemon.cleanup.agents.private_key_file"):
+        path = tmp_path / setting
+        path.write_text("key")
+        path.chmod(0o644)
+        files[setting] = config.read_file(setting, str(path))
+    (found,) = config.judge_files(config.FilesFacts(tuple(files.values())))
+    assert found.values["setting"] == "daemon.cleanup.agents.private_key_file"

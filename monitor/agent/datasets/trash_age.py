@@ -1,6 +1,6 @@
 """Ages of trash entries in time that really passed, whatever the wall clock says.
 
-Ages grow with CLOCK_BOOTTIME, which nobody can set, and survive restarts of the agent and of the node. Time while the
+Ages grow with CLOCK_BOOTTIME, which cannot be set, and survive restarts of the agent and of the node. Time while the
 node is off does not count, nor does time before the agent first saw an entry: an error makes an entry younger.
 """
 

@@ -159,6 +159,7 @@ _OUTCOMES: dict[str, str] = {
     "failed": "失败",
     "not-journaled": "无法写入记录",
     "too-young": "时间太短",
+    "over-limit": "超出每小时上限",
     "starting": "正在启动",
     "needed": "仍需要",
     "local-only": "镜像仓库里没有",

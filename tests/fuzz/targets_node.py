@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
+import io
 import os
 import tempfile
 from collections.abc import Iterator
@@ -18,6 +20,7 @@ from monitor.agent.cgroup import parse_owner
 from monitor.agent.collectors.container_usage import locate
 from monitor.agent.collectors.xid import merge_events, parse_uuid, parse_xid
 from monitor.agent.datasets import mounts
+from monitor.agent.http_io import MAX_BODY_BYTES, FramingError, body_length
 from monitor.agent.kmsg import KernelMessage, parse_record
 from monitor.agent.kubelet import pod_resources, podresources_pb2
 from monitor.agent.kubelet.checkpoint import CheckpointError, CheckpointFile
@@ -174,3 +177,9 @@ def signature(data: bytes) -> None:
         except ActionRefusedError:
             return
     raise AssertionError("nobody has the key")
+
+
+def request_head(data: bytes) -> None:
+    """Headers of requests to an agent."""
+    with contextlib.suppress(http.client.HTTPException, FramingError):
+        assert 0 <= body_length("POST", http.client.parse_headers(io.BytesIO(data))) <= MAX_BODY_BYTES

@@ -231,7 +231,8 @@ def test_one_address_does_not_displace_others(server: AgentServer) -> None:
         assert first.getresponse().status == 200
 
 
-def test_the_number_of_connections_is_bounded(server: AgentServer) -> None:
+def test_the_number_of_connections_is_bounded(server: AgentServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agent_server, "REQUEST_SECONDS", 600.0)
     with ExitStack() as stack:
         clients = [stack.enter_context(connect(server.address, source)) for source in OTHERS * 3]
         bound = LIMITS.total + LIMITS.reserved

@@ -266,6 +266,7 @@ def established_with(client: socket.socket) -> bool:
 
 def test_responses_that_are_not_read_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(web_server, "MAX_UNSENT_BYTES", 32 * MIB)
+    monkeypatch.setattr(web_server, "PHASE_SECONDS", 600.0)
     with serving(large_response) as address, ExitStack() as stack:
         clients = [stack.enter_context(connect(address)) for _ in range(8)]
         for client in clients:

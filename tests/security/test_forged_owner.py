@@ -211,9 +211,9 @@ def test_finished_pods_of_a_tenant_are_deleted_whatever_they_claim_to_belong_to(
     ended = {"phase": "Succeeded", "conditions": [{"type": "Ready", "lastTransitionTime": "2020-01-02T00:00:00Z"}]}
     pods = [
         kube_pod(name, "n1", namespace=where, ownerReferences=DAEMON_SET) | {"status": ended}
-        for name, where in (("set", TENANT), ("exporter", "gpu-operator"))
+        for name, where in (("set", TENANT), ("disguised", "mallory-system"), ("exporter", "gpu-operator"))
     ]
-    for cluster in watching(tmp_path, CONFIG, *pods, mallory_ns=MALLORY):
+    for cluster in watching(tmp_path, CONFIG, *pods, mallory_ns=MALLORY, mallory_system=MALLORY):
         plan = planned(cluster, tmp_path, PodPolicy(name="p", keep_newest=0))
-        assert [item.name for item in plan.items] == [f"{TENANT}/set"]
+        assert {item.name for item in plan.items} == {f"{TENANT}/set", "mallory-system/disguised"}
         assert [(item.name, item.protection) for item in plan.kept] == [("gpu-operator/exporter", "exempt")]

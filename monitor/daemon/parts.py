@@ -27,6 +27,7 @@ from monitor.daemon.metrics.collect import MetricsDeps
 from monitor.daemon.recording import RecordingService
 from monitor.daemon.reload import ReloadStatus
 from monitor.daemon.state_lock import StateLock
+from monitor.daemon.state_version import last_writer, record_writer
 from monitor.facts import NodeSnapshot
 from monitor.kube.client import KubeCredentialsError
 from monitor.kube.node_writes import NodeWrites
@@ -79,7 +80,7 @@ def start_parts(
 
     `before` are the stopped parts that these replace: browsers stay signed in, and charts keep their past.
     """
-    problems = StateProblems(config.daemon.state)
+    problems = StateProblems(config.daemon.state, last_writer(config.daemon.state))
     with ExitStack() as started:
         cluster = connect_cluster(config, own_agent)
         started.callback(cluster.stop)
@@ -93,12 +94,14 @@ def start_parts(
         recording = start_recording(config, cluster, alerting, cleanup, before)
         started.pop_all()
     security = build_security(config, access, cluster, cleanup, elector, before)
+    lock_problem = lock.problem if lock is not None else None
     problems.add(
         lambda: (
-            lock.problem if lock is not None else None, cluster.state_problem, cleanup.state_problem,
+            lock_problem, alerting.store.problem, cluster.state_problem, cleanup.state_problem,
             evaluator.state_problem, recording.recorder.store.problem, security.state_problem,
         )
     )  # fmt: skip
+    record_writer(config.daemon.state, problems)
     return DaemonParts(cluster, elector, alerting, cleanup, evaluator, recording, security)
 
 

@@ -15,11 +15,8 @@ MAX_ASIDE_COPIES = 10  # unusable files are never deleted; after this many, a fi
 
 
 def make_private_directory(path: str) -> None:
-    """Create a directory, and close it to others if this process owns it. Raise OSError if it cannot be created."""
+    """Create a directory that only its owner may enter; an existing one keeps its mode. Raise OSError."""
     os.makedirs(path, mode=DIRECTORY_MODE_BITS, exist_ok=True)
-    with suppress(OSError):  # a volume may belong to root; its files are private anyway
-        if stat.S_IMODE(os.stat(path).st_mode) != DIRECTORY_MODE_BITS:
-            os.chmod(path, DIRECTORY_MODE_BITS)
 
 
 def open_private(path: str, flags: int) -> int:

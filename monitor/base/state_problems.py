@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from monitor.base.private_files import aside_copies
@@ -31,10 +31,14 @@ class StateProblem:
 
 
 class StateProblems:
-    """All problems of a state directory. A file that was moved aside is one until it is removed."""
+    """All problems of a state directory. A file that was moved aside is one until it is removed.
 
-    def __init__(self, directory: str) -> None:
+    `writer` is the version of the program that wrote the directory last, if known.
+    """
+
+    def __init__(self, directory: str, writer: str | None = None) -> None:
         self._directory = directory
+        self._writer = writer
         self._readers: list[Callable[[], Iterable[StateProblem | None]]] = []
 
     def add(self, read: Callable[[], Iterable[StateProblem | None]]) -> None:
@@ -42,8 +46,14 @@ class StateProblems:
         self._readers.append(read)
 
     def current(self) -> tuple[StateProblem, ...]:
-        found = [problem for read in self._readers for problem in read() if problem is not None]
+        found = [self._attributed(problem) for read in self._readers for problem in read() if problem is not None]
         return (*found, *(self._moved_aside(name) for name in aside_copies(self._directory)))
+
+    def _attributed(self, problem: StateProblem) -> StateProblem:
+        """The problem; that of a newer file with the version that wrote it."""
+        if problem.kind is not StateProblemKind.NEWER or self._writer is None:
+            return problem
+        return replace(problem, why=f"written by version {self._writer}, {problem.why}")
 
     def _moved_aside(self, name: str) -> StateProblem:
         path = os.path.join(self._directory, name)

@@ -201,7 +201,7 @@ class AlertingService:
             looked_at=now - (monotonic - self._evaluated_at) if self._evaluated_at is not None else None,
             sources=inputs.sources,
             agents=inputs.agents,
-            state=(*inputs.state, *([self.store.problem] if self.store.problem is not None else [])),
+            state=inputs.state,
             state_excess=inputs.state_excess,
         )
         self.dispatcher.update(with_monitor_findings(findings, state, now))

@@ -55,14 +55,14 @@ def run_up(
         raise StartError(listen_error(error, config.agent.listen, "agent.listen")) from None
     host, port = agent.address
     own_agent = str(Listen(host=connect_host(host), port=port))
-    supervisor = DaemonSupervisor(config, SupervisorDeps(listening, lock, load, own_agent, agent.snapshot))
+    supervisor = DaemonSupervisor(config, SupervisorDeps(listening, lock, own_agent, agent.snapshot))
     launch.wait_for_first_round(agent.snapshot, FIRST_ROUND_TIMEOUT_SECONDS, stop.wait)
     if not stop.wait(0):
         show(agent.snapshot(), out)
         print_addresses(agent, supervisor.web, out)
         if out.isatty():  # the link must not end up in a log
             print_login_link(supervisor.parts.security, supervisor.web, out)
-    return serve_until_stopped(stop, supervisor, agent.stop)
+    return serve_until_stopped(stop, supervisor, load, agent.stop)
 
 
 def run_daemon(
@@ -80,11 +80,11 @@ def run_daemon(
     access_settings(config)
     lock = StateLock(config.daemon.state)
     listening = open_socket(config.daemon.listen, "daemon.listen")
-    supervisor = DaemonSupervisor(config, SupervisorDeps(listening, lock, load, links=links))
+    supervisor = DaemonSupervisor(config, SupervisorDeps(listening, lock, links=links))
     log.info("page on %s", page_url(supervisor.web.address))
     if out is not None or sys.stdout.isatty():
         print_login_link(supervisor.parts.security, supervisor.web, out or sys.stdout)
-    return serve_until_stopped(stop, supervisor)
+    return serve_until_stopped(stop, supervisor, load)
 
 
 def print_login_link(security: Security, web: WebServer, out: TextIO) -> None:
@@ -100,14 +100,19 @@ def print_addresses(agent: RunningAgent, web: WebServer, out: TextIO) -> None:
     out.flush()
 
 
-def serve_until_stopped(stop: StopSignal, supervisor: DaemonSupervisor, *before_cluster: Callable[[], None]) -> int:
+def serve_until_stopped(
+    stop: StopSignal, supervisor: DaemonSupervisor, load: LoadConfig | None, *before_cluster: Callable[[], None]
+) -> int:
     """Wait for the signal, stop everything, and return the exit code: 1 if the web server ended by itself.
 
-    `before_cluster` is called before the cluster is stopped.
+    SIGHUP reloads the configuration by `load`; without one, it stops the daemon like any program whose terminal is
+    closed. `before_cluster` is called before the cluster is stopped.
     """
     while supervisor.web.running and not stop.wait(1.0):
         if stop.take_reload():
-            supervisor.reload()
+            if load is None:
+                break
+            supervisor.reload(load)
     code = 0 if supervisor.web.running else 1
     supervisor.stop(before_cluster)
     return code

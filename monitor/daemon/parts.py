@@ -30,6 +30,7 @@ from monitor.daemon.recording import RecordingService
 from monitor.daemon.reload import ReloadStatus
 from monitor.daemon.state_keeper import StateKeeper
 from monitor.daemon.state_lock import StateLock
+from monitor.daemon.state_version import last_writer, record_writer
 from monitor.facts import NodeSnapshot
 from monitor.kube.client import KubeCredentialsError
 from monitor.kube.node_writes import NodeWrites
@@ -91,7 +92,8 @@ def start_parts(
 
     `before` are the stopped parts that these replace: browsers stay signed in, and charts keep their past.
     """
-    problems, keeper = StateProblems(config.daemon.state), StateKeeper(config.daemon.state)
+    problems = StateProblems(config.daemon.state, last_writer(config.daemon.state))
+    keeper = StateKeeper(config.daemon.state)
     with ExitStack() as started:
         cluster = connect_cluster(config, own_agent)
         started.callback(cluster.stop)
@@ -105,12 +107,14 @@ def start_parts(
         recording = start_recording(config, cluster, alerting, cleanup, before)
         started.pop_all()
     security = build_security(config, access, cluster, cleanup, elector, before)
+    lock_problem = lock.problem if lock is not None else None
     problems.add(
         lambda: (
-            lock.problem if lock is not None else None, cluster.state_problem, cleanup.state_problem,
+            lock_problem, alerting.store.problem, cluster.state_problem, cleanup.state_problem,
             evaluator.state_problem, recording.recorder.store.problem, security.state_problem,
         )
     )  # fmt: skip
+    record_writer(config.daemon.state, problems)
     stores = (alerting.store, cleanup.journal, recording.recorder.store)
     keeper.start(*stores, *((security.audit,) if security.audit is not None else ()))
     return DaemonParts(cluster, elector, alerting, cleanup, evaluator, recording, security, keeper)

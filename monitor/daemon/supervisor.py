@@ -29,7 +29,6 @@ from monitor.web.reloadable import ReloadableApp
 from monitor.web.server import WebServer
 
 log = logging.getLogger(__name__)
-NO_FILE = "this daemon was started without a configuration that could be loaded again"
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,6 @@ class SupervisorDeps:
 
     listening: socket.socket
     lock: StateLock
-    load: LoadConfig | None = None
     own_agent: str | None = None
     own_node: Callable[[], NodeSnapshot] | None = None
     links: tuple[HeaderLink, ...] = ()
@@ -58,11 +56,11 @@ class DaemonSupervisor:
         self.parts = self._start_parts(config, None)
         self.web.start()
 
-    def reload(self) -> None:
+    def reload(self, load: LoadConfig) -> None:
         """Load the configuration again and use it. An invalid one is rejected, and the old one stays in use."""
         began = time.time()
         try:
-            restart = self._use(self._load())
+            restart = self._use(load())
         except (ConfigError, StartError) as error:
             errors = tuple(str(error).splitlines())
             log.error("configuration rejected, the old one stays in use: %s", "; ".join(errors))
@@ -81,11 +79,6 @@ class DaemonSupervisor:
             stop()
         self._deps.lock.release()
         self.web.wait_stopped()
-
-    def _load(self) -> Config:
-        if self._deps.load is None:
-            raise StartError(NO_FILE)
-        return self._deps.load()
 
     def _use(self, loaded: Config) -> tuple[str, ...]:
         """Restart all parts with a configuration; return the changed settings that need a restart of the process.

@@ -29,8 +29,8 @@ def test_one_holder_at_a_time_known_by_name(tmp_path: Path) -> None:
 def test_it_is_private_whatever_the_umask_and_the_modes_before(tmp_path: Path) -> None:
     directory, old = tmp_path / "state", os.umask(0)
     try:
-        directory.mkdir(mode=0o777)
-        (directory / FILE).touch(mode=0o666)
+        lock_directory(str(directory)).release()
+        (directory / FILE).chmod(0o666)
         lock_directory(str(directory)).release()
     finally:
         os.umask(old)

@@ -129,10 +129,11 @@ def test_a_downgrade_is_refused_with_instructions_and_the_newer_state_is_left_as
     with closing(sqlite3.connect(tmp_path / "alerts.db")) as newer:
         newer.executescript("ALTER TABLE silences ADD COLUMN colour TEXT; PRAGMA user_version = 99")
     (tmp_path / "findings.json").write_bytes(json.dumps({"version": 99, "memories": []}).encode())
-    names = ("alerts.db", "findings.json")
+    (tmp_path / "program.json").write_bytes(json.dumps({"version": 1, "program": "9.9.9"}).encode())
+    names = ("alerts.db", "findings.json", "program.json")
     before = {name: (tmp_path / name).read_bytes() for name in names}
     with daemon(tmp_path) as started:
-        refusal = started.wait_alert("state-newer", "schema version is 99", *names)
+        refusal = started.wait_alert("state-newer", "written by version 9.9.9, its schema version is 99", *names[:2])
         assert "Install the newer version again" in " ".join(refusal["advice"])
         assert [silence["id"] for silence in started.json("/v1/silences")] == ["kept"]  # what is understood of it
         started.process.send_signal(signal.SIGTERM)

@@ -13,7 +13,7 @@ import stat
 import subprocess
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -137,8 +137,8 @@ def test_without_a_daemon_the_command_says_so(tmp_path: Path) -> None:
 
 
 @contextlib.contextmanager
-def supervised(state: Path, config: Path) -> Iterator[DaemonSupervisor]:
-    """A daemon in this process, so that its threads and descriptors can be counted."""
+def supervised(state: Path, config: Path) -> Iterator[Callable[[], None]]:
+    """A daemon in this process, so that its threads and descriptors can be counted; yields what reloads it."""
     environ = {name: value for name, value in quiet_environment(state).items() if name.startswith("GPUWARDEN_")}
 
     def load_again() -> Any:
@@ -146,9 +146,9 @@ def supervised(state: Path, config: Path) -> Iterator[DaemonSupervisor]:
 
     level = logging.getLogger().level  # a reload sets it
     listening = socket.create_server(("127.0.0.1", 0))
-    supervisor = DaemonSupervisor(load_again(), SupervisorDeps(listening, StateLock(str(state)), load_again))
+    supervisor = DaemonSupervisor(load_again(), SupervisorDeps(listening, StateLock(str(state))))
     try:
-        yield supervisor
+        yield lambda: supervisor.reload(load_again)
     finally:
         supervisor.stop()
         logging.getLogger().setLevel(level)
@@ -169,16 +169,16 @@ def test_reloads_under_load_lose_and_repeat_no_notification_and_leak_nothing(tmp
         }
         names = ["s0"]
         write_config(config, names, alerts=alerts)
-        with supervised(tmp_path / "state", config) as supervisor:
+        with supervised(tmp_path / "state", config) as reload:
             wait_until(lambda: hook.begun, 30, "a message is being sent, slowly, when the first reload begins")
             for number in range(1, RELOADS_WITH_NEWS + 1):
                 names.append(f"s{number}")
                 write_config(config, names, alerts=alerts)
-                supervisor.reload()
+                reload()
             wait_until(lambda: len(sent(hook)) == len(names), 60, "every alert is sent")
             threads, files = threading.active_count(), descriptors()
             for _ in range(RELOADS_WITHOUT):
-                supervisor.reload()
+                reload()
             wait_until(lambda: threading.active_count() <= threads + 5, 60, f"as few threads as {threads}")
             wait_until(lambda: descriptors() <= files + 5, 60, f"as few descriptors as {files}")
         assert sent(hook) == Counter(dict.fromkeys(names, 1))

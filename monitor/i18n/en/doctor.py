@@ -222,7 +222,7 @@ WORDS: dict[str, str] = {
         "Make it writable for the user that runs gpuwarden, or set daemon.state and agent.paths.state."
     ),
     "doctor.state.damaged": "The database {path} cannot be used: {why}.",
-    "doctor.state.damaged.do": "Keep a copy; at its next start the daemon moves it aside and creates a new one.",
+    "doctor.state.damaged.do": "Keep a copy; at its next start the daemon moves it aside and keeps what is readable.",
     "doctor.state.full": "Little space is left for {path}: {free:bytes} free.",
     "doctor.state.full.do": "Free some space, or move the directory to a larger disk.",
     "doctor.state.no-inodes": "The file system of {path} has no inodes left.",

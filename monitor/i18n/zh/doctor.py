@@ -204,7 +204,7 @@ WORDS: dict[str, str] = {
     "doctor.state.not-writable": "当前用户无法写入 {path}：{why}。",
     "doctor.state.not-writable.do": "请将其授予运行 gpuwarden 的用户，或设置 daemon.state 和 agent.paths.state。",
     "doctor.state.damaged": "数据库 {path} 无法使用：{why}。",
-    "doctor.state.damaged.do": "请先备份；daemon 下次启动时会将其移开并新建一个。",
+    "doctor.state.damaged.do": "请先备份；daemon 下次启动时会将其移开，并保留可读的内容。",
     "doctor.state.full": "{path} 所在磁盘空间不足：剩余 {free:bytes}。",
     "doctor.state.full.do": "请清理空间，或把该目录移到更大的磁盘。",
     "doctor.state.no-inodes": "{path} 所在文件系统的 inode 已用尽。",

@@ -12,13 +12,8 @@ WORDS: dict[str, str] = {
     # monitor-blind
     "rule.monitor-blind": "监控数据中断",
     "doc.monitor-blind": (
-<<<<<<< HEAD
         "监控自身没有 Kubernetes API、agent 或其中一部分的数据，或无法检测、无法保存状态，或状态文件已损坏、"
         "由更新的版本写入，或状态目录过大。原因为 `agents` 时，`agent-silent` 不再单独通知。"
-=======
-        "监控自身没有 Kubernetes API、agent 或其中一部分的数据，或无法检测、无法保存状态，或状态目录过大。"
-        "原因为 `agents` 时，`agent-silent` 不再单独通知。"
->>>>>>> s17/strings
     ),
     "doc.monitor-blind.severity": "严重；单个来源或状态目录过大为警告",
     "doc.monitor-blind.incident": "监控早已失效，却未被发现。",

@@ -103,12 +103,11 @@ def test_sighup_and_the_command_reload_and_an_invalid_file_is_rejected(tmp_path:
             assert word in result.stderr
         assert running.metric("gpuwarden_config_last_reload_successful") == 0.0
 
-        write_config(
-            config, ["c"], alerts={"receivers": [{"name": "x", "url_file": "/nonexistent", "kind": "webhook"}]}
-        )
+        policy = {"kind": "images", "name": "p", "receivers": ["ghost"]}
+        write_config(config, ["c"], cleanup={"policies": [policy]})
         running.process.send_signal(signal.SIGHUP)  # valid, but it cannot be started
         wait_until(lambda: running.log.count("configuration rejected") == 2, 30, "it is rejected")
-        assert "/nonexistent" in running.log
+        assert "there is no receiver 'ghost'" in running.log
         assert services_of(running) == {"b"}
         modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in state.iterdir()}
         assert set(modes.values()) == {0o600}, modes

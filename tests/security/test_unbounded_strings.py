@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from monitor.cluster.prometheus.query import QuerySeries
 
 from monitor.alert.alertmanager import silences
 from monitor.alert.alertmanager.callback import (
@@ -35,7 +36,6 @@ from monitor.cleanup.plan.references import image_references
 from monitor.cleanup.policy import ImagePolicy
 from monitor.cluster.agents.client import AgentError
 from monitor.cluster.agents.poller import decode_snapshot
-from monitor.cluster.prometheus.query import QuerySeries
 from monitor.daemon.state_keeper import StateKeeper
 from monitor.detect.bounds import MAX_FINDINGS_PER_NODE, TOO_MANY
 from monitor.detect.engine import DetectionHistory, detect

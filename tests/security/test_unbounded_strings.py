@@ -14,7 +14,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from monitor.cluster.prometheus.query import QuerySeries
 
 from monitor.alert.alertmanager import silences
 from monitor.alert.alertmanager.callback import (
@@ -78,7 +77,7 @@ CUT_LATER = {
 }  # fmt: skip
 WIRE = (
     NodeSnapshot, ActionFact, ActionRequest, ScanFact, TrashFact, PurgeFact, CallbackPayload, silences._ApiSilence,
-    harbor._Project, harbor._RetentionRun, harbor._RetentionTask, harbor._GcRun, http_probe._Health, QuerySeries,
+    harbor._Project, harbor._RetentionRun, harbor._RetentionTask, harbor._GcRun, http_probe._Health,
 )  # fmt: skip
 
 

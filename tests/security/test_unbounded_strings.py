@@ -58,7 +58,7 @@ from tests.detect.builders_gpu import rule_context
 from tests.security import lies
 from tests.security.long_strings import LONG, filled, longest, unbounded, wire_types
 from tests.support import free_port, wait_until
-from tests.support.command import command, get, quiet_environment, running
+from tests.support.command import command, get, quiet_environment
 from tests.support.fake_agents import FakeAgent, answers
 from tests.support.living_api import LivingApi, kube_node, kube_pod
 from tests.support.receivers.http_server import LocalServer, says
@@ -364,7 +364,7 @@ def test_the_state_directory_has_a_limit(tmp_path: Path) -> None:
 
 
 @contextmanager
-def attacked(state: Path, hook: LocalServer, **settings: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def attacked(state: Path, hook: LocalServer, **settings: str) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """A daemon with one webhook, and its address."""
     address = f"127.0.0.1:{free_port()}"
     environ = quiet_environment(
@@ -375,11 +375,16 @@ def attacked(state: Path, hook: LocalServer, **settings: str) -> Iterator[tuple[
         DAEMON__ALERTS__RECEIVERS=json.dumps([{"kind": "webhook", "url": f"{hook.base}/hook"}]),
         **settings,
     )
-    with running(command("daemon"), environ, stdout=subprocess.DEVNULL) as process:
+    # Its log is not read, and must not block it.
+    process = subprocess.Popen(command("daemon"), env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
         yield process, f"http://{address}"
+    finally:
+        process.kill()
+        process.wait()
 
 
-def assert_in_bounds(process: subprocess.Popen[str], hook: LocalServer, state: Path, page: str) -> None:
+def assert_in_bounds(process: subprocess.Popen[bytes], hook: LocalServer, state: Path, page: str) -> None:
     assert max(len(asked.body) for asked in hook.asked) < MAX_WEBHOOK_BYTES
     assert directory_bytes(str(state)) < MAX_STATE
     assert _peak_rss(process.pid) < MAX_RSS
@@ -405,12 +410,15 @@ def test_a_lying_agent_fills_neither_memory_nor_disk_nor_webhooks(tmp_path: Path
 def test_sixty_pods_with_huge_image_names_fill_neither(tmp_path: Path) -> None:
     state, api = tmp_path / "state", LivingApi()
     api.put("nodes", kube_node("n1"))
-    for number in range(60):
-        item = kube_pod(f"p{number}")
+    for number in range(60):  # 90 MB: more than a page of a list may have
+        item = kube_pod(f"p{number}", node="n1")
         name = f"harbor.lab/x{number}:" + "z" * (MIB // 2)
         item["spec"]["containers"][0]["image"] = name
         waiting = {"reason": "ImagePullBackOff", "message": f'Back-off pulling image "{name}"'}
-        item["status"] |= {"containerStatuses": [{"name": "main", "image": name, "state": {"waiting": waiting}}]}
+        item["status"] = {
+            "phase": "Pending",
+            "containerStatuses": [{"name": "main", "image": name, "state": {"waiting": waiting}}],
+        }
         api.put("pods", item)
     with LocalServer() as hook, api.served():
         kubernetes = {"DAEMON__KUBERNETES__ENABLED": "yes", "DAEMON__KUBERNETES__KUBECONFIG": api.kubeconfig(tmp_path)}

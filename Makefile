@@ -8,7 +8,7 @@ PYTEST := $(BIN)/python -m pytest
 E2E := tests/e2e tests/scorecard tests/deploy/test_install.py tests/docs/test_shell.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test check unit e2e e2e-read-only bench soak chaos mutation coverage audit fuzz lab-up lab-down lock generate proto image clean
+.PHONY: help run demo test check unit e2e e2e-read-only bench soak chaos mutation coverage threats audit fuzz lab-up lab-down lock generate proto image clean
 
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -75,6 +75,9 @@ mutation: $(VENV)/.dev ## mutation tests of the alert lifecycle and cleanup plan
 
 coverage: $(VENV)/.dev ## branch coverage of decision code; fails below 90 % in a package
 	$(BIN)/python -m tests.mutation.branches $(ARGS)
+
+threats: $(VENV)/.dev ## remove each protection of the threat model in turn: its test must fail; ARGS selects some
+	$(BIN)/python -m tests.security.removals $(ARGS)
 
 audit: $(VENV)/.dev ## check locked dependencies for known vulnerabilities; fails without network
 	deploy/setup/audit $(BIN)/python requirements/runtime.txt

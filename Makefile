@@ -45,7 +45,7 @@ e2e: $(VENV)/.dev ## end-to-end tests in a real Kubernetes (built once, about 9 
 	$(BIN)/python -m tests.lab build
 	$(PYTEST) -m "e2e and not long" --durations=10 $(E2E) $(ARGS)
 
-e2e-read-only: $(VENV)/.dev ## read-only end-to-end tests in the cluster of $KUBECONFIG
+e2e-read-only: $(VENV)/.dev ## run doctor, status and why in the cluster of $$KUBECONFIG, and verify that nothing is written
 	$(PYTEST) tests/e2e --read-only $(ARGS)
 
 lab-up: $(VENV)/.dev ## start the Kubernetes of the end-to-end tests for interactive use
@@ -93,9 +93,8 @@ generate: $(VENV)/.dev ## regenerate what is derived: reference pages, Prometheu
 proto: $(VENV)/.dev ## regenerate the protocol buffer modules
 	deploy/setup/proto $(BIN)/python
 
-image: ## build the container image; BASE sets the base image
-	docker build -f deploy/Dockerfile -t gpuwarden:$(VERSION) $(if $(BASE),--build-arg BASE=$(BASE)) \
-	  --build-arg VERSION=$(VERSION) --build-arg REVISION=$$(git rev-parse --short HEAD 2>/dev/null || echo unknown) .
+image: ## build the container image; BASE=NAME@sha256:DIGEST names the base image
+	@UNPINNED=$(UNPINNED) deploy/setup/image gpuwarden:$(VERSION) $(VERSION) $(BASE)
 
 clean: ## remove the virtual environment and build artefacts
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .hypothesis

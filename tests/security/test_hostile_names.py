@@ -21,6 +21,7 @@ from monitor.cluster.identity import identify
 from monitor.cluster.owners import no_owners
 from monitor.cluster.platforms import all_rules
 from monitor.facts.agents import AgentFact
+from monitor.facts.cluster import UsageView
 from monitor.facts.node import NodeSnapshot
 from tests.alert.receivers.batches import batch, finding, notification, receiver, subject
 from tests.cluster.builders import NOW, pod
@@ -135,8 +136,10 @@ def _samples(snapshot: NodeSnapshot) -> list[Any]:
 
 def test_in_the_terminal_and_the_log_it_is_text() -> None:
     view = view_of(AgentFact(target="n1:9835", node="n1", snapshot=evil_snapshot(), received_at=NOW - 1))
+    view = msgspec.structs.replace(view, users={EVIL: UsageView(gpus=1)})
     printed = io.StringIO()
     print_view(view, printed)
+    assert "Bcc" in printed.getvalue(), "or it proves nothing"
     assert all(line.isprintable() for line in printed.getvalue().split("\n"))
     record = logging.LogRecord(EVIL, logging.INFO, "", 1, "pod %s", (EVIL,), None)
     assert LogfmtFormatter().format(record).isprintable()

@@ -124,7 +124,7 @@ def problem_of(removal: Removal, outcome: Outcome) -> str | None:
     if outcome.code == 0:
         skipped = removal.test_function not in outcome.passed
         return "the test is skipped" if skipped else "the test passes without the protection"
-    if outcome.code != 1 or outcome.errors or removal.test_function not in outcome.failed:
+    if outcome.code != 1 or removal.test_function not in outcome.failed:
         return f"the test did not run to its end (exit code {outcome.code})"
     return None
 

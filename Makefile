@@ -45,7 +45,7 @@ e2e: $(VENV)/.dev ## end-to-end tests in a real Kubernetes (built once, about 9 
 	$(BIN)/python -m tests.lab build
 	$(PYTEST) -m "e2e and not long" --durations=10 $(E2E) $(ARGS)
 
-e2e-read-only: $(VENV)/.dev ## run doctor, status and why in the cluster of $$KUBECONFIG, and verify that nothing is written
+e2e-read-only: $(VENV)/.dev ## run doctor, status and why in the cluster of $KUBECONFIG, and verify that nothing is written
 	$(PYTEST) tests/e2e --read-only $(ARGS)
 
 lab-up: $(VENV)/.dev ## start the Kubernetes of the end-to-end tests for interactive use

@@ -62,7 +62,7 @@ install_config() {
   if [ ! -e "$config/gpuwarden.yml" ]; then
     (umask 0027 && cat >"$config/gpuwarden.yml") <<'CONFIG'
 # gpuwarden: everything has a default. `gpuwarden check-config /etc/gpuwarden/gpuwarden.yml` says what is wrong.
-# Files with tokens belong to the group gpuwarden-config, mode 0640.
+# Files with tokens and the private key of actions (gpuwarden keys) belong to the group gpuwarden-config, mode 0640.
 #agent:
 #  listen: 0.0.0.0:9835                      # for a daemon on another machine; give it a token then
 #  token_file: /etc/gpuwarden/token

@@ -9,7 +9,9 @@ from typing import Protocol
 
 from monitor.access.principal import Principal
 from monitor.base.sqlite import Database, DatabaseError
-from monitor.base.text import clean
+from monitor.base.state_problems import StateProblem
+from monitor.base.state_size import compact
+from monitor.base.text import clean, shorten
 from monitor.facts.base import Fact
 
 log = logging.getLogger(__name__)
@@ -53,6 +55,7 @@ class AuditLog:
     """The audit log in a SQLite file. Thread-safe."""
 
     def __init__(self, path: str, now: Callable[[], float] = time.time, max_entries: int = MAX_ENTRIES) -> None:
+        self._path = path
         self._database = Database(path, MIGRATIONS)
         self._now = now
         self._max_entries = max_entries
@@ -64,7 +67,7 @@ class AuditLog:
         texts: tuple[str, ...] = (
             principal.name, principal.role, principal.method, peer, action, target, result, detail,
         )  # fmt: skip
-        values: list[str | float] = [self._now(), *(clean(text)[:MAX_TEXT_CHARS] for text in texts)]
+        values: list[str | float] = [self._now(), *(shorten(clean(text), MAX_TEXT_CHARS) for text in texts)]
         statement = (
             "INSERT INTO deeds (at, who, role, how, peer, what, target, result, detail)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id"
@@ -85,6 +88,21 @@ class AuditLog:
         )
         names = ("id", "at", "who", "role", "how", "peer", "what", "on", "result", "detail")
         return tuple(AuditEntry(**dict(zip(names, row, strict=True))) for row in rows)
+
+    @property
+    def problem(self) -> StateProblem | None:
+        """Why the file is not written at the moment; None if it is."""
+        return self._database.problem
+
+    def shrink(self) -> bool:
+        """Delete the older half of the entries. Return whether there were any."""
+        with self._database.transaction() as session:
+            deleted = session.run(
+                "DELETE FROM deeds WHERE id <= (SELECT (MIN(id) + MAX(id)) / 2 FROM deeds) RETURNING 1"
+            )
+        if deleted:
+            compact(self._database, self._path)
+        return bool(deleted)
 
     def close(self) -> None:
         self._database.close()

@@ -23,7 +23,7 @@ class AuthMethod(StrEnum):
     """How a principal is authenticated."""
 
     ANONYMOUS = "anonymous"
-    MACHINE = "machine"  # a local process, while no authentication is configured
+    MACHINE = "machine"  # a command that can read the token file in the state directory
     TOKEN = "token"  # noqa: S105  # not a secret
     SESSION = "session"
     HEADER = "header"  # set by a trusted proxy

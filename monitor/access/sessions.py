@@ -6,6 +6,7 @@ Session ids are generated at login and never taken from the client.
 from __future__ import annotations
 
 import hashlib
+import hmac
 import secrets
 import threading
 from collections import OrderedDict
@@ -80,10 +81,11 @@ class LoginCodes:
         return code
 
     def use(self, code: str, now: float) -> bool:
-        """Whether a code is valid; it is invalid afterwards."""
+        """Whether a code is valid; it is invalid afterwards. Compares with all codes, in constant time."""
+        given = _hashed(code)
         with self._lock:
-            expires_at = self._expires_at.pop(_hashed(code), None)
-        return expires_at is not None and now < expires_at
+            matches = [known for known in self._expires_at if hmac.compare_digest(known, given)]
+            return any(now < self._expires_at.pop(known) for known in matches)
 
 
 def _hashed(secret: str) -> str:

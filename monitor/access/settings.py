@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ipaddress
 from dataclasses import dataclass, field
 
 from monitor.access.passwords import PasswordHash
-from monitor.access.principal import Role
+from monitor.access.principal import AuthMethod, Role
+from monitor.base.net import Network
 
 HOUR = 3600.0
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 @dataclass(frozen=True)
@@ -29,6 +28,7 @@ class AccessToken:
     name: str
     role: Role
     token: str = field(repr=False)
+    method: AuthMethod = AuthMethod.TOKEN
 
 
 @dataclass(frozen=True)
@@ -58,5 +58,10 @@ class AccessSettings:
 
     @property
     def closed(self) -> bool:
-        """Whether a way to authenticate is configured; local processes then have to use it as well."""
+        """Whether a way to authenticate is configured, in addition to the login link and the local token."""
         return bool(self.accounts or self.tokens or self.header)
+
+    @property
+    def proxies(self) -> tuple[Network, ...]:
+        """Networks of the authenticating proxy, through which all users may come."""
+        return self.header.networks if self.header is not None else ()

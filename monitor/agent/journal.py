@@ -17,6 +17,7 @@ import msgspec
 
 from monitor.base.clock import Clock
 from monitor.base.msgspec_types import warm_up_msgspec
+from monitor.base.private_files import open_private
 
 JournalValue = str | int | float | bool | None
 
@@ -77,7 +78,7 @@ class ActionJournal:
         raw = msgspec.json.encode(line) + b"\n"
         with self._lock:
             is_new = not os.path.exists(self._path)
-            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            file = open_private(self._path, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW)
             try:
                 _write(file, raw if _ends_with_newline(file) else b"\n" + raw)
                 os.fsync(file)

@@ -10,7 +10,9 @@ import msgspec
 
 import monitor
 from monitor.agent.build import build_runner
-from monitor.agent.server import ActionEndpoint, ActionsDisabled, AgentServer
+from monitor.agent.procfs import read_boot_id
+from monitor.agent.routes import ActionEndpoint, ActionsDisabled
+from monitor.agent.server import AgentServer
 from monitor.agent.settings import AgentSettings
 from monitor.base.msgspec_types import warm_up_msgspec
 from monitor.base.signals import StopSignal
@@ -94,7 +96,7 @@ def start(settings: AgentSettings) -> RunningAgent:
 
 
 def main(settings: AgentSettings) -> int:
-    """Run an agent until SIGTERM or SIGINT, and return the exit code."""
+    """Run an agent until SIGTERM or SIGINT, and return the exit code. SIGHUP is only logged."""
     stop = StopSignal()
     try:
         agent = start(settings)
@@ -103,6 +105,8 @@ def main(settings: AgentSettings) -> int:
         return 1
     log.info("agent of node %s listening on %s:%d", settings.node_name, *agent.address)
     while not stop.wait(STATUS_INTERVAL_SECONDS):
+        if stop.take_reload():
+            log.warning("an agent does not reload its configuration; restart it to apply changes")
         log.info("%s", status_line(agent.snapshot()))
     agent.stop()
     log.info("stopped")
@@ -115,12 +119,3 @@ def status_line(snapshot: NodeSnapshot) -> str:
     trouble = [fact.name for fact in snapshot.collectors if fact.hung_since or fact.outcome == "failed"]
     counts = " ".join(f"{name}={count}" for name, count in sorted(outcomes.items()))
     return f"collectors {counts}" + (f" trouble={','.join(trouble)}" if trouble else "")
-
-
-def read_boot_id(proc: str) -> str | None:
-    """The kernel's id of this boot, or None if it cannot be read."""
-    try:
-        with open(f"{proc}/sys/kernel/random/boot_id", encoding="ascii") as file:
-            return file.read().strip()
-    except OSError:
-        return None

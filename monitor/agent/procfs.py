@@ -102,3 +102,12 @@ def _read_at(directory: int, name: str) -> bytes:
         return os.read(file, _STAT_BYTES)
     finally:
         os.close(file)
+
+
+def read_boot_id(proc: str) -> str | None:
+    """The kernel's id of this boot, or None if it cannot be read."""
+    try:
+        with open(f"{proc}/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return None

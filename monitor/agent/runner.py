@@ -17,6 +17,7 @@ from typing import Any
 from monitor.agent.collectors import AbsentError, Collector
 from monitor.agent.settings import CollectorSchedule
 from monitor.base.clock import Clock
+from monitor.base.text import MAX_TEXT_CHARS, shorten
 from monitor.base.threads import Periodic
 from monitor.facts import CollectorFact
 
@@ -106,7 +107,7 @@ class CollectorWorker:
             duration_seconds=state.duration,
             succeeded_at=state.succeeded_at,
             hung_since=state.running_since_wall if hung else None,
-            message=state.message,
+            message=shorten(state.message, MAX_TEXT_CHARS) if state.message else None,
         )
 
     def _max_age(self) -> float:

@@ -7,157 +7,124 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hmac
+import io
 import logging
 import math
 import socket
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any
 
-import msgspec
-from prometheus_client import CONTENT_TYPE_LATEST
-
-from monitor.agent.metrics import AgentMetrics
+from monitor.agent.http_io import FramingError, LargeBodies, RequestReader, ResponseWriter, SocketDeadline, body_length
+from monitor.agent.routes import (
+    HEALTH_PATH,
+    ActionEndpoint,
+    ActionsDisabled,
+    AgentReply,
+    AgentRoutes,
+    error_reply,
+    is_action,
+)
 from monitor.agent.settings import TlsSettings
-from monitor.base.net import connect_host
+from monitor.base.connections import ConnectionLimits, ConnectionTable, OpenConnection, client_of
+from monitor.base.net import break_off, connect_host
 from monitor.base.threads import spawn
 from monitor.facts import NodeSnapshot
-from monitor.facts.actions import ActionsFact
 
 if TYPE_CHECKING:
     import ssl
 
 log = logging.getLogger(__name__)
-CLIENT_TIMEOUT_SECONDS = 15.0  # an idle client is disconnected after this time
-MAX_CONNECTIONS = 32
-MAX_BODY_BYTES = 4 * 1024 * 1024  # enough for the names of all images that a large cluster needs
-JSON_CONTENT_TYPE = "application/json"
-ACTIONS_PATH = "/v1/actions"
-
-
-class AgentReply(NamedTuple):
-    """An HTTP response."""
-
-    status: HTTPStatus
-    body: bytes
-    content_type: str = JSON_CONTENT_TYPE
-    retry_after: float | None = None
-
-
-class ActionEndpoint(Protocol):
-    """Serves requests below /v1/actions: status, JSON body, and the Retry-After value in seconds."""
-
-    def answer(
-        self, method: str, path: str, authorization: str, peer: str, body: bytes
-    ) -> tuple[HTTPStatus, bytes, float | None]: ...
-
-    def fact(self) -> ActionsFact: ...
-
-    def stop(self) -> None: ...
-
-
-class ActionsDisabled:
-    """Refuses all actions and counts the refusals."""
-
-    def __init__(self) -> None:
-        self._fact = ActionsFact(enabled=False)
-
-    def answer(
-        self, _method: str, _path: str, _authorization: str, _peer: str, _body: bytes
-    ) -> tuple[HTTPStatus, bytes, float | None]:
-        refused = self._fact.refused.get("disabled", 0) + 1
-        self._fact = ActionsFact(enabled=False, refused={"disabled": refused}, refused_at=time.time())
-        return HTTPStatus.FORBIDDEN, b'{"error":"disabled: set agent.actions.enabled"}', None
-
-    def fact(self) -> ActionsFact:
-        return self._fact
-
-    def stop(self) -> None:
-        """Nothing is running."""
-
-
-class AgentRoutes:
-    """Responses to GET requests outside /v1/actions."""
-
-    def __init__(self, snapshot: Callable[[], NodeSnapshot], token: str | None) -> None:
-        self._snapshot = snapshot
-        self._token = token.encode() if token else None
-        self._exposition = AgentMetrics()
-        self._encode = msgspec.json.Encoder().encode
-
-    def answer(self, path: str, authorization: str) -> AgentReply:
-        route = {"/metrics": self._metrics, "/v1/snapshot": self._json, "/healthz": self._health}.get(path)
-        if route is None:
-            return _error_reply(HTTPStatus.NOT_FOUND, "there are /metrics, /v1/snapshot and /healthz")
-        if path != "/healthz" and not self._authorized(authorization):
-            return _error_reply(HTTPStatus.UNAUTHORIZED, "send the agent's token as Authorization: Bearer")
-        return route()
-
-    def _authorized(self, authorization: str) -> bool:
-        if self._token is None:
-            return True
-        scheme, _, token = authorization.partition(" ")
-        as_sent = token.strip().encode("latin-1", "replace")  # http.server decodes headers as Latin-1
-        return scheme.lower() == "bearer" and hmac.compare_digest(as_sent, self._token)
-
-    def _metrics(self) -> AgentReply:
-        return AgentReply(HTTPStatus.OK, self._exposition.render(self._snapshot()), CONTENT_TYPE_LATEST)
-
-    def _json(self) -> AgentReply:
-        return AgentReply(HTTPStatus.OK, self._encode(self._snapshot()))
-
-    def _health(self) -> AgentReply:
-        """Always "ok": a hung driver is a fault of the node, which restarting the agent does not fix."""
-        hung = {fact.name: fact.hung_since for fact in self._snapshot().collectors if fact.hung_since}
-        return AgentReply(HTTPStatus.OK, self._encode({"status": "ok", "hung": hung}))
+HANDSHAKE_SECONDS = 10.0
+REQUEST_SECONDS = 15.0  # head and body, including the wait for the next request on the same connection
+RESPONSE_SECONDS = 15.0
+LARGE_BODY_WAIT_SECONDS = 5.0
+BUSY_RETRY_SECONDS = 5.0
+ACCEPT_RETRY_SECONDS = 0.5
+MAX_THREADS = 64  # more than connections: the thread of one that was disconnected ends a moment later
+LIMITS = ConnectionLimits(total=32, per_client=16, reserved=8)
+OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 class _AgentRequestHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    timeout = CLIENT_TIMEOUT_SECONDS
     server_version = "gpuwarden-agent"
     sys_version = ""
-    disable_nagle_algorithm = True
     server: _AgentHttpServer
 
+    def setup(self) -> None:
+        self.connection = self.request
+        self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._open = self.server.opened[self.request]
+        self._deadline = SocketDeadline(self.request, REQUEST_SECONDS)
+        self._reader = RequestReader(self.request, self._deadline)
+        self.rfile = io.BufferedReader(self._reader)
+        self.wfile = ResponseWriter(self.request, self._deadline)
+
+    def handle_one_request(self) -> None:
+        """Serve a request, which must be complete within REQUEST_SECONDS of the previous response."""
+        self._deadline.restart(REQUEST_SECONDS)
+        self._reader.begin_head()
+        super().handle_one_request()
+
+    def parse_request(self) -> bool:
+        """Read the head. Refuse what is not framed beyond doubt, and all but health checks where capacity is short."""
+        if not super().parse_request():
+            return False
+        self._reader.begin_body()
+        try:
+            self._body_bytes = body_length(self.command, self.headers)
+        except FramingError as error:
+            self._refuse(error_reply(error.status, str(error)))
+            return False
+        if self._open.health_only and self._path() != HEALTH_PATH:
+            self._refuse(error_reply(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections", BUSY_RETRY_SECONDS))
+            return False
+        return True
+
     def do_GET(self) -> None:
-        path, authorization = self.path.partition("?")[0], self.headers.get("Authorization", "")
-        if _is_action(path):
-            self._reply(self._act("GET", path, b""))
-        else:
-            self._reply(self.server.routes.answer(path, authorization))
+        path, authorization = self._path(), self.headers.get("Authorization", "")
+        self.close_connection |= self._body_bytes > 0  # the body is not read
+        self._open.busy = True
+        reply = self._act("GET", b"") if is_action(path) else self.server.routes.answer(path, authorization)
+        self._reply(reply)
 
     def do_POST(self) -> None:
-        path = self.path.partition("?")[0]
-        if not _is_action(path):
-            self.close_connection = True  # the body is not read
-            self._reply(_error_reply(HTTPStatus.METHOD_NOT_ALLOWED, "this path is read-only"))
+        if not is_action(self._path()):  # the body is not read
+            self._refuse(error_reply(HTTPStatus.METHOD_NOT_ALLOWED, "this path is read-only"))
             return
-        body = self._body()
-        if body is None:
-            self.close_connection = True
-            text = f"send a body of at most {MAX_BODY_BYTES} bytes, with Content-Length"
-            self._reply(_error_reply(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, text))
-            return
-        self._reply(self._act("POST", path, body))
+        try:
+            with self.server.large_bodies.slot(self._open.client, self._body_bytes, LARGE_BODY_WAIT_SECONDS):
+                body = self.rfile.read(self._body_bytes)
+                if len(body) < self._body_bytes:
+                    raise ConnectionAbortedError("incomplete body")
+                self._open.busy = True
+                reply = self._act("POST", body)
+        except FramingError as error:
+            self._refuse(error_reply(error.status, str(error), BUSY_RETRY_SECONDS))
+        else:
+            self._reply(reply)
 
-    def _act(self, method: str, path: str, body: bytes) -> AgentReply:
+    def _path(self) -> str:
+        return self.path.partition("?")[0]
+
+    def _act(self, method: str, body: bytes) -> AgentReply:
         authorization, peer = self.headers.get("Authorization", ""), str(self.client_address[0])
-        status, reply, retry_after = self.server.actions.answer(method, path, authorization, peer, body)
+        status, reply, retry_after = self.server.actions.answer(method, self._path(), authorization, peer, body)
         return AgentReply(status, reply, retry_after=retry_after)
 
-    def _body(self) -> bytes | None:
-        """The request body, or None if it is too long or has no Content-Length."""
-        length = self.headers.get("Content-Length", "")
-        if not length.isdecimal() or int(length[:12]) > MAX_BODY_BYTES:
-            return None
-        return self.rfile.read(int(length))
+    def _refuse(self, reply: AgentReply) -> None:
+        """Send a reply and close the connection: what the client sends next may be a body."""
+        self.close_connection = True
+        self._reply(reply)
 
     def _reply(self, reply: AgentReply) -> None:
+        self._open.busy = False
+        self._deadline.restart(RESPONSE_SECONDS)
         self.send_response(reply.status)
         self.send_header("Content-Type", reply.content_type)
         self.send_header("Content-Length", str(len(reply.body)))
@@ -171,11 +138,11 @@ class _AgentRequestHandler(BaseHTTPRequestHandler):
         self.wfile.write(reply.body)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # named by the base class
-        log.debug(format, *args)
+        log.debug("%.200s", format % args)
 
 
 class _AgentHttpServer(ThreadingHTTPServer):
-    """One thread per connection, up to MAX_CONNECTIONS."""
+    """One thread per connection, within LIMITS."""
 
     daemon_threads = True
     block_on_close = False
@@ -187,30 +154,47 @@ class _AgentHttpServer(ThreadingHTTPServer):
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         self.routes = routes
         self.actions = actions
+        self.large_bodies = LargeBodies()
+        self.opened: dict[socket.socket, OpenConnection] = {}
+        self._connections = ConnectionTable(LIMITS)
         self._tls = tls
-        self._slots = threading.BoundedSemaphore(MAX_CONNECTIONS)
         super().__init__(address, _AgentRequestHandler)
 
+    def get_request(self) -> tuple[socket.socket, Any]:
+        """Accept a connection. Pause if the process is out of descriptors, instead of trying again at once."""
+        try:
+            request, address = super().get_request()
+        except OSError as error:
+            if error.errno in OUT_OF_RESOURCES:
+                log.warning("cannot accept a connection: %s", error)
+                time.sleep(ACCEPT_RETRY_SECONDS)
+            raise
+        if self._tls is not None:  # the handshake follows on the thread of the connection
+            request = self._tls.wrap_socket(request, server_side=True, do_handshake_on_connect=False)
+        return request, address
+
     def process_request(self, request: Any, client_address: Any) -> None:
-        if not self._slots.acquire(blocking=False):
+        client, disconnect = client_of(str(client_address[0])), partial(break_off, request)
+        has_thread = len(self.opened) < MAX_THREADS
+        connection = self._connections.admit(client, disconnect) if has_thread else None
+        if connection is None:
             self.shutdown_request(request)
             return
+        self.opened[request] = connection
         super().process_request(request, client_address)
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._slots.release()
-
     def finish_request(self, request: Any, client_address: Any) -> None:
-        """Perform the TLS handshake on the connection's thread, so that a slow client does not delay others."""
-        if self._tls is None:
-            super().finish_request(request, client_address)
-            return
-        request.settimeout(CLIENT_TIMEOUT_SECONDS)
-        with self._tls.wrap_socket(request, server_side=True) as secured:
-            super().finish_request(secured, client_address)
+        if self._tls is not None:
+            request.settimeout(HANDSHAKE_SECONDS)  # for the whole handshake, however its bytes arrive
+            request.do_handshake()
+        super().finish_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Forget the connection before its socket is closed: another thread may be about to break it off."""
+        connection = self.opened.pop(request, None)
+        if connection is not None:
+            self._connections.remove(connection)
+        super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Log at debug level: the base class prints a traceback for each client that disconnects."""
@@ -272,11 +256,3 @@ def tls_context(tls: TlsSettings) -> ssl.SSLContext:
     except OSError as error:  # including SSLError
         raise OSError(errno.EINVAL, f"agent.actions.tls: a file cannot be used: {error}") from error
     return context
-
-
-def _error_reply(status: HTTPStatus, text: str) -> AgentReply:
-    return AgentReply(status, msgspec.json.encode({"error": text}))
-
-
-def _is_action(path: str) -> bool:
-    return path == ACTIONS_PATH or path.startswith(f"{ACTIONS_PATH}/")

@@ -58,18 +58,27 @@ class TlsSettings(SettingsStruct, frozen=True, kw_only=True):
     client_ca_file: str | None
 
 
+class ActionLimits(SettingsStruct, frozen=True, kw_only=True):
+    """Limits that no request can change: seconds in the trash and after SIGTERM, and amounts in any hour."""
+
+    min_trash: float
+    min_grace: float
+    images_per_hour: int
+    processes_per_hour: int
+    datasets_per_hour: int
+    purges_per_hour: int
+    purge_bytes_per_hour: int
+
+
 class ActionSettings(SettingsStruct, frozen=True, kw_only=True):
-    """Whether the agent accepts actions, and from which clients."""
+    """Whether the agent accepts actions, and whose: `public_keys` is the text of the daemon's public keys."""
 
     enabled: bool
-    token: str | None
+    public_keys: str | None
     per_minute: int
     dataset_roots: tuple[str, ...]
     tls: TlsSettings | None
-
-    def __repr__(self) -> str:
-        """Omit the token."""
-        return f"ActionSettings(enabled={self.enabled})"
+    limits: ActionLimits
 
 
 class AgentSettings(SettingsStruct, frozen=True, kw_only=True):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from typing import Literal
 
+from monitor.base.patterns import MAX_PATTERN_CHARS, check_pattern, matches_pattern, pattern_problem
 from monitor.base.text import unknown
+from monitor.base.units import quoted
 from monitor.facts.base import Fact
 from monitor.facts.findings import LABELS
 
@@ -16,22 +16,26 @@ ALERT_LABELS = ("alertname", "severity", "cause", *LABELS)
 Operator = Literal["=", "!=", "=~", "!~"]
 
 _OPERATORS: dict[str, Operator] = {"=": "=", "!=": "!=", "=~": "=~", "!~": "!~"}
-_SYNTAX = re.compile(r"\s*(?P<name>[a-zA-Z_][a-zA-Z0-9_]*)\s*(?P<op>=~|!~|!=|=)\s*(?P<value>.*?)\s*", re.DOTALL)
+_SYNTAX = re.compile(r"(?P<name>[a-zA-Z_][a-zA-Z0-9_]*)\s*(?P<op>=~|!~|!=|=)")
+_PATTERN_OPERATORS = ("=~", "!~")
+MAX_MATCHER_CHARS = MAX_PATTERN_CHARS + 100
+MAX_MATCHERS = 100
 
 
 class Matcher(Fact, frozen=True, kw_only=True):
     """A condition on one label. A missing label equals an empty one; patterns are anchored at both ends.
 
-    Raise ValueError for an invalid pattern, so that every existing matcher can be evaluated.
+    A pattern that an older version or an Alertmanager accepted may be invalid here; such a matcher matches nothing.
     """
 
     name: str
     op: Operator
     value: str
 
-    def __post_init__(self) -> None:
-        if self.op in ("=~", "!~"):
-            _compiled(self.value)
+    @property
+    def problem(self) -> str | None:
+        """Why the pattern is invalid; None if it is not."""
+        return pattern_problem(self.value) if self.op in _PATTERN_OPERATORS else None
 
     def __str__(self) -> str:
         return f"{self.name}{self.op}{self.value}"
@@ -42,20 +46,26 @@ class Matcher(Fact, frozen=True, kw_only=True):
             return actual == self.value
         if self.op == "!=":
             return actual != self.value
-        return (_compiled(self.value).fullmatch(actual) is not None) == (self.op == "=~")
+        return matches_pattern(self.value, actual) is (self.op == "=~")  # None, for an invalid pattern, is neither
 
 
 def parse_matcher(text: str) -> Matcher:
     """Matcher from its text form; the value may be quoted. Raise ValueError with a message for the user."""
-    match = _SYNTAX.fullmatch(text)
+    if len(text) > MAX_MATCHER_CHARS:
+        raise ValueError(f"{quoted(text)} is too long for a matcher; the most are {MAX_MATCHER_CHARS} characters")
+    text = text.strip()
+    match = _SYNTAX.match(text)
     if match is None:
         raise ValueError(
             f"{text!r} is not a matcher; write label=value, label!=value, label=~pattern or label!~pattern"
         )
-    name, value = match["name"], match["value"]
+    name, value = match["name"], text[match.end() :].lstrip()
     if value[:1] in ("~", "="):
         raise ValueError(f"{text!r} is not a matcher; write {name}=~pattern for a pattern and {name}=value for a value")
-    return Matcher(name=name, op=_OPERATORS[match["op"]], value=_unquoted(value, text))
+    matcher = Matcher(name=name, op=_OPERATORS[match["op"]], value=_unquoted(value, text))
+    if matcher.op in _PATTERN_OPERATORS:
+        check_pattern(matcher.value)
+    return matcher
 
 
 def matches(matchers: Iterable[Matcher], labels: Mapping[str, str]) -> bool:
@@ -74,24 +84,15 @@ def _unquoted(value: str, text: str) -> str:
     return re.sub(r"\\([\\\"'])", r"\1", value[1:-1])
 
 
-@lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    try:
-        with warnings.catch_warnings():
-            # Python only warns about syntax such as [[:alpha:]], which has another meaning for Alertmanager.
-            warnings.simplefilter("error", FutureWarning)
-            return re.compile(pattern, re.DOTALL)
-    except (re.error, RecursionError, OverflowError, FutureWarning) as error:
-        raise ValueError(f"invalid pattern {pattern!r}: {error}") from error
-
-
 def matchers_of(match: tuple[str, ...]) -> tuple[Matcher, ...]:
     """Matchers from their text forms."""
     return tuple(parse_matcher(text) for text in match)
 
 
 def known_matchers(match: tuple[str, ...]) -> tuple[str, ...]:
-    """Check that matchers are valid and that alerts have their labels. Raise ValueError."""
+    """Check that matchers are few and valid and that alerts have their labels. Raise ValueError."""
+    if len(match) > MAX_MATCHERS:
+        raise ValueError(f"{len(match)} matchers are too many; the most are {MAX_MATCHERS}; write a pattern: node=~a|b")
     for text in match:
         known_label(parse_matcher(text).name)
     return match

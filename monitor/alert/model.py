@@ -104,7 +104,7 @@ class Notification(Fact, frozen=True, kw_only=True):
 
     `subjects` are the firing alerts of the group and those resolved since the previous notification: fresh ones first,
     then by severity. `users` are the owners of the affected jobs. A digest has a `summary` and possibly no subjects.
-    `sample` marks a test message.
+    `sample` marks a test message. `omitted` counts the subjects that were left out because there are too many.
     """
 
     id: str
@@ -118,6 +118,7 @@ class Notification(Fact, frozen=True, kw_only=True):
     users: tuple[str, ...] = ()
     summary: Summary | None = None
     sample: bool = False
+    omitted: int = 0
 
     @property
     def resolved(self) -> bool:

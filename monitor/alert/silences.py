@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from msgspec.structs import force_setattr
+
 from monitor.alert.matchers import Matcher, matches
 from monitor.facts.base import Fact
 
@@ -11,7 +13,8 @@ from monitor.facts.base import Fact
 class Silence(Fact, frozen=True, kw_only=True):
     """Suppresses notifications about alerts that match, from `starts_at` until before `ends_at`.
 
-    Raise ValueError without matchers: that would silence everything, including the alert that says so.
+    `disabled` is why a silence matches nothing: a pattern that an older version or an Alertmanager accepted is invalid
+    here. Raise ValueError without matchers: that would silence everything, including the alert that says so.
     """
 
     id: str
@@ -20,14 +23,17 @@ class Silence(Fact, frozen=True, kw_only=True):
     ends_at: float
     author: str
     comment: str
+    disabled: str | None = None
 
     def __post_init__(self) -> None:
         if not self.matchers:
             raise ValueError("a silence needs at least one matcher; alertname=~.+ silences everything")
+        problems = (matcher.problem for matcher in self.matchers)
+        force_setattr(self, "disabled", next((problem for problem in problems if problem), None))
 
     def active(self, now: float) -> bool:
-        """Whether the silence is in force; one that was ended before its start never is."""
-        return self.starts_at <= now < self.ends_at
+        """Whether the silence is in force; one that is disabled or was ended before its start never is."""
+        return self.disabled is None and self.starts_at <= now < self.ends_at
 
 
 def active_silences(silences: Iterable[Silence], now: float) -> tuple[Silence, ...]:

@@ -14,12 +14,15 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from monitor.alert.bounds import stored_alert
 from monitor.alert.delivery.outbox import TABLES as OUTBOX_TABLES
 from monitor.alert.delivery.outbox import Outbox
 from monitor.alert.model import Alert, AlertState, Notification, NotificationLogEntry, NotificationReason, Phase
 from monitor.alert.notify import NotifyDecision
 from monitor.alert.silences import Silence
 from monitor.base.sqlite import Database, DatabaseSession, Row
+from monitor.base.state_problems import StateProblem
+from monitor.base.state_size import compact
 from monitor.facts.base import Fact
 from monitor.facts.findings import Severity
 
@@ -40,6 +43,14 @@ CREATE INDEX history_at ON history (at);
 CREATE TABLE notes (name TEXT PRIMARY KEY, body BLOB NOT NULL);
 """,
 )
+OLDER_HISTORY = """
+DELETE FROM history WHERE place <= (SELECT (MIN(place) + MAX(place)) / 2 FROM history)
+"""
+OLDER_DELIVERIES = """
+DELETE FROM outbox WHERE parcel IN (SELECT id FROM parcels WHERE state != 'open') AND place <= (
+    SELECT (MIN(place) + MAX(place)) / 2 FROM outbox WHERE parcel IN (SELECT id FROM parcels WHERE state != 'open')
+)
+"""
 KEEP_DAYS = 30
 KEEP_ROWS = 10_000
 DAY_SECONDS = 86400.0
@@ -87,13 +98,14 @@ class AlertStore:
     """Alerts database. Thread-safe."""
 
     def __init__(self, path: str) -> None:
+        self._path = path
         self._database = Database(path, MIGRATIONS)
         self.outbox = Outbox(self._database)
 
     @property
-    def trouble(self) -> str | None:
-        """Why the file cannot be written at the moment; None if it can."""
-        return self._database.trouble
+    def problem(self) -> StateProblem | None:
+        """Why the file is not written at the moment; None if it is."""
+        return self._database.problem
 
     def close(self) -> None:
         self._database.close()
@@ -173,6 +185,15 @@ class AlertStore:
             deliveries += [_delivery(notification, more, now) for notification in _decoded([(body,)], Notification)]
         return tuple(deliveries)
 
+    def shrink(self) -> bool:
+        """Delete the older half of the history and of the delivered notifications. Return whether there were any."""
+        with self._database.transaction() as session:
+            deleted = session.run(f"{OLDER_HISTORY} RETURNING 1") + session.run(f"{OLDER_DELIVERIES} RETURNING 1")
+            session.run("DELETE FROM parcels WHERE id NOT IN (SELECT parcel FROM outbox WHERE parcel IS NOT NULL)")
+        if deleted:
+            compact(self._database, self._path)
+        return bool(deleted)
+
     def prune(self, now: float) -> None:
         """Delete old rows, and all but the latest of the rest. Notifications that wait to be sent are never deleted."""
         old = now - KEEP_DAYS * DAY_SECONDS
@@ -206,7 +227,7 @@ def _put_alert(session: DatabaseSession, fingerprint: str, alert: Alert | None, 
     if alert is None:
         session.run("DELETE FROM alerts WHERE fingerprint = ?", (fingerprint,))
         return
-    body = msgspec.json.encode(alert)
+    body = msgspec.json.encode(stored_alert(alert))
     before = session.run("SELECT phase FROM alerts WHERE fingerprint = ?", (fingerprint,))
     session.run("INSERT OR REPLACE INTO alerts VALUES (?, ?, ?)", (fingerprint, alert.phase, body))
     kind = _transition(Phase(before[0][0]) if before else None, alert.phase)
@@ -238,7 +259,7 @@ def _delivery(notification: Notification, row: list[Any], now: float) -> Deliver
         reason=notification.reason,
         severity=notification.severity,
         at=notification.at,
-        subjects=len(notification.subjects),
+        subjects=len(notification.subjects) + notification.omitted,
         state=state or "waiting",
         late=max(0.0, (now if done_at is None else done_at) - notification.at),
         parcel=batch,

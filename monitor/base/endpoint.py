@@ -7,6 +7,8 @@ import json
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
+from monitor.base.text import shorten
+
 MAX_QUOTE_CHARS = 160  # of a reply that is quoted
 _MIN_KEY_CHARS = 6  # a shorter part of an address is a word, not a key ...
 _MAX_WORD_CHARS = 15  # ... and so is a part without digits, up to this length
@@ -40,7 +42,7 @@ class Endpoint:
         for secret in sorted(self._hidden(), key=len, reverse=True):
             text = text.replace(secret, _HIDDEN)
         text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-        return text if len(text) <= MAX_QUOTE_CHARS else text[: MAX_QUOTE_CHARS - 1] + "…"
+        return shorten(text, MAX_QUOTE_CHARS)
 
     def _hidden(self) -> set[str]:
         plain = {*self.secrets, *_secrets_in(self.url), *_secrets_in(self.proxy or "")} - {""}

@@ -2,18 +2,26 @@
 
     ts=2026-11-16T02:31:47.123Z level=info logger=agent.runner msg="collector gpu failed" duration=1.2
 
-Text from outside is escaped, so that it can neither forge a line nor send control sequences to a terminal. The agent
-imports this module: keep it light.
+Text from outside is escaped, so that it can neither forge a line nor send control sequences to a terminal. Lines are
+limited in length, and warnings in number: a client that provokes them must not fill the disk. The agent imports this
+module: keep it light.
 """
 
 from __future__ import annotations
 
 import logging
 import sys
+import threading
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TextIO
 
 CHATTY = ("apscheduler",)  # logs every run of a job at INFO
+MAX_VALUE_CHARS = 2000
+MAX_TRACE_CHARS = 16_000
+RATE_INTERVAL_SECONDS = 10.0
+MAX_LINES_PER_INTERVAL = 20  # warnings of one call site
 _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 
 
@@ -21,7 +29,14 @@ def setup(level: str, stream: TextIO | None = None) -> None:
     """Log records of at least `level` (debug, info, warning, error) to `stream` (stderr), and nowhere else."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(LogfmtFormatter())
-    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    handler.addFilter(LogRateFilter())
+    logging.basicConfig(handlers=[handler], force=True)
+    set_level(level)
+
+
+def set_level(level: str) -> None:
+    """Log records of at least `level` from now on."""
+    logging.getLogger().setLevel(level.upper())
     for name in CHATTY:
         logging.getLogger(name).setLevel(max(logging.WARNING, logging.getLogger().level))
 
@@ -29,6 +44,48 @@ def setup(level: str, stream: TextIO | None = None) -> None:
 def log_fields(**fields: object) -> dict[str, dict[str, object]]:
     """Value for `extra=` that adds these key=value pairs to the line."""
     return {"fields": fields}
+
+
+@dataclass
+class _CallSite:
+    """Lines of a call site in the current interval."""
+
+    since: float
+    written: int = 0
+    suppressed: int = 0
+
+
+class LogRateFilter(logging.Filter):
+    """Limits the warnings and errors of each call site, and adds the number of suppressed ones to a later line."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._now = now
+        self._lock = threading.Lock()
+        self._sites: dict[tuple[str, int], _CallSite] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether to write the record."""
+        if record.levelno < logging.WARNING:
+            return True
+        with self._lock:
+            suppressed = self._count(record)
+        if suppressed:
+            record.__dict__["fields"] = {**getattr(record, "fields", {}), "suppressed": suppressed}
+        return suppressed is not None
+
+    def _count(self, record: logging.LogRecord) -> int | None:
+        """Number of lines suppressed before this one; None to suppress it as well."""
+        now = self._now()
+        site = self._sites.setdefault((record.pathname, record.lineno), _CallSite(now))
+        if now - site.since < RATE_INTERVAL_SECONDS and site.written >= MAX_LINES_PER_INTERVAL:
+            site.suppressed += 1
+            return None
+        suppressed, site.suppressed = site.suppressed, 0
+        if now - site.since >= RATE_INTERVAL_SECONDS:
+            site.since, site.written = now, 0
+        site.written += 1
+        return suppressed
 
 
 class LogfmtFormatter(logging.Formatter):
@@ -46,7 +103,7 @@ class LogfmtFormatter(logging.Formatter):
         pairs |= {key: value for key, value in given.items() if value is not None and key not in pairs}
         if record.exc_info:
             pairs["trace"] = self.formatException(record.exc_info)
-        return " ".join(f"{_key(key)}={_value(value)}" for key, value in pairs.items())
+        return " ".join(f"{_key(key)}={_value(value, _max_chars(key))}" for key, value in pairs.items())
 
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: N802, ARG002  # theirs
         """Time in UTC with milliseconds."""
@@ -70,12 +127,18 @@ def _key(key: str) -> str:
     return "".join(c if c.isalnum() or c in "_.-" else "_" for c in key) or "_"
 
 
-def _value(value: Any) -> str:
+def _max_chars(key: str) -> int:
+    return MAX_TRACE_CHARS if key == "trace" else MAX_VALUE_CHARS
+
+
+def _value(value: Any, max_chars: int) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
         return repr(round(value, 6))
     text = str(value)
+    if len(text) > max_chars:  # the end of a trace is its exception
+        text = f"{text[: max_chars // 2]}…{text[-max_chars // 2 :]}"
     if text and text.isprintable() and not any(c in ' "=\\' for c in text):
         return text
     return '"' + "".join(_escape(c) if c in '"\\' or not c.isprintable() else c for c in text) + '"'

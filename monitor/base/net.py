@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ipaddress
+import socket
+from collections.abc import Sequence
 
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _LOOPBACK_NAMES = ("localhost", "localhost.localdomain")
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # listening address -> address to connect to
 
@@ -28,3 +31,21 @@ def is_loopback(host: str) -> bool:
         return False
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
     return (mapped or address).is_loopback
+
+
+def in_networks(host: str, networks: Sequence[Network]) -> bool:
+    """Whether an address is in one of the networks."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return any((mapped or address) in network for network in networks)
+
+
+def break_off(sock: socket.socket) -> None:
+    """End both directions of a connection, also one with TLS that another thread is using."""
+    try:
+        socket.socket.shutdown(sock, socket.SHUT_RDWR)  # not that of TLS, which is not thread-safe
+    except OSError:  # not connected
+        return

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from monitor.base.deadline_socket import DeadlineSocket
+from monitor.base.net import break_off
 from monitor.base.threads import with_deadline
 
 
@@ -97,7 +98,7 @@ class PeerClient:
         with self._lock:
             self._closed = True
             for sock in self._open:
-                _break_off(sock)
+                break_off(sock)
 
     def _read(self, response: http.client.HTTPResponse) -> bytes:
         if (response.length or 0) > self._max_bytes:
@@ -170,13 +171,6 @@ def _addresses(host: str, port: int, deadline: float) -> list[Any]:
         left = max(0.0, deadline - time.monotonic())
         return with_deadline(left, lambda _: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
     return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-
-
-def _break_off(sock: socket.socket) -> None:
-    try:
-        socket.socket.shutdown(sock, socket.SHUT_RDWR)  # not that of TLS, which another thread may be using
-    except OSError:  # not connected
-        return
 
 
 def _too_large(max_bytes: int) -> str:

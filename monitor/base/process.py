@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
+from contextlib import suppress
 
 MALLOPT_ARENA_MAX_CODE = -8  # M_ARENA_MAX of glibc's malloc.h
 ARENA_COUNT = 2
+MAX_DESCRIPTORS = 65_536  # more are of no use, and some programs iterate over all possible descriptors
 
 
 def limit_malloc_arenas() -> bool:
@@ -19,3 +22,18 @@ def limit_malloc_arenas() -> bool:
     if mallopt is None or "MALLOC_ARENA_MAX" in os.environ:
         return False
     return bool(mallopt(MALLOPT_ARENA_MAX_CODE, ARENA_COUNT))
+
+
+def raise_descriptor_limit() -> None:
+    """Raise the limit of open files to what the system permits this process."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MAX_DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(OSError, ValueError):  # a sandbox may forbid it
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def max_descriptors() -> int:
+    """Number of files that this process may have open."""
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return MAX_DESCRIPTORS if soft == resource.RLIM_INFINITY else soft

@@ -1,8 +1,9 @@
-"""A SQLite database that stays usable through kill -9, a damaged file and a full disk.
+"""A SQLite database that stays usable through kill -9, a damaged, newer, locked or read-only file, and a full disk.
 
-A committed transaction survives the end of the process and of the machine. A damaged file is moved aside and a new one
-is created. While the file cannot be written, the database continues in memory with a copy of what could be read, and
-moves back as soon as the file is writable again. Only one process may use a file: moving back replaces its content.
+A committed transaction survives the end of the process and of the machine. A damaged file is moved aside, and what is
+readable of it is copied into a new one. While the file cannot be written, the database continues in memory with a copy
+of what could be read, and moves back as soon as the file is writable again. A file that a newer version wrote is left
+as it is. Only one process may use a file: moving back replaces its content.
 """
 
 from __future__ import annotations
@@ -17,6 +18,10 @@ from contextlib import closing, contextmanager, suppress
 from typing import Any
 from urllib.parse import quote
 
+from monitor.base.private_files import aside_copies, make_private_directory, replace_file, set_aside
+from monitor.base.sqlite_files import SIDE_FILES, NewerSchemaError, connect, open_migrated, rescue
+from monitor.base.sqlite_salvage import reserve_sequences, salvage
+from monitor.base.state_problems import NOTE_SUFFIX, StateProblem, StateProblemKind, read_note
 from monitor.base.threads import spawn
 
 log = logging.getLogger(__name__)
@@ -26,9 +31,13 @@ Row = tuple[Any, ...]
 Values = Sequence[str | bytes | int | float | None]
 
 BUSY_TIMEOUT_SECONDS = 5.0  # tolerated for an interactive sqlite3 session that holds a lock
+OPEN_TIMEOUT_SECONDS = 1.0  # the same at the start, which must not take long
+LOCKED_FOR_SECONDS = 30.0  # after which the database continues in memory
 RETRY_SECONDS = 5.0  # between attempts to move back to the file
 SPARE_BYTES = 1 << 20  # must stay free on the disk after moving back
+MIN_ID_BESIDE_UNREAD = 1 << 40  # of rows written while the file cannot be read, so that both can be merged
 DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+LOCKED = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 UNWRITABLE = frozenset(
     {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}
 )
@@ -37,7 +46,7 @@ UNWRITABLE = frozenset(
 class Database:
     """One database file, usable from any thread. `migrations` are the schema scripts, oldest first.
 
-    `trouble` says in one sentence why the file is currently not written; None while it is.
+    `problem` says why the file is currently not written; None while it is.
     """
 
     def __init__(self, path: str, migrations: Sequence[str], retry: float = RETRY_SECONDS) -> None:
@@ -48,20 +57,27 @@ class Database:
         self._closing = threading.Event()
         self._identity: tuple[int, int] | None = None  # device and inode of the file; None while in memory
         self._unread = False  # an unreadable file lies at the path
-        self.trouble: str | None = None
+        self._locked_since: float | None = None  # monotonic
+        self.problem: StateProblem | None = None
         try:
             self._connection = self._open_file()
-        except (DatabaseError, OSError) as error:
-            self._connection = self._retreat(str(error), None)
+        except (NewerSchemaError, DatabaseError, OSError) as error:
+            self._connection = self._retreat(error, None)
+
+    @property
+    def trouble(self) -> str | None:
+        """Why the file is currently not written, in one sentence; None while it is."""
+        return None if self.problem is None else f"{self._path} cannot be written: {self.problem.why}"
 
     @contextmanager
     def transaction(self) -> Iterator[DatabaseSession]:
         """A session whose statements take effect together, or not at all if the `with` block raises."""
         with self._lock:
             if self._identity and _identity(self._path) != self._identity:
-                self._connection = self._retreat("the file was removed", self._connection)
+                self._connection = self._retreat(FileNotFoundError("the file was removed"), self._connection)
             session = DatabaseSession(self)
             session.run("BEGIN IMMEDIATE")
+            self._locked_since = None
             try:
                 yield session
                 session.run("COMMIT")
@@ -89,83 +105,82 @@ class Database:
     def recover(self, error: DatabaseError) -> None:
         """Continue in a new file or in memory after a failed statement. Re-raise the error if neither would help."""
         code = _code(error)
-        if self._identity is None or code not in DAMAGED | UNWRITABLE:
+        if self._identity is None or not (code in DAMAGED | UNWRITABLE or self._is_locked_for_long(code)):
             raise error
         self._roll_back()
-        if code in UNWRITABLE:
-            self._connection = self._retreat(str(error), self._connection)
+        if code not in DAMAGED:
+            self._connection = self._retreat(error, self._connection)
             return
         self._connection.close()
         try:
-            self._set_aside("damaged", str(error))
-            self._connection = self._open_file()
-        except (DatabaseError, OSError) as another:
-            self._connection = self._retreat(str(another), None)
+            self._connection = self._open_in_place_of_damaged(error)
+        except (NewerSchemaError, DatabaseError, OSError) as another:
+            self._connection = self._retreat(another, None)
+
+    def _is_locked_for_long(self, code: int) -> bool:
+        if code not in LOCKED:
+            return False
+        now = time.monotonic()
+        self._locked_since = self._locked_since or now
+        return now - self._locked_since >= LOCKED_FOR_SECONDS
 
     def _roll_back(self) -> None:
         with suppress(DatabaseError):  # a failure may have ended the transaction already
             self._connection.execute("ROLLBACK")
 
     def _open_file(self) -> sqlite3.Connection:
-        """Connection to the migrated file, created if missing. Raise DatabaseError or OSError."""
+        """Connection to the migrated file, created if missing. Raise NewerSchemaError, DatabaseError or OSError."""
         try:
-            return self._open_as_it_is()
-        except _NewerError as error:
-            self._set_aside("newer", str(error))
+            return self._open_as_it_is("it was damaged")
         except DatabaseError as error:
             if _code(error) not in DAMAGED:
                 raise
-            self._set_aside("damaged", str(error))
-        return self._open_as_it_is()
+            return self._open_in_place_of_damaged(error)
 
-    def _open_as_it_is(self) -> sqlite3.Connection:
-        os.makedirs(os.path.dirname(self._path) or ".", mode=0o700, exist_ok=True)
-        os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
-        connection = _connect(self._path)
+    def _open_in_place_of_damaged(self, error: DatabaseError) -> sqlite3.Connection:
+        """Connection to a new file with what is readable of the damaged one, which is moved aside."""
+        aside = set_aside(self._path, "damaged", (*SIDE_FILES, ""))
+        log.error("%s is damaged (%s); moved to %s, starting with a new file", self._path, error, aside)
+        return self._open_as_it_is(str(error))
+
+    def _open_as_it_is(self, damage: str) -> sqlite3.Connection:
+        """Connection to the file. `damage` says what was wrong with a damaged one whose recovery has not finished."""
+        connection = open_migrated(self._path, self._migrations, OPEN_TIMEOUT_SECONDS)
         try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")
-            found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-            if found != "ok":
-                raise _damaged(found)
-            self._migrate(connection)
-            self._identity = _identity(self._path)
+            connection.execute(f"PRAGMA busy_timeout = {int(BUSY_TIMEOUT_SECONDS * 1000)}")
+            for aside in self._unrecovered():
+                report = rescue(aside, connection, self._migrations)
+                kept = "nothing of it could be read" if report is None else str(report)
+                log.error("recovery of %s: %s", aside, kept)
+                replace_file(aside + NOTE_SUFFIX, f"{damage}; {kept}\n".encode())
         except BaseException:
             connection.close()
             raise
+        self._identity = _identity(self._path)
         return connection
 
-    def _migrate(self, connection: sqlite3.Connection) -> None:
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
-        if version > len(self._migrations):
-            raise _NewerError(
-                f"its schema version is {version}; this program knows versions up to {len(self._migrations)}"
-            )
-        for number, script in enumerate(self._migrations[version:], version + 1):
-            try:
-                connection.executescript(f"BEGIN IMMEDIATE; {script}; PRAGMA user_version = {number}; COMMIT")
-            except BaseException:
-                with suppress(DatabaseError):
-                    connection.execute("ROLLBACK")
-                raise
+    def _unrecovered(self) -> list[str]:
+        """Damaged files without a note: their recovery has not begun, or a crash interrupted it."""
+        directory, name = os.path.split(self._path)
+        copies = [copy for copy in aside_copies(directory or ".") if copy.startswith(f"{name}.damaged-")]
+        paths = [os.path.join(directory, copy) for copy in copies]
+        return [path for path in paths if read_note(path) is None]
 
-    def _set_aside(self, kind: str, why: str) -> None:
-        """Move the file and its WAL aside. Raise OSError."""
-        aside = f"{self._path}.{kind}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
-        for suffix in ("-wal", "-shm", ""):
-            with suppress(FileNotFoundError):
-                os.replace(self._path + suffix, aside + suffix)
-        log.error("%s cannot be used (%s); moved to %s, starting with a new file", self._path, why, aside)
-
-    def _retreat(self, why: str, source: sqlite3.Connection | None) -> sqlite3.Connection:
+    def _retreat(self, error: Exception, source: sqlite3.Connection | None) -> sqlite3.Connection:
         """In-memory database with what can be read of the file; starts retrying to move back."""
-        memory = _connect(":memory:")
-        self._unread = not (_copied(source, memory) if source else _rescued(self._path, memory))
-        self._migrate(memory)
-        if source:
+        memory = connect(":memory:", 0.0)
+        if source is None or not _copied(source, memory):
+            self._unread = rescue(self._path, memory, self._migrations) is None
+            for aside in self._unrecovered():
+                rescue(aside, memory, self._migrations)
+        if source is not None:
             source.close()
+        if self._unread:
+            reserve_sequences(memory, MIN_ID_BESIDE_UNREAD)
         self._identity = None
-        self.trouble = f"{self._path} cannot be written: {why}"
+        newer = isinstance(error, NewerSchemaError)
+        kind = StateProblemKind.NEWER if newer else StateProblemKind.UNWRITABLE
+        self.problem = StateProblem(kind, self._path, str(error))
         log.error("%s; continuing in memory, changes from now on would not survive a restart", self.trouble)
         spawn("database", self._retry_until_moved)
         return memory
@@ -179,28 +194,44 @@ class Database:
     def _move_back(self) -> bool:
         """Whether everything is in the file again."""
         try:
-            if self._unread and os.path.exists(self._path):
-                self._set_aside("unread", "it could not be read")
-            self._unread = False
             self._need_room()
-            file = self._open_file()
-        except (DatabaseError, OSError):
+            file = self._reopen_file()
+        except (NewerSchemaError, DatabaseError, OSError):
             return False
-        if not _copied(self._connection, file):
+        try:
+            if self._unread:
+                salvage(file, self._connection)  # what was written meanwhile wins
+            moved = _copied(self._connection, file)
+        except DatabaseError:
+            moved = False
+        if not moved:
             self._identity = None
             file.close()
             return False
         self._connection.close()
         self._connection = file
+        self._unread, self.problem = False, None
         log.info("%s is writable again; nothing was lost", self._path)
-        self.trouble = None
         return True
+
+    def _reopen_file(self) -> sqlite3.Connection:
+        """Connection to the file; what lies in its place is moved aside if it still cannot be read."""
+        try:
+            return self._open_file()
+        except (DatabaseError, OSError) as error:
+            locked = isinstance(error, DatabaseError) and _code(error) in LOCKED
+            if not self._unread or locked or not os.path.exists(self._path):
+                raise
+            aside = set_aside(self._path, "unread", (*SIDE_FILES, ""))
+            log.error("%s cannot be read (%s); moved to %s", self._path, error, aside)
+            replace_file(aside + NOTE_SUFFIX, f"it could not be read: {error}\n".encode())
+            return self._open_file()
 
     def _need_room(self) -> None:
         """Raise OSError unless the disk has room for the database twice: in the WAL and in the file."""
         pages, size = (self._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
         directory = os.path.dirname(self._path) or "."
-        os.makedirs(directory, mode=0o700, exist_ok=True)
+        make_private_directory(directory)
         room = os.statvfs(directory)
         if room.f_bavail * room.f_frsize < 2 * pages * size + SPARE_BYTES:
             raise OSError(f"{directory} is full")
@@ -238,30 +269,21 @@ def ask_file(path: str, mode: str, *statements: str) -> list[Row]:
     `mode` is `ro` or `rwc`. For checks that must not take over the file.
     """
     rows: list[Row] = []
-    with closing(_connect(f"file:{quote(path)}?mode={mode}", uri=True)) as file:
+    with closing(connect(f"file:{quote(path)}?mode={mode}", BUSY_TIMEOUT_SECONDS, uri=True)) as file:
         for statement in statements:
             rows = file.execute(statement).fetchall()
     return rows
 
 
-class _NewerError(Exception):
-    """The file has a newer schema than this program knows."""
-
-
-def _connect(path: str, uri: bool = False) -> sqlite3.Connection:
-    return sqlite3.connect(path, timeout=BUSY_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False, uri=uri)
+def is_locked(error: DatabaseError) -> bool:
+    """Whether a statement failed because another process held a lock for longer than BUSY_TIMEOUT_SECONDS."""
+    return _code(error) in LOCKED
 
 
 def _code(error: DatabaseError) -> int:
     """Primary error code; -1 if the error does not come from SQLite itself."""
     extended = getattr(error, "sqlite_errorcode", None)
     return -1 if extended is None else extended & 0xFF
-
-
-def _damaged(found: str) -> DatabaseError:
-    error = sqlite3.DatabaseError(found)
-    error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
-    return error
 
 
 def _identity(path: str) -> tuple[int, int] | None:
@@ -283,27 +305,5 @@ def _copied(source: sqlite3.Connection, target: sqlite3.Connection) -> bool:
 
 
 def _do_not_wait(status: int, _remaining: int, _total: int) -> None:
-    if status in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+    if status in LOCKED:
         raise sqlite3.OperationalError("another process is writing")
-
-
-def _rescued(path: str, memory: sqlite3.Connection) -> bool:
-    """Whether a file that cannot be opened for writing could be copied into memory, or does not exist.
-
-    On a full disk the index of the WAL cannot be created, unless it is private to this process (EXCLUSIVE). On a
-    read-only disk exclusive locking fails. Without a WAL, the file alone is complete (immutable).
-    """
-    if not os.path.exists(path):
-        return True
-    variants = [("", "EXCLUSIVE"), ("?mode=ro", "NORMAL")]
-    if not os.path.exists(f"{path}-wal"):
-        variants.append(("?immutable=1", "NORMAL"))
-    for options, locking in variants:
-        try:
-            with closing(_connect(f"file:{quote(path)}{options}", uri=True)) as file:
-                file.execute(f"PRAGMA locking_mode = {locking}")
-                if _copied(file, memory):
-                    return True
-        except DatabaseError:
-            continue
-    return False

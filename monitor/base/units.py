@@ -16,6 +16,7 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)")
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 _MAX_SECONDS = 100 * 365 * 86400  # waiting for several centuries overflows in the operating system
 _MAX_BYTES = 2**63 - 1
+_MAX_DURATION_CHARS = 100
 _REPR = Repr()
 _REPR.maxstring = 120
 
@@ -36,7 +37,7 @@ def parse_duration(value: object) -> float:
     seconds = -1.0
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         seconds = value
-    elif isinstance(value, str):
+    elif isinstance(value, str) and len(value) <= _MAX_DURATION_CHARS:
         parts = _DURATION.findall(value)
         if parts and "".join(number + unit for number, unit in parts) == value.replace(" ", ""):
             seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)

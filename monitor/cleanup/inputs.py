@@ -6,8 +6,8 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
+from monitor.base.globs import matches_any_glob
 from monitor.cleanup.execute.disk_level import DiskReading
 from monitor.cleanup.execute.references_reader import ReferencesReader, TemplateList, VolumeList
 from monitor.cleanup.execute.scanner import RootScan
@@ -125,9 +125,7 @@ class Planner:
             return (policy.node,)
         if not isinstance(policy, ImagePolicy):
             return (None,)
-        return tuple(
-            node for node in sorted(self.agents()) if any(fnmatchcase(node, pattern) for pattern in policy.nodes)
-        )
+        return tuple(node for node in sorted(self.agents()) if matches_any_glob(node, policy.nodes))
 
     def agents(self) -> dict[str, AgentFact]:
         """Agents by node, as last polled."""
@@ -193,6 +191,7 @@ class Planner:
             now=self._now(),
             notices=self._deps.journal.notices(policy.name),
             tried=self._deps.journal.first_evictions(),
+            tenant_namespaces=self._tenant_namespaces(),
         )
 
     def volumes(self) -> VolumeList:
@@ -219,7 +218,9 @@ class Planner:
         now = self._now()
         if not self._pods_synced():
             return refuse(PlanSubject(policy, now), "kubernetes-unseen")
-        return plan_pods(self.pods(), PodContext(policy, now, self.current_agents, self._deps.cluster.identities()))
+        identities, tenants = self._deps.cluster.identities(), self._tenant_namespaces()
+        context = PodContext(policy, now, self.current_agents, identities, tenant_namespaces=tenants)
+        return plan_pods(self.pods(), context)
 
     def _gpus(self, policy: GpuPolicy) -> CleanupPlan:
         if not self._pods_synced():
@@ -233,6 +234,11 @@ class Planner:
         selection = Selection(policy.caps)
         selection.items += items[: policy.caps.items]
         return make_plan(subject, selection, ())
+
+    def _tenant_namespaces(self) -> frozenset[str]:
+        """Namespaces with an owner."""
+        kube = self._deps.cluster.kube
+        return frozenset(kube.namespace_owners()) if kube is not None else frozenset()
 
     def _pods_synced(self) -> bool:
         kube = self._deps.cluster.kube

@@ -6,19 +6,24 @@ id, also by the next process after kill -9. Notices, announcements and pending n
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from monitor.alert.model import Notification
 from monitor.base.sqlite import Database, DatabaseSession, Row
+from monitor.base.state_problems import StateProblem
+from monitor.base.state_size import compact
 from monitor.cleanup.model import CleanupPlan, Item
 from monitor.cleanup.totals import CleanupCounters
 from monitor.facts.base import Fact
 
+log = logging.getLogger(__name__)
 FILE = "cleanup.db"
 MIGRATIONS = (
     """
@@ -44,6 +49,11 @@ CREATE TABLE notes (name TEXT PRIMARY KEY, body TEXT NOT NULL);
 """,
 )
 MAX_RUNS = 2000
+MAX_PLAN_BYTES = 1 << 20
+OLDER_RUNS = """
+DELETE FROM runs WHERE state != 'running'
+AND place <= (SELECT (MIN(place) + MAX(place)) / 2 FROM runs WHERE state != 'running')
+"""
 KEEP_NOTICES_SECONDS = 90 * 86400.0
 
 T = TypeVar("T")
@@ -111,6 +121,7 @@ class CleanupJournal:
     """The journal file. Thread-safe."""
 
     def __init__(self, path: str) -> None:
+        self._path = path
         self._database = Database(path, MIGRATIONS)
         self.counters = CleanupCounters()
         with self._database.transaction() as session:
@@ -118,11 +129,25 @@ class CleanupJournal:
 
     @property
     def trouble(self) -> str | None:
-        """Why the file cannot be written; None if it can."""
+        """Why the file cannot be written, in one sentence; None if it can."""
         return self._database.trouble
+
+    @property
+    def problem(self) -> StateProblem | None:
+        """Why the file is not written at the moment; None if it is."""
+        return self._database.problem
 
     def close(self) -> None:
         self._database.close()
+
+    def shrink(self) -> bool:
+        """Delete the older half of the ended runs. Return whether there were any. Entries of the trash are kept."""
+        with self._database.transaction() as session:
+            deleted = session.run(f"{OLDER_RUNS} RETURNING 1")
+            session.run("DELETE FROM items WHERE run NOT IN (SELECT id FROM runs) AND trash IS NULL")
+        if deleted:
+            compact(self._database, self._path)
+        return bool(deleted)
 
     # Runs
 
@@ -131,7 +156,7 @@ class CleanupJournal:
         entries = tuple(JournalEntry(item=item, place=place) for place, item in enumerate(items))
         with self._database.transaction() as session:
             _put_run(session, run)
-            session.run("UPDATE runs SET plan = ? WHERE id = ?", (msgspec.json.encode(plan), run.id))
+            session.run("UPDATE runs SET plan = ? WHERE id = ?", (_stored_plan(plan), run.id))
             for entry in entries:
                 _put_entry(session, run.id, entry)
             session.run(
@@ -246,7 +271,7 @@ class CleanupJournal:
     def messages(self, after: int) -> tuple[tuple[int, Notification], ...]:
         """Notifications after a sequence number, each with its own number."""
         rows = self._database.select("SELECT place, body FROM messages WHERE place > ? ORDER BY place", (after,))
-        return tuple((number, msgspec.json.decode(body, type=Notification)) for number, body in rows)
+        return tuple((number, message) for number, body in rows for message in _decoded([(body,)], Notification))
 
     def forget_messages(self, until: int) -> None:
         """Drop notifications up to a sequence number: they are in the outbox."""
@@ -288,6 +313,12 @@ def _put_run(session: DatabaseSession, run: CleanupRun) -> None:
     )
 
 
+def _stored_plan(plan: CleanupPlan) -> bytes:
+    """The plan as it is stored: one that is too large without its lists, as the items of a run have their own rows."""
+    body = msgspec.json.encode(plan)
+    return body if len(body) <= MAX_PLAN_BYTES else msgspec.json.encode(replace(plan, items=(), kept=()))
+
+
 def _put_entry(session: DatabaseSession, run: str, entry: JournalEntry) -> None:
     values = (run, entry.place, entry.item.id, entry.state, entry.request, entry.ended_at, entry.trash)
     session.run("INSERT OR REPLACE INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*values, msgspec.json.encode(entry)))
@@ -299,4 +330,11 @@ def _put_messages(session: DatabaseSession, messages: Iterable[Notification]) ->
 
 
 def _decoded(rows: Iterable[Row], form: type[T]) -> tuple[T, ...]:
-    return tuple(msgspec.json.decode(body, type=form) for (body,) in rows)
+    """Decoded bodies, without those that cannot be decoded: their row was damaged."""
+    values = []
+    for (body,) in rows:
+        try:
+            values.append(msgspec.json.decode(body, type=form))
+        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+            log.error("skipping a journaled %s that cannot be decoded: %s", form.__name__, error)
+    return tuple(values)

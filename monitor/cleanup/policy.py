@@ -43,13 +43,24 @@ class When:
     yield_to_kubelet: bool = False
 
 
+# Namespaces of the platform: tenants cannot create pods there.
+SYSTEM_NAMESPACES = (
+    "kube-*", "*-system", "*-operator", "openshift-*", "nvidia-*", "gpuwarden", "monitoring", "logging",
+    "ingress-nginx", "cert-manager", "rook-ceph",
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Exempt:
-    """Pods that a policy never touches, by shell patterns. A label is written `key` or `key=value`."""
+    """Pods that a policy never touches, by shell patterns. A label is written `key` or `key=value`.
+
+    DaemonSet and static pods are exempt in `system_namespaces` that have no owner: elsewhere, tenants may create them.
+    """
 
     namespaces: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     users: tuple[str, ...] = ()
+    system_namespaces: tuple[str, ...] = SYSTEM_NAMESPACES
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from fnmatch import fnmatchcase
 from itertools import takewhile
 
+from monitor.base.globs import matches_any_glob
 from monitor.cleanup.journal import CleanupRun, ItemState, JournalEntry
 from monitor.cleanup.model import Item, Mode
 from monitor.cleanup.plan.images import runtime_disk
@@ -131,7 +131,7 @@ def _disks(
         disk = None
         if is_stale(snapshot, now):
             continue
-        if isinstance(policy, ImagePolicy) and any(fnmatchcase(node, pattern) for pattern in policy.nodes):
+        if isinstance(policy, ImagePolicy) and matches_any_glob(node, policy.nodes):
             disk = runtime_disk(snapshot)
         elif isinstance(policy, DatasetPolicy) and node == policy.node:
             disk = disk_containing(policy.root, snapshot.disk or ())

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from monitor.access.local_token import read_local_token, token_path
 from monitor.base import logs
 from monitor.base.net import connect_host
 from monitor.base.peer_http import PeerClient, PeerError, PeerReply, PeerTimeoutError
@@ -68,6 +69,8 @@ def call_daemon(
         reply = _request(config, method, path, body, timeout)
         if reply.status < http.HTTPStatus.MULTIPLE_CHOICES:
             return msgspec.json.decode(reply.body, type=form)
+        if reply.status == http.HTTPStatus.UNAUTHORIZED and _configured_token(config) is None:
+            raise QueryError(_missing_token(config))
         message = msgspec.json.decode(reply.body, type=_ErrorReply).error
     except PeerTimeoutError:
         raise QueryError(f"the daemon on {config.daemon.listen} has not answered within {timeout:g} s") from None
@@ -79,10 +82,23 @@ def call_daemon(
 
 
 def _request(config: Config, method: str, path: str, body: bytes | None, timeout: float) -> PeerReply:
+    """Reply of the daemon. Changes are sent with a token, queries with a local one only if the daemon requires it."""
     listen = config.daemon.listen
-    headers = _headers(config) | {"Content-Type": "application/json"}
     target = str(Listen(host=connect_host(listen.host), port=listen.port))
-    return PeerClient(timeout, MAX_BODY_BYTES).request(target, method, path, body, headers)
+    client = PeerClient(timeout, MAX_BODY_BYTES)
+
+    def send(token: str | None) -> PeerReply:
+        headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
+        return client.request(target, method, path, body, headers | {"Content-Type": "application/json"})
+
+    configured = _configured_token(config)
+    if configured is not None:
+        return send(configured)
+    local = _local_token(config)
+    reply = send(None if method == "GET" else local)
+    if reply.status == http.HTTPStatus.UNAUTHORIZED and method == "GET" and local is not None:
+        return send(local)
+    return reply
 
 
 class _ErrorReply(msgspec.Struct):
@@ -95,13 +111,33 @@ def locale_language(environ: Mapping[str, str]) -> str:
     return "zh" if locale.startswith("zh") else "en"
 
 
-def _headers(config: Config) -> dict[str, str]:
-    """Authorization header, if a token is configured. Raise QueryError."""
+def _configured_token(config: Config) -> str | None:
+    """Token of an admin in the configuration. Raise QueryError."""
     try:
-        token = config.daemon.read_token() or config.daemon.access.admin_token()
+        return config.daemon.read_token() or config.daemon.access.admin_token()
     except ValueError as error:
         raise QueryError(f"daemon.token_file: {error}") from None
-    return {"Authorization": f"Bearer {token}"} if token is not None else {}
+
+
+def _local_token(config: Config) -> str | None:
+    """Token in the state directory; None if this user cannot read it."""
+    try:
+        return read_local_token(config.daemon.state)
+    except (OSError, ValueError):
+        return None
+
+
+def _missing_token(config: Config) -> str:
+    """Why the daemon did not accept the token in the state directory, and what to change."""
+    path = token_path(config.daemon.state)
+    try:
+        read_local_token(config.daemon.state)
+        problem = f"the daemon on {config.daemon.listen} does not accept the token in {path}, which is of another one"
+    except OSError as error:
+        problem = f"cannot read the token of the daemon in {path} ({error.strerror})"
+    except ValueError as error:
+        problem = f"cannot use the token of the daemon in {path} ({error})"
+    return f"{problem}; run this as the daemon's user or with sudo, or configure a token in daemon.token_file"
 
 
 def _try_daemon(config: Config, path: str, form: type[T]) -> T | None:

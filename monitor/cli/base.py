@@ -32,12 +32,19 @@ lang_option = click.option("--lang", type=click.Choice(["en", "zh"]), help="Lang
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
 
+def config_loader(path: str | None) -> Callable[[], Config]:
+    """What loads the configuration, now and again on SIGHUP. It raises ConfigError."""
+    from monitor.config.file import default_path, load
+
+    return lambda: load(path or default_path(os.environ), os.environ)
+
+
 def load_config(path: str | None) -> Config:
     """The configuration. Exits with all its errors if it is invalid."""
-    from monitor.config.file import ConfigError, default_path, load
+    from monitor.config.file import ConfigError
 
     try:
-        return load(path or default_path(os.environ), os.environ)
+        return config_loader(path)()
     except ConfigError as error:
         click.echo(str(error), err=True)
         sys.exit(CONFIG_EXIT_CODE)

@@ -17,6 +17,7 @@ from monitor.cli.alerts import alerts
 from monitor.cli.base import (
     CONFIG_EXIT_CODE,
     PROBLEM_EXIT_CODE,
+    config_loader,
     config_option,
     json_option,
     lang_option,
@@ -25,6 +26,8 @@ from monitor.cli.base import (
 )
 from monitor.cli.cleanup import cleanup
 from monitor.cli.doctor import doctor
+from monitor.cli.keys import keys
+from monitor.cli.reload import reload
 from monitor.cli.report import report
 
 if TYPE_CHECKING:
@@ -45,7 +48,9 @@ main.add_command(alerts)
 main.add_command(cleanup)
 main.add_command(report)
 main.add_command(doctor)
+main.add_command(reload)
 main.add_command(hash_password)
+main.add_command(keys)
 main.add_command(login_link)
 
 
@@ -57,7 +62,7 @@ def up(config_path: str | None) -> None:
     from monitor.cli.tables import print_snapshot
     from monitor.daemon.main import run_up
 
-    _run(lambda: run_up(config, sys.stdout, print_snapshot), config)
+    _run(lambda: run_up(config, sys.stdout, print_snapshot, config_loader(config_path)), config)
 
 
 @main.command()
@@ -77,7 +82,7 @@ def daemon(config_path: str | None) -> None:
     config = load_config(config_path)
     from monitor.daemon.main import run_daemon
 
-    _run(lambda: run_daemon(config), config)
+    _run(lambda: run_daemon(config, load=config_loader(config_path)), config)
 
 
 @main.command()
@@ -199,4 +204,4 @@ def _run(serve: Callable[[], int], config: Config) -> NoReturn:
         sys.exit(serve())
     except StartError as error:
         click.echo(f"gpuwarden: {error}", err=True)
-        sys.exit(PROBLEM_EXIT_CODE)
+        sys.exit(error.exit_code)

@@ -3,6 +3,9 @@
 Job, role, index and platform come from the first rule that applies to the pod and yields a job. User and queue may
 come from another platform: a PyTorchJob runs in a Kueue queue, with the user in a plain label. So each of the two comes
 from the first applicable rule that yields it, before or after the rule that names the job.
+
+Tenants write the labels, annotations and variables of their pods. So in a namespace with an owner the user is that
+owner, unless a selector that the configuration trusts yields another one.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from functools import lru_cache
 
 import msgspec
 
+from monitor.base.text import shorten_name
 from monitor.cluster.owners import OwnerLookup, workload_of
 from monitor.cluster.platforms import PlatformRule, Selector, parse_condition, parse_selector
 from monitor.facts.cluster import Identity
@@ -40,6 +44,7 @@ class _CompiledRule(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     when: tuple[Condition, ...]
     user: tuple[Reader, ...]
+    trusted_user: tuple[Reader, ...]
     job: tuple[Reader, ...]
     role: tuple[Reader, ...]
     index: tuple[Reader, ...]
@@ -56,12 +61,13 @@ def identify(
     for rule in _candidates(rules, _keys_of(rules, pod)):
         if rule.when and not any(matches(known) for matches in rule.when):
             continue
-        user = user or _first(rule.user, known)
+        user = user or _first(rule.user if known.namespace_owner is None else rule.trusted_user, known)
         queue = queue or _first(rule.queue, known)
         if naming is None and (job := _first(rule.job, known)):
             naming = rule
         if naming and user and queue:
             break  # later rules cannot change the result
+    user = user or known.namespace_owner
     if naming is None:
         return Identity(user=_user_name(user), queue=queue, workload_kind=known.workload.kind)
     return Identity(
@@ -112,6 +118,7 @@ def _compile(rule: PlatformRule, keys: frozenset[str]) -> _CompiledRule:
             if all(_may_match(selector, keys) for selector in selectors)
         ),
         user=_readers(rule.user, keys),
+        trusted_user=_readers(rule.trusted, keys),
         job=_readers(rule.job, keys),
         role=_readers(rule.role, keys),
         index=_readers(rule.index, keys),
@@ -167,8 +174,8 @@ def _first(readers: tuple[Reader, ...], known: IdentityInput) -> str | None:
     """First value that is not blank."""
     for read in readers:
         text = read(known)
-        if text and (value := text.strip()[:_MAX_VALUE_CHARS]):
-            return value
+        if text and (value := text.strip()):
+            return shorten_name(value, _MAX_VALUE_CHARS)
     return None
 
 

@@ -16,14 +16,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from monitor.base.state_problems import StateProblem
 from monitor.base.threads import Periodic
 from monitor.cluster.agents.poller import AgentPoller, PollSettings, Targets
 from monitor.cluster.gpu_state import StateLimits
 from monitor.cluster.identity import identify
 from monitor.cluster.owners import no_owners
 from monitor.cluster.platforms import PlatformRule, required_fields
-from monitor.cluster.prometheus.direct import DirectAgentReader
-from monitor.cluster.prometheus.source import PrometheusNodes, PrometheusSettings
 from monitor.cluster.rejoin import RejoinSchedule
 from monitor.cluster.sources import agent_sources, kube_sources
 from monitor.cluster.view import ClusterContext, ViewBuilder, ViewChanges, ViewInputs, ViewMemory
@@ -58,7 +57,6 @@ class ClusterSettings:
     cycle: float
     state: str | None = None
     agent_namespace: str | None = None  # of the agents' pods; None: any
-    prometheus: PrometheusSettings | None = None  # source of node facts instead of the agents themselves
 
 
 class LiveCluster:
@@ -69,12 +67,7 @@ class LiveCluster:
         self._no_kubernetes = no_kubernetes
         self.api = api
         self.kube = KubeInformers(api, required_fields(settings.rules), on_change=self._kube_changed) if api else None
-        self.poller: AgentPoller | PrometheusNodes = (
-            AgentPoller(settings.poll, self._targets, on_answer=self._agent_changed)
-            if settings.prometheus is None
-            else PrometheusNodes(settings.prometheus, self._targets, on_answer=self._agent_changed)
-        )
-        self._direct = DirectAgentReader(settings.poll, self.poller.facts) if settings.prometheus is not None else None
+        self.poller = AgentPoller(settings.poll, self._targets, on_answer=self._agent_changed)
         self._file = ViewMemoryFile(settings.state) if settings.state is not None else None
         self._builder = self._make_builder(self._file.load() if self._file else None)
         self._forget_at = time.monotonic() + UNSEEN_RETENTION_SECONDS
@@ -103,12 +96,15 @@ class LiveCluster:
     def stop(self) -> None:
         self._loop.stop()
         self.poller.stop()
-        if self._direct:
-            self._direct.close()
         if self._file:
             self._file.stop()
         if self.kube:
             self.kube.stop()
+
+    @property
+    def state_problem(self) -> StateProblem | None:
+        """Why the state of the view is not written; None if it is."""
+        return self._file.problem if self._file is not None else None
 
     def answered_once(self) -> bool:
         """Whether every watched resource is synced or unavailable, and every agent has answered or failed once."""
@@ -143,7 +139,7 @@ class LiveCluster:
             return self.view
 
     def _read_context(self, facts: Sequence[AgentFact]) -> ClusterContext:
-        agents = agent_sources(facts, self.poller.source() if isinstance(self.poller, PrometheusNodes) else None)
+        agents = agent_sources(facts)
         if self.kube is None:
             return ClusterContext(sources=(*kube_sources(None, self._no_kubernetes), *agents))
         sources = self.kube.sources()
@@ -154,9 +150,7 @@ class LiveCluster:
         )
 
     def fetch_agent(self, node: str) -> AgentFact | None:
-        """Fact of a node's agent: read from the agent now, unless it is polled anyway."""
-        if self._direct is not None:
-            return self._direct.read(node)
+        """Latest fact of a node's agent."""
         return next((fact for fact in self.poller.facts() if fact.node == node), None)
 
     def identities(self) -> dict[str, Identity]:

@@ -17,10 +17,11 @@ joined by ` & `; a rule applies to every pod that matches one entry of `when`, o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 
 import msgspec
+from msgspec.structs import replace
 
 from monitor.kube.decode.pod import PodFieldFilter
 
@@ -41,7 +42,10 @@ class Selector(msgspec.Struct, frozen=True):
 
 
 class PlatformRule(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
-    """Selectors for the pods of one platform. `kind` is the kind of its jobs."""
+    """Selectors for the pods of one platform. `kind` is the kind of its jobs.
+
+    `trusted` are the selectors of `user` whose values tenants cannot write: only they outrank a namespace's owner.
+    """
 
     name: str
     when: tuple[str, ...] = ()
@@ -51,6 +55,7 @@ class PlatformRule(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     index: tuple[str, ...] = ()
     queue: tuple[str, ...] = ()
     kind: str | None = None
+    trusted: tuple[str, ...] = ()
 
     def selectors(self) -> Iterable[str]:
         """All selectors of the rule."""
@@ -112,9 +117,12 @@ def plain_rule(user_labels: Iterable[str] = USER_LABELS) -> PlatformRule:
     )
 
 
-def all_rules(extra: Iterable[PlatformRule] = (), user_labels: Iterable[str] = USER_LABELS) -> tuple[PlatformRule, ...]:
-    """Rules of the configuration, then the built-in ones, then the plain rule."""
-    return (*extra, *PLATFORMS, plain_rule(user_labels))
+def all_rules(
+    extra: Iterable[PlatformRule] = (), user_labels: Iterable[str] = USER_LABELS, trusted: Collection[str] = ()
+) -> tuple[PlatformRule, ...]:
+    """Rules of the configuration, then the built-in ones, then the plain rule; `trusted` are selectors of users."""
+    rules = (*extra, *PLATFORMS, plain_rule(user_labels))
+    return tuple(replace(rule, trusted=tuple(text for text in rule.user if text in trusted)) for rule in rules)
 
 
 PLATFORMS: tuple[PlatformRule, ...] = (

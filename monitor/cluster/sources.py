@@ -28,14 +28,8 @@ def kube_sources(sources: Sequence[SourceFact] | None, unavailable_reason: str |
     return tuple(views)
 
 
-def agent_sources(agents: Iterable[AgentFact], store: SourceView | None = None) -> tuple[SourceView, ...]:
-    """Health of the agents as one source.
-
-    `store` is the metrics store that their facts come from, if they are not polled. While it is unavailable, the state
-    of the agents is unknown.
-    """
-    if store is not None:
-        return (store, *agent_sources(agents)) if store.ok else (store,)
+def agent_sources(agents: Iterable[AgentFact]) -> tuple[SourceView, ...]:
+    """Health of the agents as one source."""
     agents = list(agents)
     if not agents:
         return (SourceView(name="agents", ok=False, why="no agent was found; start one on each node"),)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from monitor.base.state_problems import StateProblem
 from monitor.base.statefile import StateFile
 from monitor.base.threads import Periodic, spawn
 from monitor.cluster.view import ViewMemory
@@ -43,6 +44,11 @@ class ViewMemoryFile:
         self._memory: Callable[[], ViewMemory] | None = None
         self._loop = Periodic("view-memory", self._save_if_due, CHECK_SECONDS, initial_delay=CHECK_SECONDS)
         self._lock = threading.Lock()
+
+    @property
+    def problem(self) -> StateProblem | None:
+        """Why the file is not written; None if it is."""
+        return self._file.problem
 
     def load(self) -> ViewMemory:
         """State saved before a restart, if it is still usable."""

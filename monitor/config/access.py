@@ -22,7 +22,8 @@ from pydantic import BeforeValidator, Field, SecretStr
 
 from monitor.access.passwords import parse_hash
 from monitor.access.principal import Role
-from monitor.access.settings import AccessSettings, AccessToken, Account, Network, TrustedHeader
+from monitor.access.settings import AccessSettings, AccessToken, Account, TrustedHeader
+from monitor.base.net import Network
 from monitor.config.types import SecretSection, Section, Span, check_with, require, unique_names
 
 MIN_TOKEN_CHARS = 20

@@ -6,14 +6,27 @@ import os
 import socket
 from itertools import permutations
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
-from monitor.agent.settings import TlsSettings
+from monitor.agent.settings import ActionLimits, TlsSettings
+from monitor.base.signing import RequestVerifier
 from monitor.base.units import quoted
 from monitor.config.derive import DerivedSection
-from monitor.config.types import AbsolutePath, Address, Listen, NonEmpty, SecretSection, Section, Span, short_for
+from monitor.config.types import (
+    AbsolutePath,
+    Address,
+    Duration,
+    Listen,
+    NonEmpty,
+    SecretSection,
+    Section,
+    Size,
+    Span,
+    read_text_file,
+    short_for,
+)
 
 
 class CollectorConfig(Section):
@@ -144,7 +157,18 @@ def _check_separate(roots: tuple[str, ...]) -> tuple[str, ...]:
     return roots
 
 
+def _check_public_keys(path: str) -> str:
+    """Text of a file of public keys. Raise ValueError if it is unreadable or holds anything else."""
+    text = read_text_file(path)
+    try:
+        RequestVerifier("", text)
+    except ValueError as error:
+        raise ValueError(f"{quoted(path)} {error}") from None
+    return text
+
+
 DatasetRoot = Annotated[AbsolutePath, AfterValidator(_check_root)]
+PerHour = Annotated[int, Field(ge=1)]
 
 
 class AgentTlsConfig(DerivedSection, settings=TlsSettings, types={str: AbsolutePath}):
@@ -153,22 +177,51 @@ class AgentTlsConfig(DerivedSection, settings=TlsSettings, types={str: AbsoluteP
     client_ca_file: AbsolutePath | None = None
 
 
-class ActionsConfig(SecretSection):
+class ActionLimitsConfig(DerivedSection, settings=ActionLimits):
+    """Limits that the agent enforces itself; no request can lower or exceed them."""
+
+    min_trash: Duration = 24 * 3600.0
+    min_grace: Duration = 10.0
+    images_per_hour: PerHour = 500
+    processes_per_hour: PerHour = 100
+    datasets_per_hour: PerHour = 200
+    purges_per_hour: PerHour = 200
+    purge_bytes_per_hour: Size = 10 << 40
+
+
+_KEYS_INSTEAD = (
+    "agents no longer accept a shared token; create keys with gpuwarden keys, and write "
+    "public_key_file: /etc/gpuwarden/action-public-key"
+)
+
+
+class ActionsConfig(Section):
     """Actions of the agent: removing images, terminating orphan processes, cleaning datasets. Disabled by default."""
 
+    removed_settings: ClassVar = {"token": _KEYS_INSTEAD, "token_file": _KEYS_INSTEAD}
+
     enabled: bool = False
+    public_key_file: AbsolutePath | None = None
     per_minute: Annotated[int, Field(ge=1, le=6000)] = 60
     dataset_roots: Annotated[tuple[DatasetRoot, ...], AfterValidator(_check_separate)] = ()
     tls: AgentTlsConfig | None = None
+    limits: ActionLimitsConfig = ActionLimitsConfig()
+
+    @field_validator("public_key_file")
+    @classmethod
+    def _check_keys(cls, path: str | None) -> str | None:
+        if path is not None:
+            _check_public_keys(path)
+        return path
 
     def check(self) -> None:
-        if self.enabled and self.token is None and self.token_file is None:
-            raise ValueError("is enabled without a token; write token_file: /etc/gpuwarden/action-token")
+        if self.enabled and self.public_key_file is None:
+            raise ValueError("is enabled without a key; write public_key_file: /etc/gpuwarden/action-public-key")
 
     def settings(self) -> dict[str, object]:
-        """Settings of the agent. Raise ValueError if the token file is unreadable."""
-        plain = self.model_dump(exclude={"token", "token_file"})
-        return plain | {"token": self.read_token() if self.enabled else None}
+        """Settings of the agent. Raise ValueError if the file of public keys is unreadable."""
+        keys = _check_public_keys(self.public_key_file) if self.enabled and self.public_key_file else None
+        return self.model_dump(exclude={"public_key_file"}) | {"public_keys": keys}
 
 
 class AgentConfig(SecretSection):
@@ -183,12 +236,3 @@ class AgentConfig(SecretSection):
     probe_timeout: Span = 5.0
     device_resources: tuple[str, ...] = ("nvidia.com/",)
     actions: ActionsConfig = ActionsConfig()
-
-    @field_validator("actions")
-    @classmethod
-    def _check_actions(cls, actions: ActionsConfig, info: ValidationInfo) -> ActionsConfig:
-        """Permission to read metrics must not imply permission to delete."""
-        reading = cls.model_construct(token=info.data.get("token"), token_file=info.data.get("token_file"))
-        if actions.enabled and actions.read_token() == reading.read_token():
-            raise ValueError("has the token of the agent's pages, which all who read metrics have; write another one")
-        return actions

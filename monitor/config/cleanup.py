@@ -19,12 +19,13 @@ daemon:
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
-from pydantic import BeforeValidator, PlainValidator, ValidationError
+from pydantic import BeforeValidator, PlainValidator, ValidationError, field_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from monitor.base.peer_http import PeerTls
+from monitor.base.signing import RequestSigner
 from monitor.base.units import quoted
 from monitor.cleanup.execute.agent_client import Access
 from monitor.cleanup.policy import CleanupPolicy
@@ -38,7 +39,7 @@ from monitor.config.policies import (
     RegistryPolicyConfig,
     Root,
 )
-from monitor.config.types import SecretSection, Section, Span, parse_list, unique_names
+from monitor.config.types import AbsolutePath, Section, Span, parse_list, read_text_file, unique_names
 
 KINDS: dict[str, type[PolicyConfig]] = {
     "images": ImagePolicyConfig,
@@ -49,14 +50,39 @@ KINDS: dict[str, type[PolicyConfig]] = {
 }
 
 
-class AgentActionsConfig(SecretSection):
-    """Access to the agents' actions. The token is that of `agent.actions` on the nodes, not that of their pages."""
+_KEYS_INSTEAD = (
+    "agents no longer accept a shared token; create keys with gpuwarden keys, and write "
+    "private_key_file: /etc/gpuwarden/action-private-key"
+)
 
+
+class AgentActionsConfig(Section):
+    """Access to the agents' actions. Agents verify requests with the public key, `agent.actions.public_key_file`."""
+
+    removed_settings: ClassVar = {"token": _KEYS_INSTEAD, "token_file": _KEYS_INSTEAD}
+
+    private_key_file: AbsolutePath | None = None
     limit: Span = Access.limit
 
-    def access(self, token: str | None, tls: PeerTls | None) -> Access:
-        """Access to the agents; `token` is the fallback. Raise ValueError if the token file is unreadable."""
-        return Access(self.read_token() or token, self.limit, tls)
+    @field_validator("private_key_file")
+    @classmethod
+    def _check_key(cls, path: str | None) -> str | None:
+        if path is not None:
+            _read_signer(path)
+        return path
+
+    def access(self, tls: PeerTls | None) -> Access:
+        """Access to the agents. Raise ValueError if the file of the private key is unreadable."""
+        signer = _read_signer(self.private_key_file) if self.private_key_file is not None else None
+        return Access(signer, self.limit, tls)
+
+
+def _read_signer(path: str) -> RequestSigner:
+    text = read_text_file(path)
+    try:
+        return RequestSigner(text)
+    except ValueError as error:
+        raise ValueError(f"{quoted(path)} {error}") from None
 
 
 def _parse_policy(value: object) -> PolicyConfig:

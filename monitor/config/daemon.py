@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from monitor.base.peer_http import PeerTls
+from monitor.base.text import unknown
+from monitor.base.units import quoted
 from monitor.cluster.agents.poller import PollSettings
 from monitor.cluster.gpu_state import StateLimits
-from monitor.cluster.platforms import USER_LABELS, PlatformRule, check_rule
+from monitor.cluster.platforms import USER_LABELS, PlatformRule, all_rules, check_rule
 from monitor.config.access import AccessConfig
 from monitor.config.agent import default_state_dir
 from monitor.config.alerts import AlertsConfig
 from monitor.config.cleanup import CleanupConfig
 from monitor.config.derive import DerivedSection, build
 from monitor.config.lease import KubernetesName, LeaseConfig, check_lease, pod_namespace
-from monitor.config.prometheus import PrometheusConfig
 from monitor.config.report import ReportConfig, check_report
 from monitor.config.rules import RulesConfig
 from monitor.config.services import UNIQUE_NAMES, ServiceConfig
@@ -84,7 +86,7 @@ class KubernetesConfig(Section):
     context: str | None = None
 
 
-class PlatformConfig(DerivedSection, settings=PlatformRule, types={tuple[str, ...]: Names}):
+class PlatformConfig(DerivedSection, settings=PlatformRule, types={tuple[str, ...]: Names}, omit=("trusted",)):
     """Labels and annotations in which a platform records the owner of a pod; see `monitor.cluster.platforms`."""
 
     name: NonEmpty
@@ -104,18 +106,22 @@ class GpuLimitsConfig(DerivedSection, settings=StateLimits, types={float: Durati
 
 
 class DaemonConfig(SecretSection):
-    """The central daemon and its page. Without a token and without users, only this machine may change anything."""
+    """The central daemon and its page. Reading needs no authentication on the loopback address; changes always do."""
+
+    removed_settings: ClassVar[Mapping[str, str]] = {
+        "prometheus": "was removed: the daemon polls the agents itself, also in large clusters; delete this section"
+    }
 
     listen: Address = Listen(host="127.0.0.1", port=9836)
     state: AbsolutePath = Field(default_factory=default_state_dir)
     cycle: Span = 15.0
     agents: AgentsConfig = AgentsConfig()
-    prometheus: PrometheusConfig | None = None
     kubernetes: KubernetesConfig = KubernetesConfig()
     gpu_resource: NonEmpty = "nvidia.com/gpu"
     gpu: GpuLimitsConfig = GpuLimitsConfig()
     platforms: tuple[PlatformConfig, ...] = ()
     user_labels: tuple[str, ...] = USER_LABELS
+    trusted_selectors: Names = ()
     services: Annotated[tuple[Annotated[ServiceConfig, short_for("url")], ...], UNIQUE_NAMES] = ()
     rules: RulesConfig = RulesConfig()
     alerts: AlertsConfig = AlertsConfig()
@@ -123,6 +129,22 @@ class DaemonConfig(SecretSection):
     report: ReportConfig | None = None
     access: AccessConfig = AccessConfig()
     lease: LeaseConfig | None = None
+
+    @field_validator("trusted_selectors")
+    @classmethod
+    def _check_trusted_selectors(cls, selectors: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        if "platforms" not in info.data or "user_labels" not in info.data:
+            return selectors  # they are invalid themselves
+        rules = all_rules((platform.rule() for platform in info.data["platforms"]), info.data["user_labels"])
+        known = {text for rule in rules for text in rule.user}
+        for text in selectors:
+            if text not in known:
+                raise ValueError(f"{quoted(text)} names no user of a pod; {unknown('selector', text, known)}")
+        return selectors
+
+    def platform_rules(self) -> tuple[PlatformRule, ...]:
+        """Rules that identify pods, in order of precedence."""
+        return all_rules((platform.rule() for platform in self.platforms), self.user_labels, self.trusted_selectors)
 
     _check_lease = field_validator("lease")(check_lease)
     _check_report = field_validator("report")(check_report)

@@ -47,7 +47,8 @@ def explain(error: ErrorDetails, root: type[BaseModel]) -> str:
     if error["type"] == "extra_forbidden":
         field = field_at(root, path[:-1])
         model = _model_in(field.annotation if field else root)
-        return unknown("key", str(path[-1]), model.model_fields if model else ())
+        removed = getattr(model, "removed_settings", {}).get(path[-1])
+        return removed or unknown("key", str(path[-1]), model.model_fields if model else ())
     text = _TEXTS.get(error["type"])
     if text is None:
         return error["msg"]

@@ -6,12 +6,13 @@ The URL of a chat bot is a secret, because it is sufficient to post there: no er
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import SplitResult, parse_qs
 
 from pydantic import BeforeValidator, Field, SecretStr
 
 from monitor.alert.receivers.base import MailSettings, OwnerContact, RateLimit, ReceiverSettings
+from monitor.alert.receivers.registry import HOSTS, KINDS, kinds_with
 from monitor.base.text import unknown
 from monitor.base.units import quoted
 from monitor.config.derive import DerivedSection, build
@@ -28,23 +29,16 @@ from monitor.config.types import (
     split_url,
 )
 
-ReceiverKind = Literal["wecom", "dingtalk", "feishu", "slack", "webhook", "alertmanager", "mail", "console", "apprise"]
+if TYPE_CHECKING:
+    KindName = str
+else:
+    KindName = Literal[tuple(KINDS)]
 Language = Literal["en", "zh"]
-HOSTS: Mapping[str, ReceiverKind] = {
-    "qyapi.weixin.qq.com": "wecom",
-    "oapi.dingtalk.com": "dingtalk",
-    "open.feishu.cn": "feishu",
-    "open.larksuite.com": "feishu",
-    "hooks.slack.com": "slack",
-}
-CHATS = ("wecom", "dingtalk", "feishu", "slack")
 # Setting -> kinds of receiver that it applies to.
 ONLY: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("secret", "secret_file"), ("dingtalk", "feishu", "webhook")),
-    **dict.fromkeys(("token", "token_file"), ("webhook", "alertmanager")),
-    **dict.fromkeys(("sender", "to", "to_owners", "user", "password", "password_file", "tls"), ("mail",)),
-    "mention": CHATS,
-    **dict.fromkeys(("template", "template_file"), (*CHATS, "mail", "console", "apprise")),
+    name: kinds_with(option)
+    for option in sorted(frozenset().union(*(kind.options for kind in KINDS.values())))
+    for name in (option, f"{option}_file")
 }
 SECRETS = ("url", "secret", "token", "password")  # each can also be in a file: url_file, ...
 MAIL_PORTS = {"starttls": 587, "tls": 465, "none": 25}
@@ -95,7 +89,7 @@ class ReceiverConfig(Section):
 
     url: Secret | None = None
     url_file: TextFile | None = None
-    kind: ReceiverKind | None = None
+    kind: KindName | None = None
     name: Annotated[str, Field(min_length=1, max_length=100)] | None = None
     secret: Secret | None = None
     secret_file: TextFile | None = None
@@ -134,7 +128,7 @@ class ReceiverConfig(Section):
         return self.read_secret("url")
 
     @property
-    def effective_kind(self) -> ReceiverKind:
+    def effective_kind(self) -> KindName:
         """Kind of the receiver: as given, or from its URL. Raise ValueError if the URL does not determine it."""
         if self.kind is not None:
             return self.kind
@@ -148,18 +142,21 @@ class ReceiverConfig(Section):
             return HOSTS.get(parts.hostname or "", "webhook")
         raise ValueError("the address has to begin with https:// or smtp://; or say what it is with kind")
 
-    def _check_url(self, kind: ReceiverKind) -> None:
-        if kind == "console":
-            if self.address is not None:
-                raise ValueError("a receiver of kind console has no address")
-        elif kind == "mail":
-            self._mail()
-        elif kind == "apprise":
-            _parse_url(self.address or "")
-        else:
-            parts = _parse_url(check_http_url(self.address))
-            if kind == "wecom" and not parse_qs(parts.query).get("key"):
-                raise ValueError("the address of a WeCom robot ends with ?key=…; copy it whole from the robot's page")
+    def _check_url(self, kind: KindName) -> None:
+        match KINDS[kind].url:
+            case "none":
+                if self.address is not None:
+                    raise ValueError(f"a receiver of kind {kind} has no address")
+            case "smtp":
+                self._mail()
+            case "any":
+                _parse_url(self.address or "")
+            case "http":
+                parts = _parse_url(check_http_url(self.address))
+                if kind == "wecom" and not parse_qs(parts.query).get("key"):
+                    raise ValueError(
+                        "the address of a WeCom robot ends with ?key=…; copy it whole from the robot's page"
+                    )
 
     def _mail(self) -> MailSettings:
         parts = _parse_url(self.address or "smtp:")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import (
@@ -119,8 +119,12 @@ def read_text_file(path: str, *, allow_empty: bool = False) -> str:
 
 
 class Section(BaseModel):
-    """A section of the configuration: unknown keys are rejected, and values are immutable after loading."""
+    """A section of the configuration: unknown keys are rejected, and values are immutable after loading.
 
+    `removed_settings` maps keys of older versions to what to do instead.
+    """
+
+    removed_settings: ClassVar[Mapping[str, str]] = {}
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, hide_input_in_errors=True)
 
     @model_validator(mode="before")

@@ -25,6 +25,7 @@ from monitor.alert.routes import NotifyPolicy
 from monitor.alert.silences import Silence
 from monitor.alert.store import FILE, AlertStore
 from monitor.base.endpoint import Endpoint
+from monitor.base.state_problems import StateProblem
 from monitor.base.threads import Periodic
 from monitor.config.alerts import AlertsConfig
 from monitor.detect.meta import META_RULE_NAMES
@@ -51,10 +52,12 @@ NO_RECEIVERS = (
 
 @dataclass(frozen=True)
 class AlertingInputs:
-    """State of the data sources and agents, for alerts about the monitoring itself."""
+    """State of the data sources, agents and state directory, for alerts about the monitoring itself."""
 
     sources: tuple[SourceView, ...] = ()
     agents: Sequence[AgentFact] = ()
+    state: tuple[StateProblem, ...] = ()
+    state_excess: str | None = None
 
 
 class AlertingService:
@@ -90,6 +93,7 @@ class AlertingService:
         self._started_at = monotonic()
         self._evaluated_at: float | None = None  # monotonic
         self._findings: tuple[Finding, ...] = ()
+        self._disabled: frozenset[str] = frozenset()  # ids of the disabled silences that the log names
         self._callback_lock = threading.Lock()
         self._checks = Periodic(
             "alerting", self._check, CHECK_INTERVAL_SECONDS, initial_delay=CHECK_INTERVAL_SECONDS
@@ -106,6 +110,10 @@ class AlertingService:
             self._heartbeat.start()
         self.dispatcher.start()
         self._checks.start()
+
+    def drain(self, timeout: float) -> None:
+        """Send nothing more, and wait up to `timeout` seconds for deliveries in progress."""
+        self._sender.stop(timeout)
 
     def stop(self) -> None:
         if self._heartbeat is not None:
@@ -134,7 +142,16 @@ class AlertingService:
     def silences(self) -> tuple[Silence, ...]:
         """Silences of the daemon and of the configured Alertmanager."""
         foreign = self._alertmanager.silences if self._alertmanager is not None else ()
-        return (*self.store.silences(self._now()), *foreign)
+        silences = (*self.store.silences(self._now()), *foreign)
+        self._log_disabled(silences)
+        return silences
+
+    def _log_disabled(self, silences: tuple[Silence, ...]) -> None:
+        """Log each silence once when it turns out to be disabled: alerts that it should mute are sent."""
+        disabled = {silence.id: silence.disabled for silence in silences if silence.disabled is not None}
+        for silence_id in disabled.keys() - self._disabled:
+            log.warning("silence %s is disabled and mutes nothing: %s", silence_id, disabled[silence_id])
+        self._disabled = frozenset(disabled)
 
     def delivery_stats(self) -> tuple[DeliveryStats, ...]:
         """Delivery statistics of each receiver."""
@@ -184,7 +201,8 @@ class AlertingService:
             looked_at=now - (monotonic - self._evaluated_at) if self._evaluated_at is not None else None,
             sources=inputs.sources,
             agents=inputs.agents,
-            trouble=self.store.trouble,
+            state=inputs.state,
+            state_excess=inputs.state_excess,
         )
         self.dispatcher.update(with_monitor_findings(findings, state, now))
 

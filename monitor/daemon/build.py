@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from monitor.cluster.gpu_state import StateLimits
 from monitor.cluster.live import ClusterSettings, LiveCluster
-from monitor.cluster.platforms import all_rules
 from monitor.config.root import Config
 from monitor.kube.client import KubeCredentialsError, connect
-
-MAX_MISSED_STORE_QUERIES = 4  # metrics store queries without data of a node until its facts are stale
 
 
 def make_cluster(config: Config, own_agent: str | None = None, state: str | None = None) -> LiveCluster:
@@ -31,7 +27,7 @@ def make_cluster(config: Config, own_agent: str | None = None, state: str | None
     agents = tuple(str(address) for address in daemon.agents.static)
     if own_agent is not None:
         agents = (*agents, own_agent)
-    elif not agents and api is None and daemon.prometheus is None:
+    elif not agents and api is None:
         agents = (str(config.agent.listen),)  # without Kubernetes, the only node is this one
     poll = daemon.agents.settings()
     settings = ClusterSettings(
@@ -41,18 +37,9 @@ def make_cluster(config: Config, own_agent: str | None = None, state: str | None
         agent_namespace=daemon.agents.namespace,
         agent_port=daemon.agents.port,
         resource=daemon.gpu_resource,
-        limits=state_limits(config),
-        rules=all_rules((platform.rule() for platform in daemon.platforms), daemon.user_labels),
+        limits=daemon.gpu.limits(),
+        rules=daemon.platform_rules(),
         cycle=daemon.cycle,
         state=state,
-        prometheus=daemon.prometheus.settings() if daemon.prometheus is not None else None,
     )
     return LiveCluster(settings, api, why_none)
-
-
-def state_limits(config: Config) -> StateLimits:
-    """Thresholds of the GPU states. Facts of a metrics store stay fresh for several of its query intervals."""
-    limits, store = config.daemon.gpu.limits(), config.daemon.prometheus
-    if store is None:
-        return limits
-    return replace(limits, stale_after=max(limits.stale_after, MAX_MISSED_STORE_QUERIES * store.interval))

@@ -11,8 +11,9 @@ from contextlib import suppress
 
 from monitor.alert.model import Notification
 from monitor.base.sqlite import DatabaseError
+from monitor.base.state_problems import StateProblem
 from monitor.base.threads import spawn
-from monitor.cleanup.execute.agent_client import Access, ActionClient
+from monitor.cleanup.execute.agent_client import Access, ActionClient, AgentTarget
 from monitor.cleanup.execute.disk_level import DiskLevel, ReadDisk
 from monitor.cleanup.execute.executor import ExecutorDeps, RemoteItemExecutor
 from monitor.cleanup.execute.harbor import Harbor
@@ -87,7 +88,7 @@ class CleanupController:
         _check_receivers(policies, outgoing.routing())
         harbors = {policy.name: Harbor(policy, stopping) for policy in policies if isinstance(policy, RegistryPolicy)}
         client = ActionClient(access, stopping)
-        self._journal = journal = CleanupJournal(os.path.join(state, FILE))
+        self.journal = journal = CleanupJournal(os.path.join(state, FILE))
         api, scans, tried = cluster.api, dict[str, RootScan](), dict[str, tuple[Item, ...]]()
         references = ReferencesReader(api) if api is not None else None
         self._planner = planner = Planner(PlannerDeps(cluster, journal, references, scans.get, tried.get), now)
@@ -117,8 +118,8 @@ class CleanupController:
 
     def history(self, limit: int, policy: str | None) -> tuple[ShownRun, ...]:
         """Latest runs, newest first."""
-        runs = self._journal.runs(limit, policy)
-        return tuple(ShownRun(run=run, items=self._journal.entries(run.id)) for run in runs)
+        runs = self.journal.runs(limit, policy)
+        return tuple(ShownRun(run=run, items=self.journal.entries(run.id)) for run in runs)
 
     def run(self, policy: str, node: str | None, by: str) -> tuple[str, ...]:
         """Start a policy on one node or wherever it applies; return where. Raise ValueError.
@@ -177,15 +178,20 @@ class CleanupController:
 
     def ended_since(self, at: float) -> tuple[JournalEntry, ...]:
         """Journal entries that ended after `at` or are still in progress."""
-        return self._journal.ended_since(at)
+        return self.journal.ended_since(at)
 
     def kept_since(self) -> float | None:
         """Start of the retained journal; None if it is complete."""
-        return self._journal.kept_since()
+        return self.journal.kept_since()
+
+    @property
+    def state_problem(self) -> StateProblem | None:
+        """Why the journal is not written; None if it is."""
+        return self.journal.problem
 
     def totals(self) -> CleanupTotals:
         """Runs, items and bytes since this process started."""
-        return self._journal.counters.totals(self._policies, self._journal.last_runs())
+        return self.journal.counters.totals(self._policies, self.journal.last_runs())
 
     def scans(self) -> tuple[tuple[str, ScanFact], ...]:
         """Node and last scan of each dataset root."""
@@ -196,7 +202,7 @@ class CleanupController:
     def own_deletions(self) -> tuple[CleanupDeletion, ...]:
         """Recent and running deletions by cleanup, which must not be reported as data loss."""
         try:
-            entries = self._journal.ended_since(self._now() - OWN_DELETION_SECONDS)
+            entries = self.journal.ended_since(self._now() - OWN_DELETION_SECONDS)
         except DatabaseError as error:  # detection of data loss goes on
             log.error("cannot read recent deletions by cleanup: %s", error)
             return ()
@@ -207,7 +213,7 @@ class CleanupController:
         since = self._now() - OWN_DELETION_SECONDS
         runs = [(node, run) for _, node, run in self._leading.record().all_runs() if node and run.id and run.bytes]
         recent = [(node, run) for node, run in runs if (run.ended_at or run.at) >= since]
-        own_runs = {run.id for run in self._journal.runs(MAX_RUNS)} if recent else frozenset()
+        own_runs = {run.id for run in self.journal.runs(MAX_RUNS)} if recent else frozenset()
         return tuple(
             CleanupDeletion(node, run.path, run.bytes, run.at, run.ended_at)
             for node, run in recent
@@ -221,9 +227,9 @@ class CleanupController:
     def _disk_level(self, read: ReadDisk, waiting: int) -> DiskLevel:
         return DiskLevel(read, self._stopping, waiting, self._now)
 
-    def _target(self, node: str) -> str | None:
+    def _target(self, node: str) -> AgentTarget | None:
         fact = self._planner.agents().get(node)
-        return fact.target if fact is not None else None
+        return AgentTarget(node, fact.target) if fact is not None else None
 
     def _policy(self, name: str) -> CleanupPolicy:
         if name not in self._policies:

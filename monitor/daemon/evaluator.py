@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from monitor.base.state_problems import StateProblem
 from monitor.base.statefile import StateFile
 from monitor.base.threads import spawn
 from monitor.cluster.live import LiveCluster
@@ -96,17 +97,22 @@ class Evaluator:
         self.findings: tuple[Finding, ...] | None = None
         self.last: Evaluation | None = None
 
+    @property
+    def state_problem(self) -> StateProblem | None:
+        """Why the history file is not written; None if it is."""
+        return self._history_file.problem
+
     def start(self) -> None:
         self._history = self._history_file.load()
         self._probes.start()
         self._thread = spawn("findings", self._run)
 
-    def stop(self) -> None:
-        """Stop evaluating and save the history. Does not wait long for an evaluation in progress."""
+    def stop(self, timeout: float = STOP_TIMEOUT_SECONDS) -> None:
+        """Stop evaluating and save the history. Wait up to `timeout` seconds for an evaluation in progress."""
         self._stopping.set()
         self._probes.stop()
         if self._thread is not None:
-            self._thread.join(STOP_TIMEOUT_SECONDS)
+            self._thread.join(timeout)
 
     def evaluate(self, prompt_only: bool = False) -> tuple[Finding, ...]:
         """Evaluate all rules, or only the prompt ones, once."""

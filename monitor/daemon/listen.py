@@ -13,6 +13,8 @@ from monitor.config.types import Listen
 class StartError(Exception):
     """Startup failed; the message is one sentence that says what to change."""
 
+    exit_code = 1
+
 
 def page_url(address: tuple[str, int]) -> str:
     """URL of a server for a browser on this machine."""

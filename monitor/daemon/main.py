@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, TextIO
 
 from monitor.base.msgspec_types import warm_up_msgspec
 from monitor.base.net import connect_host
-from monitor.base.process import limit_malloc_arenas
+from monitor.base.process import limit_malloc_arenas, raise_descriptor_limit
 from monitor.base.signals import StopSignal
 from monitor.config.root import Config
 from monitor.config.types import Listen
 from monitor.daemon import launch
 from monitor.daemon.listen import StartError, listen_error, open_socket, page_url
-from monitor.daemon.parts import access_settings, build_app, start_parts
+from monitor.daemon.parts import access_settings
+from monitor.daemon.reload import LoadConfig
+from monitor.daemon.state_lock import StateLock
+from monitor.daemon.supervisor import DaemonSupervisor, SupervisorDeps
 from monitor.facts import NodeSnapshot
 from monitor.web.context import HeaderLink
 from monitor.web.security import Security
@@ -28,17 +31,22 @@ log = logging.getLogger(__name__)
 FIRST_ROUND_TIMEOUT_SECONDS = 3.0
 
 
-def run_up(config: Config, out: TextIO, show: Callable[[NodeSnapshot, TextIO], None]) -> int:
+def run_up(
+    config: Config, out: TextIO, show: Callable[[NodeSnapshot, TextIO], None], load: LoadConfig | None = None
+) -> int:
     """Run agent and daemon in this process until SIGTERM or SIGINT, and return the exit code. Raise StartError.
 
-    `show` prints the snapshot of this machine after the first round of collection.
+    `show` prints the snapshot of this machine after the first round of collection. `load` loads the configuration
+    again on SIGHUP.
     """
     from monitor.agent.main import start as start_agent  # here: the daemon alone does not need it
 
     limit_malloc_arenas()
+    raise_descriptor_limit()
     warm_up_msgspec()
     stop = StopSignal()
-    access = access_settings(config)
+    access_settings(config)
+    lock = StateLock(config.daemon.state)
     listening = open_socket(config.daemon.listen, "daemon.listen")
     try:
         agent = start_agent(config.agent_settings())
@@ -46,37 +54,37 @@ def run_up(config: Config, out: TextIO, show: Callable[[NodeSnapshot, TextIO], N
         listening.close()
         raise StartError(listen_error(error, config.agent.listen, "agent.listen")) from None
     host, port = agent.address
-    parts = start_parts(config, access, listening, str(Listen(host=connect_host(host), port=port)))
-    web = WebServer(build_app(config, parts, agent.snapshot), listening)
-    web.start()
-    parts.elector.start()
+    own_agent = str(Listen(host=connect_host(host), port=port))
+    supervisor = DaemonSupervisor(config, SupervisorDeps(listening, lock, own_agent, agent.snapshot))
     launch.wait_for_first_round(agent.snapshot, FIRST_ROUND_TIMEOUT_SECONDS, stop.wait)
     if not stop.wait(0):
         show(agent.snapshot(), out)
-        print_addresses(agent, web, out)
+        print_addresses(agent, supervisor.web, out)
         if out.isatty():  # the link must not end up in a log
-            print_login_link(parts.security, web, out)
-    return serve_until_stopped(stop, web, *parts.stops(before_cluster=(agent.stop,)))
+            print_login_link(supervisor.parts.security, supervisor.web, out)
+    return serve_until_stopped(stop, supervisor, load, agent.stop)
 
 
-def run_daemon(config: Config, out: TextIO | None = None, links: tuple[HeaderLink, ...] = ()) -> int:
+def run_daemon(
+    config: Config, out: TextIO | None = None, links: tuple[HeaderLink, ...] = (), load: LoadConfig | None = None
+) -> int:
     """Run the daemon until SIGTERM or SIGINT, and return the exit code. Raise StartError.
 
-    The login link is printed to `out`, or to stdout if that is a terminal. `links` are shown on every page.
+    The login link is printed to `out`, or to stdout if that is a terminal. `links` are shown on every page. `load`
+    loads the configuration again on SIGHUP.
     """
     limit_malloc_arenas()
+    raise_descriptor_limit()
     warm_up_msgspec()
     stop = StopSignal()
-    access = access_settings(config)
+    access_settings(config)
+    lock = StateLock(config.daemon.state)
     listening = open_socket(config.daemon.listen, "daemon.listen")
-    parts = start_parts(config, access, listening)
-    web = WebServer(build_app(config, parts, links=links), listening)
-    web.start()
-    parts.elector.start()
-    log.info("page on %s", page_url(web.address))
+    supervisor = DaemonSupervisor(config, SupervisorDeps(listening, lock, links=links))
+    log.info("page on %s", page_url(supervisor.web.address))
     if out is not None or sys.stdout.isatty():
-        print_login_link(parts.security, web, out or sys.stdout)
-    return serve_until_stopped(stop, web, *parts.stops())
+        print_login_link(supervisor.parts.security, supervisor.web, out or sys.stdout)
+    return serve_until_stopped(stop, supervisor, load)
 
 
 def print_login_link(security: Security, web: WebServer, out: TextIO) -> None:
@@ -92,13 +100,19 @@ def print_addresses(agent: RunningAgent, web: WebServer, out: TextIO) -> None:
     out.flush()
 
 
-def serve_until_stopped(stop: StopSignal, web: WebServer, *others: Callable[[], None]) -> int:
-    """Wait for the signal, stop everything, and return the exit code: 1 if the web server ended by itself."""
-    while web.running and not stop.wait(1.0):
-        pass
-    code = 0 if web.running else 1
-    web.begin_stop()
-    for stop_other in others:
-        stop_other()
-    web.wait_stopped()
+def serve_until_stopped(
+    stop: StopSignal, supervisor: DaemonSupervisor, load: LoadConfig | None, *before_cluster: Callable[[], None]
+) -> int:
+    """Wait for the signal, stop everything, and return the exit code: 1 if the web server ended by itself.
+
+    SIGHUP reloads the configuration by `load`; without one, it stops the daemon like any program whose terminal is
+    closed. `before_cluster` is called before the cluster is stopped.
+    """
+    while supervisor.web.running and not stop.wait(1.0):
+        if stop.take_reload():
+            if load is None:
+                break
+            supervisor.reload(load)
+    code = 0 if supervisor.web.running else 1
+    supervisor.stop(before_cluster)
     return code

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from starlette.types import ASGIApp
 
 from monitor.access.audit import FILE as AUDIT_FILE
 from monitor.access.audit import AuditLog
+from monitor.access.local_token import create_local_token
 from monitor.access.settings import AccessSettings
 from monitor.actions.service import ActionDeps, ActionService
 from monitor.base.net import is_loopback
+from monitor.base.state_problems import StateProblems
 from monitor.cluster.live import LiveCluster
 from monitor.config.root import Config
 from monitor.daemon.alerting import AlertingInputs, AlertingService
@@ -23,6 +27,10 @@ from monitor.daemon.evaluator import Evaluator, EvaluatorSettings, FindingsListe
 from monitor.daemon.listen import StartError, linked_url
 from monitor.daemon.metrics.collect import MetricsDeps
 from monitor.daemon.recording import RecordingService
+from monitor.daemon.reload import ReloadStatus
+from monitor.daemon.state_keeper import StateKeeper
+from monitor.daemon.state_lock import StateLock
+from monitor.daemon.state_version import last_writer, record_writer
 from monitor.facts import NodeSnapshot
 from monitor.kube.client import KubeCredentialsError
 from monitor.kube.node_writes import NodeWrites
@@ -37,6 +45,9 @@ from monitor.web.authenticator import Authenticator
 from monitor.web.context import HeaderLink, PageData
 from monitor.web.security import Security
 
+log = logging.getLogger(__name__)
+DRAIN_SECONDS = 30.0  # longest time that a delivery takes
+
 
 @dataclass(frozen=True)
 class DaemonParts:
@@ -49,25 +60,64 @@ class DaemonParts:
     evaluator: Evaluator
     recording: RecordingService
     security: Security
+    keeper: StateKeeper
+
+    def drain(self) -> None:
+        """Stop evaluating and sending, and wait for what is in progress: the next parts must not repeat it."""
+        self.evaluator.stop(DRAIN_SECONDS)
+        self.alerting.drain(DRAIN_SECONDS)
 
     def stops(self, *, before_cluster: tuple[Callable[[], None], ...] = ()) -> tuple[Callable[[], None], ...]:
         """What stops the parts, in the order in which to call it."""
-        first = (self.evaluator.stop, self.recording.stop, self.cleanup.stop, self.elector.stop, self.alerting.stop)
+        first = (
+            self.keeper.stop,
+            self.evaluator.stop,
+            self.recording.stop,
+            self.cleanup.stop,
+            self.elector.stop,
+            self.alerting.stop,
+        )
         return (*first, *before_cluster, self.cluster.stop, self.security.close)
 
 
 def start_parts(
-    config: Config, access: AccessSettings, listening: socket.socket, own_agent: str | None = None
+    config: Config,
+    access: AccessSettings,
+    listening: socket.socket,
+    own_agent: str | None = None,
+    lock: StateLock | None = None,
+    before: DaemonParts | None = None,
 ) -> DaemonParts:
-    """Start everything but the web server and the leader election. Raise StartError."""
-    cluster = connect_cluster(config, own_agent)
-    elector = build_elector(config, cluster)
-    alerting = start_alerting(config, cluster, listening, elector)
-    cleanup = start_cleanup(config, cluster, alerting)
-    evaluator = start_evaluator(config, cluster, alerting.update, cleanup)
-    recording = start_recording(config, cluster, alerting, cleanup)
-    security = build_security(config, access, cluster, cleanup, elector)
-    return DaemonParts(cluster, elector, alerting, cleanup, evaluator, recording, security)
+    """Start everything but the web server and the leader election. Raise StartError, with nothing left running.
+
+    `before` are the stopped parts that these replace: browsers stay signed in, and charts keep their past.
+    """
+    problems = StateProblems(config.daemon.state, last_writer(config.daemon.state))
+    keeper = StateKeeper(config.daemon.state)
+    with ExitStack() as started:
+        cluster = connect_cluster(config, own_agent)
+        started.callback(cluster.stop)
+        elector = build_elector(config, cluster)
+        alerting = start_alerting(config, cluster, listening, elector, problems, keeper)
+        started.callback(alerting.stop)
+        cleanup = start_cleanup(config, cluster, alerting)
+        started.callback(cleanup.stop)
+        evaluator = start_evaluator(config, cluster, alerting.update, cleanup)
+        started.callback(evaluator.stop)
+        recording = start_recording(config, cluster, alerting, cleanup, before)
+        started.pop_all()
+    security = build_security(config, access, cluster, cleanup, elector, before)
+    lock_problem = lock.problem if lock is not None else None
+    problems.add(
+        lambda: (
+            lock_problem, alerting.store.problem, cluster.state_problem, cleanup.state_problem,
+            evaluator.state_problem, recording.recorder.store.problem, security.state_problem,
+        )
+    )  # fmt: skip
+    record_writer(config.daemon.state, problems)
+    stores = (alerting.store, cleanup.journal, recording.recorder.store)
+    keeper.start(*stores, *((security.audit,) if security.audit is not None else ()))
+    return DaemonParts(cluster, elector, alerting, cleanup, evaluator, recording, security, keeper)
 
 
 def connect_cluster(config: Config, own_agent: str | None = None) -> LiveCluster:
@@ -91,12 +141,17 @@ def build_elector(config: Config, cluster: LiveCluster) -> LeaseElector | Single
 
 
 def start_alerting(
-    config: Config, cluster: LiveCluster, listening: socket.socket, elector: LeaderElector
+    config: Config,
+    cluster: LiveCluster,
+    listening: socket.socket,
+    elector: LeaderElector,
+    problems: StateProblems,
+    keeper: StateKeeper,
 ) -> AlertingService:
     """Start alerting. Raise StartError if a file that a receiver needs cannot be read."""
 
     def inputs() -> AlertingInputs:
-        return AlertingInputs(cluster.view.sources, cluster.poller.facts())
+        return AlertingInputs(cluster.view.sources, cluster.poller.facts(), problems.current(), keeper.excess)
 
     daemon = config.daemon
     try:
@@ -111,7 +166,7 @@ def start_cleanup(config: Config, cluster: LiveCluster, alerting: AlertingServic
     """Start cleanup. Raise StartError if a file or receiver that a policy needs is missing."""
     daemon = config.daemon
     try:
-        access = daemon.cleanup.agents.access(config.agent.actions.read_token(), daemon.agents.settings().tls)
+        access = daemon.cleanup.agents.access(daemon.agents.settings().tls)
         outbox, elector = AlertOutbox(alerting), alerting.leading
         cleanup = CleanupController(daemon.cleanup.settings(), access, daemon.state, cluster, outbox, leading=elector)
     except ValueError as error:
@@ -121,10 +176,15 @@ def start_cleanup(config: Config, cluster: LiveCluster, alerting: AlertingServic
 
 
 def start_recording(
-    config: Config, cluster: LiveCluster, alerting: AlertingService, cleanup: CleanupController
+    config: Config,
+    cluster: LiveCluster,
+    alerting: AlertingService,
+    cleanup: CleanupController,
+    before: DaemonParts | None = None,
 ) -> RecordingService:
     """Start recording usage for the report."""
-    recording = RecordingService(config.daemon, cluster, alerting, cleanup)
+    history = before.recording.recorder.history if before is not None else None
+    recording = RecordingService(config.daemon, cluster, alerting, cleanup, history)
     recording.start()
     return recording
 
@@ -149,6 +209,7 @@ def build_app(
     parts: DaemonParts,
     own_node: Callable[[], NodeSnapshot] | None = None,
     links: tuple[HeaderLink, ...] = (),
+    reloads: Callable[[], ReloadStatus] | None = None,
 ) -> ASGIApp:
     """ASGI application of the page and the API. Raise StartError if a token file cannot be read."""
     daemon, cluster, evaluator, alerting = config.daemon, parts.cluster, parts.evaluator, parts.alerting
@@ -156,6 +217,8 @@ def build_app(
         tokens = ApiTokens(daemon.read_token(), daemon.alerts.callback.read_token())
     except ValueError as error:
         raise StartError(f"daemon.token_file: {error}") from None
+    if daemon.alerts.callback.receivers and tokens == ApiTokens() and daemon.access.admin_token() is None:
+        log.warning("calls of an Alertmanager are rejected: set daemon.alerts.callback.token_file, and send that token")
     queries = ClusterQueries(cluster, daemon.gpu_resource, findings=lambda: evaluator.findings)
     elector = parts.elector
     page_data = PageData(
@@ -164,7 +227,7 @@ def build_app(
     )  # fmt: skip
     metrics = MetricsDeps(
         cluster, evaluator, alerting, parts.cleanup, daemon.gpu_resource, daemon.alerts.cluster,
-        elector.holds if elector.shared else None,
+        elector.holds if elector.shared else None, reloads,
     ).daemon_metrics()  # fmt: skip
     return create_app(
         queries, own_node, AlertQueries(alerting), tokens, parts.cleanup, parts.recording.reports, parts.security,
@@ -182,12 +245,20 @@ def access_settings(config: Config) -> AccessSettings:
 
 
 def build_security(
-    config: Config, access: AccessSettings, cluster: LiveCluster, cleanup: CleanupController, elector: LeaderElector
+    config: Config,
+    access: AccessSettings,
+    cluster: LiveCluster,
+    cleanup: CleanupController,
+    elector: LeaderElector,
+    before: DaemonParts | None = None,
 ) -> Security:
-    """Authentication, authorization and audit of the page."""
+    """Authentication, authorization and audit of the page. Unless access has changed, sessions stay valid."""
     audit = AuditLog(os.path.join(config.daemon.state, AUDIT_FILE))
     kube, api = cluster.kube, cluster.api
     deps = ActionDeps(cleanup)
     if kube is not None and api is not None:
         deps = ActionDeps(cleanup, PodWrites(api), NodeWrites(api), lambda: kube.pods.snapshot().items)
-    return Security(Authenticator(access), audit, ActionService(cluster, deps, audit, elector))
+    known = before.security.authenticator if before is not None else None
+    if known is None or known.settings != access:
+        known = Authenticator(access, local_token=create_local_token(config.daemon.state))
+    return Security(known, audit, ActionService(cluster, deps, audit, elector))

@@ -8,6 +8,7 @@ from monitor.cluster.live import LiveCluster
 from monitor.config.daemon import DaemonConfig
 from monitor.daemon.alerting import AlertingService
 from monitor.daemon.cleaning import AlertOutbox, CleanupController
+from monitor.report.history import MetricHistory
 from monitor.report.mail import ReportScheduler
 from monitor.report.recorder import UsageRecorder
 from monitor.report.reports import ReportService
@@ -18,10 +19,17 @@ class RecordingService:
     """Records usage and sends the scheduled report between start() and stop()."""
 
     def __init__(
-        self, config: DaemonConfig, cluster: LiveCluster, alerting: AlertingService, cleaning: CleanupController
+        self,
+        config: DaemonConfig,
+        cluster: LiveCluster,
+        alerting: AlertingService,
+        cleaning: CleanupController,
+        history: MetricHistory | None = None,
     ) -> None:
         store = UsageStore(os.path.join(config.state, FILE))
-        self.recorder = UsageRecorder(store, lambda: cluster.view, cluster.poller.facts, config.cycle, cleaning.scans)
+        self.recorder = UsageRecorder(
+            store, lambda: cluster.view, cluster.poller.facts, config.cycle, cleaning.scans, history=history
+        )
         self.reports = ReportService(self.recorder, alerting.store.history, cleaning)
         self._mail: ReportScheduler | None = None
         if config.report is not None:

@@ -6,10 +6,10 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from fnmatch import fnmatchcase
 from functools import wraps
 from typing import Annotated, Any, Generic, TypeVar, cast
 
+from monitor.base.globs import matches_glob
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Scope
 from monitor.facts.services import ServiceFact
@@ -45,7 +45,7 @@ class Limits(Generic[L]):
     def of(self, labels: Mapping[str, str]) -> L:
         """Limits for a subject: those of the first matching override, else the default."""
         for override in self.overrides:
-            if all(fnmatchcase(labels.get(name, ""), pattern) for name, pattern in override.match.items()):
+            if all(matches_glob(labels.get(name, ""), pattern) for name, pattern in override.match.items()):
                 return override.limits
         return self.default
 

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from monitor.detect.base import Limits, Rule, RuleContext, RuleResult, symptoms_of, with_limits
+from monitor.detect.bounds import bounded_findings, limited_per_node
 from monitor.detect.lib.scopes import ScopeIndex
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.text import Text
@@ -55,7 +56,8 @@ def detect(
         memory, findings = history.memories.get(rule.rule), tuple(previous[rule.rule])
         if rule.prompt or not prompt_only:
             result = _run(rule, with_limits(context, rule_limits, symptoms_of(rule, rules)), memory)
-            memory, findings = result.memory, (*_held(findings, result), *result.findings)
+            found = limited_per_node(rule.rule, bounded_findings(result.findings))
+            memory, findings = result.memory, (*_held(findings, result), *found)
         memories[rule.rule] = memory
         findings_by_key.update((finding.key, finding) for finding in findings)
     findings = _explained(tuple(findings_by_key[key] for key in sorted(findings_by_key)))

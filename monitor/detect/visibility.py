@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from monitor.base.text import shorten_name
 from monitor.detect.base import RuleContext
+from monitor.detect.bounds import MAX_LABEL_CHARS
 from monitor.facts.agents import AgentFact
 
-MAX_LABEL_CHARS = 253  # the longest name in Kubernetes
 MIN_CLOCK_SKEW_SECONDS = 2.0  # smaller differences are network latency
 
 
 def label_value(text: str) -> str:
-    """`text` as the value of a label: cut to the allowed length, never empty."""
-    return text[:MAX_LABEL_CHARS] or "?"
+    """`text` as the value of a label: cut to the allowed length, still unique, and never empty."""
+    return shorten_name(text, MAX_LABEL_CHARS) or "?"
 
 
 def kubernetes_unavailable(context: RuleContext) -> bool:
@@ -26,12 +27,6 @@ def resources_unavailable(context: RuleContext, *resources: str) -> bool:
     if view is None or kubernetes_unavailable(context):
         return True
     return any(source.name in resources and not source.ok for source in view.sources)
-
-
-def prometheus_unavailable(context: RuleContext) -> bool:
-    """Whether agent facts come from Prometheus and it is down; no single agent is silent then."""
-    view = context.facts.view
-    return view is not None and any(source.name == "prometheus" and not source.ok for source in view.sources)
 
 
 def clock_skew(agent: AgentFact | None) -> float:

@@ -13,7 +13,8 @@ from monitor.facts.kube import EventFact
 from monitor.facts.text import Text, Value
 
 DENIAL_REASONS = ("FailedCreate", "FailedCreatePod", "CreatePodFailed", "FailedPodCreate", "ReplicaSetCreateError")
-_QUOTA = re.compile(r"exceeded quota: ([^,]+), requested: (.+?), used: (.+?), limited: (.+?)(?:$|[;\n])")
+# Atomic groups: three parts that may each end in many places would take cubic time.
+_QUOTA = re.compile(r"exceeded quota: ([^,]+), requested: (?>(.+?), used: )(?>(.+?), limited: )([^;\n]+)")
 _UNSPECIFIED = re.compile(r"failed quota: ([^:]+): must specify ([\w.,/ -]+)")
 _LIMIT_RANGE = re.compile(r"((?:maximum|minimum) \S+ usage per \w+ is [^,]+, but \w+ is [^.,;]+)")
 _DENIED = re.compile(r"admission webhook \"([^\"]+)\" denied the request: ?(.*)", re.DOTALL)

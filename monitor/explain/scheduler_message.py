@@ -11,7 +11,7 @@ from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import ConditionFact, PodFact
 
 SCHEDULING_EVENT_REASONS = ("FailedScheduling", "Unschedulable", "NotTriggerScaleUp")
-_TAIL = re.compile(r"\.?\s*preemption: ", re.IGNORECASE)
+_TAIL = re.compile(r"preemption: ", re.IGNORECASE)
 _HEAD = re.compile(r"^.{0,40}?nodes are (?:un)?available:?\s*", re.IGNORECASE | re.DOTALL)
 _PART = re.compile(r"(?:^|[,.]\s+)(\d+)\s+(?=\S)")
 

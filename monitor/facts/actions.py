@@ -7,10 +7,11 @@ anything that the action does not name.
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated
 
 import msgspec
 
-from monitor.facts.base import BoundedFloat, BoundedInt, Fact
+from monitor.facts.base import LONG_LIST, SHORT_LIST, BoundedFloat, BoundedInt, BoundedText, Fact, Identifier
 
 
 class Action(Fact, frozen=True, kw_only=True, tag_field="kind"):
@@ -25,11 +26,11 @@ class RemoveImage(Action, frozen=True, kw_only=True, tag="remove-image"):
     `protect_local` those not known to be in any registry.
     """
 
-    runtime: str
-    image_id: str
-    names: tuple[str, ...] = ()
-    keep_names: tuple[str, ...] = ()
-    pins: tuple[str, ...] = ()
+    runtime: Identifier
+    image_id: Identifier
+    names: tuple[BoundedText, ...] = ()
+    keep_names: tuple[BoundedText, ...] = ()
+    pins: tuple[BoundedText, ...] = ()
     min_age_seconds: BoundedFloat
     protect_stopped: bool = True
     protect_local: bool = True
@@ -38,7 +39,7 @@ class RemoveImage(Action, frozen=True, kw_only=True, tag="remove-image"):
 class PruneBuildCache(Action, frozen=True, kw_only=True, tag="prune-build-cache"):
     """Remove build cache that has been unused for `unused_seconds`."""
 
-    runtime: str
+    runtime: Identifier
     unused_seconds: BoundedFloat
 
 
@@ -47,15 +48,15 @@ class KillProcess(Action, frozen=True, kw_only=True, tag="kill-process"):
 
     pid: BoundedInt
     started_at: BoundedFloat
-    gpu: str
+    gpu: Identifier
     grace_seconds: BoundedFloat = 10.0
 
 
 class ScanDatasets(Action, frozen=True, kw_only=True, tag="scan-datasets"):
     """Measure the units below an allow-listed root. `pattern` is relative to it: `*/datasets/*`."""
 
-    root: str
-    pattern: str
+    root: BoundedText
+    pattern: BoundedText
     files: bool = False
     entries_per_second: BoundedInt | None = None
 
@@ -63,25 +64,25 @@ class ScanDatasets(Action, frozen=True, kw_only=True, tag="scan-datasets"):
 class TrashUnit(Action, frozen=True, kw_only=True, tag="trash-unit"):
     """Move a unit to the trash of its root if it is unchanged since the scan: same inode, nothing newer, unused."""
 
-    root: str
-    path: str
+    root: BoundedText
+    path: BoundedText
     device: int
     inode: int
     newest: BoundedFloat
-    policy: str
+    policy: Identifier
 
 
 class RestoreUnit(Action, frozen=True, kw_only=True, tag="restore-unit"):
     """Move a unit from the trash back to its original path."""
 
-    root: str
-    trash_id: str
+    root: BoundedText
+    trash_id: Identifier
 
 
 class PurgeTrash(Action, frozen=True, kw_only=True, tag="purge-trash"):
     """Permanently delete trash entries of a root that are older than `older_than_seconds`."""
 
-    root: str
+    root: BoundedText
     older_than_seconds: BoundedFloat
 
 
@@ -91,11 +92,11 @@ AnyAction = RemoveImage | PruneBuildCache | KillProcess | ScanDatasets | TrashUn
 class ActionRequest(Fact, frozen=True, kw_only=True):
     """One action. `id` is valid once, and only between `issued_at` and `expires_at`."""
 
-    id: str
+    id: Identifier
     issued_at: BoundedFloat
     expires_at: BoundedFloat
-    policy: str
-    plan: str
+    policy: Identifier
+    plan: Identifier
     action: AnyAction
 
 
@@ -111,28 +112,28 @@ class ActionState(StrEnum):
 class ActionFact(Fact, frozen=True, kw_only=True):
     """Result of an action. `outcome` is a code: removed, killed, trashed, in-use, pinned, changed, gone, ..."""
 
-    id: str
-    kind: str
+    id: Identifier
+    kind: Identifier
     state: ActionState
     started_at: BoundedFloat
     finished_at: BoundedFloat | None = None
-    outcome: str | None = None
-    message: str | None = None
+    outcome: Identifier | None = None
+    message: BoundedText | None = None
     freed_bytes: BoundedInt | None = None
-    progress: dict[str, BoundedInt] = msgspec.field(default_factory=dict)
-    result: dict[str, msgspec.Raw] = msgspec.field(default_factory=dict)
+    progress: Annotated[dict[Identifier, BoundedInt], SHORT_LIST] = msgspec.field(default_factory=dict)
+    result: Annotated[dict[Identifier, msgspec.Raw], SHORT_LIST] = msgspec.field(default_factory=dict)
 
 
 class ActionsFact(Fact, frozen=True, kw_only=True):
     """Whether an agent executes actions, and counts of those requested since it started. In the snapshot.
 
     `done` and `failed` count by `kind/outcome`; actions that the re-check declined are in `done`. `refused` counts
-    rejected requests by reason: token, replayed, expired, too-many, malformed, disabled.
+    rejected requests by reason: signature, token, node, replayed, expired, too-many, malformed, disabled.
     """
 
     enabled: bool
-    done: dict[str, BoundedInt] = msgspec.field(default_factory=dict)
-    failed: dict[str, BoundedInt] = msgspec.field(default_factory=dict)
-    refused: dict[str, BoundedInt] = msgspec.field(default_factory=dict)
+    done: Annotated[dict[Identifier, BoundedInt], LONG_LIST] = msgspec.field(default_factory=dict)
+    failed: Annotated[dict[Identifier, BoundedInt], LONG_LIST] = msgspec.field(default_factory=dict)
+    refused: Annotated[dict[Identifier, BoundedInt], SHORT_LIST] = msgspec.field(default_factory=dict)
     refused_at: BoundedFloat | None = None
-    running: tuple[str, ...] = ()
+    running: Annotated[tuple[Identifier, ...], LONG_LIST] = ()

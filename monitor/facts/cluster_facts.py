@@ -11,6 +11,7 @@ from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, GpuView, Identity, NodeView
 from monitor.facts.kube import Amounts, EventFact, NodeFact, PodFact, PodGroupFact, QueueFact, QuotaFact, WorkloadFact
 from monitor.facts.node import NodeSnapshot
+from monitor.facts.workload import ContainerFact
 
 NO_IDENTITY = Identity()
 GROUP_ANNOTATIONS = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
@@ -153,6 +154,13 @@ class ClusterFacts:
     def user(self, pod: PodFact) -> str:
         """User of the pod, else its namespace."""
         return self.identity(pod).user or pod.namespace
+
+    def container_user(self, container: ContainerFact) -> str | None:
+        """User of a container. Labels of its pod, which tenants write, count only where Kubernetes is unknown."""
+        identity = self.identities.get(container.pod_uid or "")
+        if identity is not None:
+            return identity.user
+        return container.user if container.pod_uid is None or not self.pods else None
 
     def events_of(self, pod: PodFact) -> tuple[EventFact, ...]:
         """Events of the pod, oldest first. An earlier pod of the same name is a different pod."""

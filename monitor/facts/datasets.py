@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Literal
 from urllib.parse import unquote_to_bytes
 
-from monitor.facts.base import BoundedFloat, BoundedInt, Fact
+from monitor.facts.base import BoundedFloat, BoundedInt, BoundedText, Fact, Identifier
 
 UnitKind = Literal["dir", "file"]
 
@@ -39,7 +39,7 @@ def _escaped(char: str) -> str:
 class UseFact(Fact, frozen=True, kw_only=True):
     """Why a unit counts as in use: open, cwd, root, exe, map, mount, loop; or unknown if that cannot be determined."""
 
-    how: str
+    how: Identifier
     pid: BoundedInt | None = None
 
 
@@ -51,13 +51,13 @@ class UnitFact(Fact, frozen=True, kw_only=True):
     least this size and may be newer than it appears.
     """
 
-    root: str
-    path: str
+    root: BoundedText
+    path: BoundedText
     kind: UnitKind
     device: int
     inode: int
     owner_uid: BoundedInt
-    owner: str | None = None
+    owner: BoundedText | None = None
     allocated_bytes: BoundedInt
     apparent_bytes: BoundedInt
     files: BoundedInt
@@ -66,7 +66,7 @@ class UnitFact(Fact, frozen=True, kw_only=True):
     newest_ctime: BoundedFloat
     pinned: bool = False
     in_use_by: tuple[UseFact, ...] | None = None  # None: not checked
-    errors: tuple[str, ...] = ()
+    errors: tuple[BoundedText, ...] = ()
     failures: BoundedInt = 0
 
 
@@ -76,7 +76,7 @@ class ScanFact(Fact, frozen=True, kw_only=True):
     `atime_usable` is False where reading does not update atime (noatime, read-only), None where a server decides.
     """
 
-    root: str
+    root: BoundedText
     started_at: BoundedFloat
     finished_at: BoundedFloat
     units: tuple[UnitFact, ...] = ()
@@ -85,34 +85,34 @@ class ScanFact(Fact, frozen=True, kw_only=True):
     atime_usable: bool | None = None
     read_only: bool = False
     stopped: bool = False
-    errors: tuple[str, ...] = ()
+    errors: tuple[BoundedText, ...] = ()
     failures: BoundedInt = 0
 
 
 class TrashFact(Fact, frozen=True, kw_only=True):
     """One trash entry. `state`: trashed; purging (begun, no longer restorable); empty (nothing was moved)."""
 
-    id: str
-    root: str
-    path: str
+    id: Identifier
+    root: BoundedText
+    path: BoundedText
     kind: UnitKind
     device: int
     inode: int
     owner_uid: BoundedInt
-    owner: str | None = None
+    owner: BoundedText | None = None
     allocated_bytes: BoundedInt
     files: BoundedInt
     trashed_at: BoundedFloat
-    policy: str
-    state: str
+    policy: Identifier
+    state: Identifier
 
 
 class PurgeFact(Fact, frozen=True, kw_only=True):
     """One purge of an entry. `deleted` counts files and directories; `finished` is False while anything is left."""
 
-    id: str
+    id: Identifier
     deleted: BoundedInt
     finished: bool
     stopped: bool = False
-    errors: tuple[str, ...] = ()
+    errors: tuple[BoundedText, ...] = ()
     failures: BoundedInt = 0

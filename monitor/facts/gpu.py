@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from monitor.facts.base import LONG_LIST, SHORT_LIST, BoundedFloat, BoundedInt, Fact
+from monitor.facts.base import LONG_LIST, SHORT_LIST, BoundedFloat, BoundedInt, BoundedText, Fact, Identifier
 
 
 class EccFact(Fact, frozen=True, kw_only=True):
@@ -52,10 +52,10 @@ class NvlinkFact(Fact, frozen=True, kw_only=True):
 class MigFact(Fact, frozen=True, kw_only=True):
     """One MIG instance of a GPU."""
 
-    uuid: str
+    uuid: Identifier
     gpu_instance: BoundedInt
     compute_instance: BoundedInt
-    profile: str | None = None
+    profile: Identifier | None = None
     memory_total_bytes: BoundedInt | None = None
     memory_used_bytes: BoundedInt | None = None
 
@@ -64,12 +64,12 @@ class GpuFact(Fact, frozen=True, kw_only=True):
     """One physical GPU. `lost`: it was present, or is counted, and no longer answers."""
 
     index: BoundedInt
-    uuid: str | None = None
-    pci_bus_id: str | None = None
-    model: str | None = None
-    serial: str | None = None
+    uuid: Identifier | None = None
+    pci_bus_id: Identifier | None = None
+    model: BoundedText | None = None
+    serial: Identifier | None = None
     lost: bool = False
-    error: str | None = None
+    error: BoundedText | None = None
     utilization_ratio: BoundedFloat | None = None
     # Maximum of the driver's samples since the previous run, so that a burst between two runs is not missed.
     utilization_peak_ratio: BoundedFloat | None = None
@@ -81,16 +81,16 @@ class GpuFact(Fact, frozen=True, kw_only=True):
     power_limit_watts: BoundedFloat | None = None
     sm_clock_hertz: BoundedInt | None = None
     memory_clock_hertz: BoundedInt | None = None
-    throttle_reasons: tuple[str, ...] | None = None
+    throttle_reasons: Annotated[tuple[BoundedText, ...], SHORT_LIST] | None = None
     performance_state: BoundedInt | None = None
     persistence_mode: bool | None = None
-    compute_mode: str | None = None
+    compute_mode: Identifier | None = None
     ecc: EccFact | None = None
     row_remaps: RowRemapFact | None = None
     retired_pages: RetiredPagesFact | None = None
     nvlink: NvlinkFact | None = None
     pcie_replays: BoundedInt | None = None
-    recovery_action: str | None = None
+    recovery_action: Identifier | None = None
     mig_enabled: bool | None = None
     mig: Annotated[tuple[MigFact, ...], SHORT_LIST] = ()
 
@@ -99,25 +99,25 @@ class GpuInventory(Fact, frozen=True, kw_only=True):
     """All GPUs of a node, and the driver version."""
 
     gpus: Annotated[tuple[GpuFact, ...], SHORT_LIST]
-    driver_version: str | None = None
-    cuda_version: str | None = None
+    driver_version: Identifier | None = None
+    cuda_version: Identifier | None = None
 
 
 class GpuProcessFact(Fact, frozen=True, kw_only=True):
     """A process that holds a GPU. `state` is the letter of /proc/<pid>/stat, or "gone" if /proc has no such pid."""
 
-    gpu_uuid: str
+    gpu_uuid: Identifier
     pid: BoundedInt
-    kind: str  # "compute", "graphics" or "mps"
-    mig_uuid: str | None = None
+    kind: Identifier  # "compute", "graphics" or "mps"
+    mig_uuid: Identifier | None = None
     memory_bytes: BoundedInt | None = None
-    name: str | None = None
-    state: str | None = None
+    name: BoundedText | None = None
+    state: Identifier | None = None
     state_since: BoundedFloat | None = None
     started_at: BoundedFloat | None = None
     uid: BoundedInt | None = None
-    container_id: str | None = None
-    pod_uid: str | None = None
+    container_id: Identifier | None = None
+    pod_uid: Identifier | None = None
 
 
 class XidEvent(Fact, frozen=True, kw_only=True):
@@ -125,11 +125,11 @@ class XidEvent(Fact, frozen=True, kw_only=True):
 
     at: BoundedFloat
     code: BoundedInt
-    source: str
-    gpu_uuid: str | None = None
-    pci_bus_id: str | None = None
+    source: Identifier
+    gpu_uuid: Identifier | None = None
+    pci_bus_id: Identifier | None = None
     pid: BoundedInt | None = None
-    message: str | None = None
+    message: BoundedText | None = None
 
 
 class XidCount(Fact, frozen=True, kw_only=True):
@@ -138,8 +138,8 @@ class XidCount(Fact, frozen=True, kw_only=True):
     code: BoundedInt
     count: BoundedInt
     last_at: BoundedFloat
-    gpu_uuid: str | None = None
-    pci_bus_id: str | None = None
+    gpu_uuid: Identifier | None = None
+    pci_bus_id: Identifier | None = None
 
 
 class XidFacts(Fact, frozen=True, kw_only=True):
@@ -152,13 +152,13 @@ class XidFacts(Fact, frozen=True, kw_only=True):
 class PodDeviceFact(Fact, frozen=True, kw_only=True):
     """A device that the kubelet allocated to a container. `source` is "pod-resources" or "checkpoint"."""
 
-    resource: str
-    device_id: str
-    source: str
-    pod_uid: str | None = None
-    pod_name: str | None = None
-    namespace: str | None = None
-    container: str | None = None
+    resource: BoundedText
+    device_id: Identifier
+    source: Identifier
+    pod_uid: Identifier | None = None
+    pod_name: BoundedText | None = None
+    namespace: BoundedText | None = None
+    container: BoundedText | None = None
     # Device ids of time-sliced GPUs are `UUID::n`; gpu_uuid is the GPU (or MIG instance), replica the n.
-    gpu_uuid: str | None = None
+    gpu_uuid: Identifier | None = None
     replica: BoundedInt | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from monitor.facts.actions import ActionsFact
-from monitor.facts.base import LONG_LIST, SHORT_LIST, BoundedFloat, BoundedInt, Fact
+from monitor.facts.base import LONG_LIST, SHORT_LIST, BoundedFloat, BoundedInt, BoundedText, Fact, Identifier
 from monitor.facts.gpu import GpuInventory, GpuProcessFact, PodDeviceFact, XidFacts
 from monitor.facts.storage import (
     DiskFact,
@@ -28,25 +28,25 @@ class CollectorFact(Fact, frozen=True, kw_only=True):
     the end of the first run. `hung_since` is the start of a run that exceeds its time limit.
     """
 
-    name: str
-    outcome: str
+    name: Identifier
+    outcome: Identifier
     interval_seconds: BoundedFloat
     runs: BoundedInt = 0
     failures: BoundedInt = 0
     duration_seconds: BoundedFloat | None = None
     succeeded_at: BoundedFloat | None = None
     hung_since: BoundedFloat | None = None
-    message: str | None = None
+    message: BoundedText | None = None
 
 
 class NodeSnapshot(Fact, frozen=True, kw_only=True):
     """One node. None means currently unknown (never read, stale, or absent); () means known to be empty."""
 
-    node: str
+    node: Identifier
     at: BoundedFloat
-    agent_version: str
+    agent_version: Identifier
     schema: BoundedInt = SCHEMA_VERSION
-    boot_id: str | None = None
+    boot_id: Identifier | None = None
     collectors: Annotated[tuple[CollectorFact, ...], SHORT_LIST] = ()
     host: HostFact | None = None
     gpu: GpuInventory | None = None

@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
-from monitor.facts.base import BoundedFloat, BoundedInt, Fact
+from typing import Annotated
+
+from monitor.facts.base import SHORT_LIST, BoundedFloat, BoundedInt, BoundedText, Fact, Identifier
 
 
 class ContainerFact(Fact, frozen=True, kw_only=True):
     """One container. `state` is created, running, paused, exited or unknown."""
 
-    id: str
-    runtime: str
-    state: str
-    name: str | None = None
-    image: str | None = None
-    image_id: str | None = None
+    id: Identifier
+    runtime: Identifier
+    state: Identifier
+    name: BoundedText | None = None
+    image: BoundedText | None = None
+    image_id: BoundedText | None = None
     pid: BoundedInt | None = None
     created_at: BoundedFloat | None = None
     started_at: BoundedFloat | None = None
     finished_at: BoundedFloat | None = None
     sandbox: bool = False
-    pod_uid: str | None = None
-    pod_name: str | None = None
-    namespace: str | None = None
-    container: str | None = None
-    user: str | None = None  # user of the pod, on its sandbox, if a platform sets one
-    log_path: str | None = None
+    pod_uid: Identifier | None = None
+    pod_name: BoundedText | None = None
+    namespace: BoundedText | None = None
+    container: BoundedText | None = None
+    user: BoundedText | None = None  # user of the pod, on its sandbox, if a platform sets one
+    log_path: BoundedText | None = None
 
 
 class ContainerUsageFact(Fact, frozen=True, kw_only=True):
     """CPU and memory of one running container, from its cgroup."""
 
-    container_id: str
+    container_id: Identifier
     cpu_seconds_total: BoundedFloat | None = None
     cpu_cores: BoundedFloat | None = None  # mean over the last interval
     cpu_limit_cores: BoundedFloat | None = None
@@ -45,17 +47,17 @@ class ShmFact(Fact, frozen=True, kw_only=True):
     size_bytes: BoundedInt
     used_bytes: BoundedInt
     device: int
-    container_id: str | None = None
+    container_id: Identifier | None = None
     pid: BoundedInt | None = None
 
 
 class LogFact(Fact, frozen=True, kw_only=True):
     """Log of a container: total size of its files, and when the newest was last written."""
 
-    container_id: str
+    container_id: Identifier
     size_bytes: BoundedInt | None = None
     written_at: BoundedFloat | None = None
-    error: str | None = None
+    error: BoundedText | None = None
 
 
 class HostFact(Fact, frozen=True, kw_only=True):
@@ -64,7 +66,7 @@ class HostFact(Fact, frozen=True, kw_only=True):
     cpus: BoundedInt
     memory_total_bytes: BoundedInt
     memory_available_bytes: BoundedInt
-    cpu_seconds_total: dict[str, BoundedFloat]
+    cpu_seconds_total: Annotated[dict[Identifier, BoundedFloat], SHORT_LIST]
     load1: BoundedFloat | None = None
     booted_at: BoundedFloat | None = None
-    kernel: str | None = None
+    kernel: BoundedText | None = None

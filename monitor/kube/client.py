@@ -22,6 +22,9 @@ CONNECT_TIMEOUT_SECONDS = 5.0
 ERROR_SECONDS = 30.0  # for the body of an error
 MIN_RELOAD_SECONDS = 5.0  # between reloads of rejected credentials
 CHUNK_BYTES = 1 << 16
+PIECE_BYTES = 1 << 20  # of a body that is read as a whole
+MAX_BODY_BYTES = 64 << 20  # of one page of a list: 500 ordinary pods take 8 MiB
+MAX_LIST_BYTES = 512 << 20  # of a list in one page
 _JSON = "application/json"
 # Detects a vanished peer after 30 seconds, also between two lines of a watch.
 KEEPALIVE_OPTIONS = (
@@ -52,6 +55,10 @@ class ApiError(Exception):
         self.retry_after = retry_after
 
 
+class ApiBodyTooLargeError(ApiConnectionError):
+    """The body of a response exceeds its limit; a list may fit in smaller pages."""
+
+
 class ResponseStream:
     """A response read by one thread that another thread may abort."""
 
@@ -63,25 +70,40 @@ class ResponseStream:
         value = self._response.headers.get(name)
         return None if value is None else str(value)
 
-    def read(self, seconds: float, max_bytes: int | None = None) -> bytes:
-        """The body, or its beginning. Raise ApiConnectionError if the connection breaks, or the time does not suffice.
+    def read(self, seconds: float, max_bytes: int = MAX_BODY_BYTES) -> bytes:
+        """The whole body. Raise ApiConnectionError if the connection breaks or the body is not complete in time.
 
-        The timeout of the connection limits only the silence between two bytes.
+        Raise ApiBodyTooLargeError if it is longer.
         """
+        body = bytearray()
+        with self._within(seconds):
+            while piece := self._response.read(PIECE_BYTES):
+                body += piece
+                if len(body) > max_bytes:
+                    raise ApiBodyTooLargeError(f"response of more than {max_bytes >> 20} MiB")
+        return bytes(body)
+
+    def read_beginning(self, seconds: float) -> bytes:
+        """The first part of the body. Raise ApiConnectionError if it does not arrive in time."""
+        with self._within(seconds):
+            return bytes(self._response.read(CHUNK_BYTES))
+
+    @contextmanager
+    def _within(self, seconds: float) -> Iterator[None]:
+        """Abort reading after a time: the timeout of a connection limits only the silence between two bytes."""
         connection = self._response.connection
         timer = threading.Timer(seconds, self._expire)
         timer.daemon = True
         timer.start()
         try:
             with _connection_errors():
-                body = bytes(self._response.read(max_bytes))
+                yield
         finally:
             timer.cancel()
-        if self._late:  # the connection was cut off, which may look like the end of the body
-            if connection is not None:
+            if self._late and connection is not None:
                 connection.close()  # it may have returned to the pool
+        if self._late:  # the connection was cut off, which may look like the end of the body
             raise ApiConnectionError(f"the response is not complete after {seconds:g} s")
-        return body
 
     def _expire(self) -> None:
         self._late = True
@@ -143,10 +165,20 @@ class KubeApi:
         with closing(ResponseStream(response)) as stream:
             return stream.read(seconds)
 
-    def get(self, path: str, query: Mapping[str, str], accept: str, seconds: float) -> bytes:
-        """The whole response of GET `path`, which must begin and end in time. Raise ApiError or ApiConnectionError."""
+    def get(
+        self,
+        path: str,
+        query: Mapping[str, str],
+        accept: str,
+        seconds: float,
+        max_bytes: int = MAX_BODY_BYTES,
+    ) -> bytes:
+        """The whole response of GET `path`, which must begin and end in time.
+
+        Raise ApiError, ApiConnectionError or ApiBodyTooLargeError.
+        """
         with closing(self.open(path, query, accept, seconds)) as stream:
-            return stream.read(seconds)
+            return stream.read(seconds, max_bytes)
 
     def _request(
         self,
@@ -181,7 +213,7 @@ class KubeApi:
 
     def _api_error(self, response: Any, client: Any) -> ApiError:
         with closing(ResponseStream(response)) as stream:
-            body = stream.read(ERROR_SECONDS, CHUNK_BYTES)
+            body = stream.read_beginning(ERROR_SECONDS)
         if response.status == 401:
             self._reload(client)
         status = decode_status(body)

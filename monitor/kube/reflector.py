@@ -19,7 +19,15 @@ import msgspec
 
 from monitor.base.threads import Periodic
 from monitor.facts.kube import SourceFact
-from monitor.kube.client import ApiConnectionError, ApiError, KubeApi, ResponseStream
+from monitor.kube.client import (
+    MAX_BODY_BYTES,
+    MAX_LIST_BYTES,
+    ApiBodyTooLargeError,
+    ApiConnectionError,
+    ApiError,
+    KubeApi,
+    ResponseStream,
+)
 from monitor.kube.decode.stream import ListPage, MalformedResponseError, WatchEvent, lines
 from monitor.kube.health import WatchHealth
 from monitor.kube.resources import Resource, served_version
@@ -68,6 +76,7 @@ class Reflector:
         self._health = WatchHealth(resource.name, resource.without)
         self._path = resource.path(resource.versions[0])
         self._must_list = True
+        self._page_size = self._timing.page_size
         self._malformed_at: str | None = None
         self._failures_in_row = 0
         self._warned_skipped = False
@@ -104,6 +113,8 @@ class Reflector:
             return self._watch()
         except ApiError as error:
             return self._rejected(error)
+        except ApiBodyTooLargeError as error:
+            return self._use_smaller_pages(error)
         except ApiConnectionError as error:
             return self._failed(f"no response from the API server: {error}")
         except MalformedResponseError as error:
@@ -189,11 +200,18 @@ class Reflector:
         """All pages of a list. If it expires between pages, start again; the third time, as one page."""
         for _ in range(2):
             try:
-                return list(self._pages(self._timing.page_size))
+                return list(self._pages(self._page_size))
             except ApiError as error:
                 if error.status != HTTPStatus.GONE:
                     raise
         return list(self._pages(0))
+
+    def _use_smaller_pages(self, error: ApiBodyTooLargeError) -> float:
+        """After a page with too many bytes, list again with half as many objects each."""
+        if self._page_size == 1:
+            return self._failed(f"malformed response from the API server: one object: {error}")
+        self._page_size = max(1, self._page_size // 2)
+        return self._backoff()
 
     def _pages(self, limit: int) -> Iterator[ListPage[Any]]:
         query = {"limit": str(limit)} if limit else {}
@@ -206,7 +224,8 @@ class Reflector:
 
     def _get(self, path: str, query: dict[str, str]) -> bytes:
         with self._open(path, query, self._timing.list_timeout, listing=True) as stream:
-            return stream.read(self._timing.page_timeout)
+            max_bytes = MAX_BODY_BYTES if "limit" in query else MAX_LIST_BYTES
+            return stream.read(self._timing.page_timeout, max_bytes)
 
     # Watching
 

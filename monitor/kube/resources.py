@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from monitor.facts.base import BoundedText
 from monitor.kube.decode import stream
 from monitor.kube.decode.pod import PodFieldFilter
 from monitor.kube.decode.stream import ObjectKind
@@ -55,7 +56,7 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
 class WireGroupVersion(Wire):
     """One version of an API group."""
 
-    version: str = ""
+    version: BoundedText = ""
 
 
 class WireGroup(Wire):

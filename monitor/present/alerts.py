@@ -138,10 +138,11 @@ def silences_table(silences: Sequence[Silence], now: float) -> TextTable:
             format_duration(max(0.0, silence.ends_at - now)),
             silence.author,
             silence.comment,
+            "active" if silence.disabled is None else f"disabled: {silence.disabled}",
         )
         for silence in silences
     ]
-    return make_table("Silences", "id | matchers | for | author | comment", rows, "no active silences")
+    return make_table("Silences", "id | matchers | for | author | comment | state", rows, "no active silences")
 
 
 def history_table(events: Sequence[LocalizedAlertEvent]) -> TextTable:

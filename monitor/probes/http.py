@@ -11,30 +11,37 @@ from urllib.parse import urljoin, urlsplit
 
 import msgspec
 
+from monitor.base.bounded_json import decode_bounded
 from monitor.base.endpoint import Endpoint
 from monitor.base.http import Reply, exchange
 from monitor.base.msgspec_types import warm_up_msgspec
+from monitor.base.text import shorten
+from monitor.facts.base import BoundedText
 from monitor.probes.runner import ProbeError, ServiceTarget
 from monitor.probes.tcp import network_error
 
 MAX_BODY = 256 * 1024
 MAX_REDIRECTS = 5
+MAX_FIRST_WORDS_CHARS = 200
 REGISTRY_ANSWERS = (200, 401)  # one that wants a login is one that answers
 FIRST_ERROR_STATUS_CODE = 400
 REDIRECTS = (301, 302, 303, 307, 308)
 
 
 class _Component(msgspec.Struct):
-    name: str = "?"
-    status: str = "?"
-    error: str = ""
+    name: BoundedText = "?"
+    status: BoundedText = "?"
+    error: BoundedText = ""
 
 
 class _Health(msgspec.Struct):
     """Response of Harbor's health endpoint."""
 
-    status: str = "?"
+    status: BoundedText = "?"
     components: list[_Component] = msgspec.field(default_factory=list)
+
+
+_health = msgspec.json.Decoder(_Health)
 
 
 def probe(target: ServiceTarget) -> None:
@@ -51,7 +58,7 @@ def probe(target: ServiceTarget) -> None:
 
 def _read_health(body: bytes) -> None:
     try:
-        health = msgspec.json.decode(body, type=_Health)
+        health = decode_bounded(_health, body)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         raise ProbeError("error", "this is not Harbor's /api/v2.0/health") from None
     ill = [component for component in health.components if component.status != "healthy"]
@@ -91,8 +98,8 @@ def _follow(target: ServiceTarget, url: str, wanted: tuple[int, ...], deadline: 
 
 def _first_words(body: bytes) -> str:
     """First words of an error page, unless it is HTML."""
-    text = " ".join(body[:400].decode("utf-8", "replace").split())
-    return "" if text.startswith("<") else text[:200]
+    text = " ".join(body[: 2 * MAX_FIRST_WORDS_CHARS].decode("utf-8", "replace").split())
+    return "" if text.startswith("<") else shorten(text, MAX_FIRST_WORDS_CHARS)
 
 
 warm_up_msgspec(__name__)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from monitor.base.clock import Clock
+from monitor.base.text import shorten
 from monitor.base.threads import Periodic, spawn
 from monitor.facts.services import ServiceFact
 
@@ -168,8 +169,8 @@ class _ServiceProbe:
             ok=error is None,
             at=self._clock.time(),
             cause=error.cause if error else None,
-            detail=str(error)[:MAX_DETAIL_CHARS] if error else None,
-            component=error.component if error else None,
+            detail=shorten(str(error), MAX_DETAIL_CHARS) if error else None,
+            component=shorten(error.component, MAX_DETAIL_CHARS) if error and error.component else None,
             status=error.status if error else None,
             latency_seconds=latency,
             failing_since=self._failing_since(),

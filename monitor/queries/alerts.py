@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Annotated, Protocol
 
 from monitor.alert.dispatcher import Dispatcher
 from monitor.alert.matchers import known_matchers, matchers_of
@@ -15,10 +15,11 @@ from monitor.alert.sample import sample_batch
 from monitor.alert.silences import Silence
 from monitor.alert.store import AlertStore, Delivery
 from monitor.base.http import RequestError
+from monitor.base.text import shorten
 from monitor.base.units import parse_duration
 from monitor.detect.meta import META_RULES
 from monitor.detect.rules import RULES
-from monitor.facts.base import Fact
+from monitor.facts.base import SHORT_LIST, BoundedText, Fact, Identifier
 from monitor.leader.elector import LeaderElector
 from monitor.present.alerts import (
     LocalizedAlert,
@@ -57,8 +58,8 @@ class AlertService(Protocol):
 class SilenceRequest(Fact, frozen=True, kw_only=True):
     """A silence to create: mutes alerts that match all matchers for a duration such as `2h`."""
 
-    matchers: tuple[str, ...]
-    duration: str
+    matchers: Annotated[tuple[BoundedText, ...], SHORT_LIST]
+    duration: Identifier
     author: str = ""
     comment: str = ""
 
@@ -117,8 +118,8 @@ def make_silence(request: SilenceRequest, silence_id: str, now: float) -> Silenc
         matchers=matchers_of(known_matchers(request.matchers)),
         starts_at=now,
         ends_at=now + seconds,
-        author=request.author[:MAX_TEXT_CHARS],
-        comment=request.comment[:MAX_TEXT_CHARS],
+        author=shorten(request.author, MAX_TEXT_CHARS),
+        comment=shorten(request.comment, MAX_TEXT_CHARS),
     )
 
 

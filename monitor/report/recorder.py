@@ -38,6 +38,7 @@ class UsageRecorder:
         scans: Scans = tuple,
         now: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
+        history: MetricHistory | None = None,
     ) -> None:
         self.store = store
         self._view = view
@@ -47,7 +48,7 @@ class UsageRecorder:
         self._now = now
         self._monotonic = monotonic
         self._tally = GpuTimeTotals(cycle)
-        self._history = MetricHistory()
+        self.history = history or MetricHistory()
         self._save_at = monotonic() + SAVE_INTERVAL_SECONDS
         self._disks_at = self._prune_at = 0.0
         self._seen_gpus = False
@@ -68,7 +69,7 @@ class UsageRecorder:
     ) -> tuple[Point, ...]:
         """History of a value, see `MetricHistory.series`."""
         with self._lock:
-            return self._history.series(kind, name, what)
+            return self.history.series(kind, name, what)
 
     def record(self) -> None:
         """Record the current state of the cluster."""
@@ -91,7 +92,7 @@ class UsageRecorder:
         view, wall, monotonic = self._view(), self._now(), self._monotonic()
         self._seen_gpus = bool(view.gpus)
         self._tally.add(view, wall, monotonic)
-        self._history.add(view, self._agents(), wall, monotonic)
+        self.history.add(view, self._agents(), wall, monotonic)
 
     def _save_disks(self) -> None:
         if self._monotonic() >= self._disks_at:

@@ -14,7 +14,7 @@ import msgspec
 from monitor.base.logs import printable
 from monitor.base.units import format_ratio, format_size, utc_timestamp
 from monitor.facts.text import Text
-from monitor.i18n import CATALOGS, Value, say
+from monitor.i18n import CATALOGS, Value, code, say
 from monitor.i18n.figures import duration
 from monitor.report.model import IncidentCount, Report, ReportRow
 
@@ -272,4 +272,4 @@ def _incidents_table(report: Report, lang: str) -> ReportTable:
 def _incident_row(incident: IncidentCount, lang: str) -> tuple[str, ...]:
     mean = UNKNOWN if incident.mean_seconds is None else duration(incident.mean_seconds, lang)
     name = CATALOGS[lang].get(f"rule.{incident.rule}", incident.rule)
-    return printable(name), printable(incident.cause), str(incident.fired), str(incident.resolved), mean
+    return printable(name), printable(code(lang, incident.cause)), str(incident.fired), str(incident.resolved), mean

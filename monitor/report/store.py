@@ -6,10 +6,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from monitor.base.sqlite import Database, DatabaseSession
+from monitor.base.state_problems import StateProblem
+from monitor.base.state_size import compact
+from monitor.base.text import shorten_name
 from monitor.report.buckets import DAY, FIGURES, HOUR, KEEP_DAYS, Bucket, By
 from monitor.report.disk_use import DiskUse, DiskUseKind, day_of
 
 FILE = "record.db"
+MAX_NAME_CHARS = 256
 KEEP_HOURS_DAYS = 35  # older hours are merged into days: a year of hours of a thousand nodes would be gigabytes
 MAX_SCAN_AGE_DAYS = 31  # datasets are scanned rarely
 _COLUMNS = ", ".join(FIGURES)
@@ -35,7 +39,13 @@ class UsageStore:
     """The database file. Thread-safe."""
 
     def __init__(self, path: str) -> None:
+        self._path = path
         self._database = Database(path, MIGRATIONS)
+
+    @property
+    def problem(self) -> StateProblem | None:
+        """Why the file is not written at the moment; None if it is."""
+        return self._database.problem
 
     def close(self) -> None:
         self._database.close()
@@ -46,7 +56,7 @@ class UsageStore:
         statement = f"INSERT INTO buckets VALUES ({placeholders}) {_UPSERT}"  # noqa: S608  # constants only
         with self._database.transaction() as session:
             for bucket in buckets:
-                key = (bucket.hour, bucket.node or "", bucket.user or "", bucket.queue or "")
+                key = (bucket.hour, _name(bucket.node), _name(bucket.user), _name(bucket.queue))
                 session.run(statement, (*key, *(getattr(bucket, name) for name in FIGURES)))
             for hour, seconds in watched.items():
                 session.run(
@@ -76,9 +86,9 @@ class UsageStore:
         uses = tuple(uses)
         with self._database.transaction() as session:
             for day, kind, node in {(use.day, use.kind, use.node) for use in uses}:
-                session.run("DELETE FROM disks WHERE day = ? AND kind = ? AND node = ?", (day, kind, node or ""))
+                session.run("DELETE FROM disks WHERE day = ? AND kind = ? AND node = ?", (day, kind, _name(node)))
             for use in uses:
-                values = (use.day, use.kind, use.node or "", use.user or "", use.bytes)
+                values = (use.day, use.kind, _name(use.node), _name(use.user), use.bytes)
                 session.run("INSERT INTO disks VALUES (?, ?, ?, ?, ?)", values)
 
     def disks(self, until: float) -> tuple[DiskUse, ...]:
@@ -97,6 +107,19 @@ class UsageStore:
             for day, kind, node, user, size in rows
         )
 
+    def shrink(self) -> bool:
+        """Delete the older half of the records. Return whether there were any besides those of the last hour."""
+        first, last = self._database.select("SELECT MIN(hour), MAX(hour) FROM buckets")[0]
+        if first is None or first == last:
+            return False
+        middle = (first + last) // 2
+        with self._database.transaction() as session:
+            session.run("DELETE FROM buckets WHERE hour <= ?", (middle,))
+            session.run("DELETE FROM watched WHERE hour <= ?", (middle,))
+            session.run("DELETE FROM disks WHERE day <= ?", (middle,))
+        compact(self._database, self._path)
+        return True
+
     def prune(self, now: float) -> None:
         """Delete records that are too old, and merge hours that are older than some weeks into days."""
         old = now - KEEP_DAYS * DAY
@@ -105,6 +128,11 @@ class UsageStore:
             session.run("DELETE FROM watched WHERE hour < ?", (old,))
             session.run("DELETE FROM disks WHERE day < ?", (old,))
             _roll_up(session, daily_before(now))
+
+
+def _name(name: str | None) -> str:
+    """The name as it is stored; empty if there is none."""
+    return shorten_name(name or "", MAX_NAME_CHARS)
 
 
 def daily_before(now: float) -> int:

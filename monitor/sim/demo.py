@@ -44,6 +44,8 @@ def run_demo(
             robot = f"http://127.0.0.1:{simulation.robot_port}/"
             say(f"page     http://{listen}/")
             say(f"WeCom    {robot}   messages of the group robot")
+            variables = f"GPUWARDEN_DAEMON__LISTEN={listen} GPUWARDEN_DAEMON__STATE={config.daemon.state}"
+            say(f"command  {variables} gpuwarden alerts list")
             return run(config, robot)
     finally:
         simulation.stop()

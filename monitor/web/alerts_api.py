@@ -139,7 +139,7 @@ class _AlertRoutes:
 
     async def alertmanager(self, request: Request) -> Response:
         token, setting = self._tokens.callback, "daemon.alerts.callback.token"
-        if token is None:
+        if token is None and self._tokens.daemon is not None:
             token, setting = self._tokens.daemon, TOKEN_SETTING
         return await self._change(request, lambda body: {"messages": self._alerts.call(body)}, token=(token, setting))
 

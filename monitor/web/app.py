@@ -95,8 +95,8 @@ class SecurityHeadersMiddleware:
         await self._app(scope, receive, send_with_headers)
 
 
-def healthz(_request: Request) -> Response:
-    """Liveness only: a restart does not help against unreachable dependencies."""
+async def healthz(_request: Request) -> Response:
+    """Liveness only: a restart does not help against unreachable dependencies. It needs no worker thread."""
     return PlainTextResponse("ok\n", headers=NO_STORE)
 
 

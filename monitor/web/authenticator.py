@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import ipaddress
 import secrets
 import time
 from collections.abc import Callable
@@ -18,12 +17,13 @@ from monitor.access.lockout import Lockout
 from monitor.access.passwords import verify_password
 from monitor.access.principal import AuthMethod, Principal, Role
 from monitor.access.sessions import LoginCodes, Sessions
-from monitor.access.settings import AccessSettings, AccessToken, TrustedHeader
-from monitor.base.net import is_loopback
+from monitor.access.settings import AccessSettings, AccessToken
+from monitor.base.net import in_networks, is_loopback
 from monitor.web.authorization import bearer_token, is_local, peer_of
 
 COOKIE = "gpuwarden"
 LOCAL_ADMIN = "admin"  # signed in with a link printed on this machine
+LOCAL_PROCESS = "local"  # authenticated with the token file in the state directory
 MAX_NAME_CHARS = 100
 STRONG_TOKEN_CHARS = 20  # cannot be guessed, so lockout does not apply
 ANONYMOUS = Principal("", Role.NONE)
@@ -38,13 +38,21 @@ class LockedOutError(RequestRejectedError):
 
 
 class Authenticator:
-    """Determines the principal of a request, and signs users in. Thread-safe."""
+    """Determines the principal of a request, and signs users in. Thread-safe.
 
-    def __init__(self, settings: AccessSettings, now: Callable[[], float] = time.time) -> None:
+    `local_token` authenticates the commands of the daemon's user, in addition to the configured tokens.
+    """
+
+    def __init__(
+        self, settings: AccessSettings, now: Callable[[], float] = time.time, local_token: str | None = None
+    ) -> None:
         self.settings = settings
         self.sessions = Sessions(settings.lifetime, settings.idle)
         self._codes = LoginCodes()
         self._lockout = Lockout()
+        self._tokens = settings.tokens
+        if local_token is not None:
+            self._tokens += (AccessToken(LOCAL_PROCESS, Role.ADMIN, local_token, AuthMethod.MACHINE),)
         self._accounts = {account.name: account for account in settings.accounts}
         self._secret = secrets.token_bytes(32)
         self._now = now
@@ -82,17 +90,17 @@ class Authenticator:
         return _token_principal(token)
 
     def _find_token(self, bearer: str) -> AccessToken | None:
-        """The configured token with this value; always compares with all of them, in constant time."""
+        """The token with this value; always compares with all of them, in constant time."""
         given = hashlib.sha256(bearer.encode("utf-8", "surrogateescape")).digest()
         match = None
-        for token in self.settings.tokens:
+        for token in self._tokens:
             if hmac.compare_digest(given, hashlib.sha256(token.token.encode()).digest()):
                 match = token
         return match
 
     def _by_header(self, request: Request) -> Principal | None:
         trusted = self.settings.header
-        if trusted is None or not _is_trusted(peer_of(request), trusted):
+        if trusted is None or not in_networks(peer_of(request), trusted.networks):
             return None
         name, role_name = _header(request, trusted.name), _header(request, trusted.role_header or "")
         if not name:
@@ -124,13 +132,9 @@ class Authenticator:
 
     def sign_in_by_code(self, code: str, request: Request) -> tuple[str, Principal]:
         """Sign in with the code of a login link, or with a token. Raise RequestRejectedError."""
-        peer = self.lockout_peer(request)
-        self._begin_attempt(None, peer)
-        token = self._find_token(code)
-        if token is None and not self._codes.use(code, self._now()):
-            raise RequestRejectedError(HTTPStatus.UNAUTHORIZED, "this link has been used or has expired")
-        self._lockout.succeeded(None, peer)
-        principal = _token_principal(token) if token is not None else Principal(LOCAL_ADMIN, Role.ADMIN)
+        # A code cannot be guessed, so lockout does not apply: other users of this machine could cause it.
+        by_link = self._codes.use(code, self._now())
+        principal = Principal(LOCAL_ADMIN, Role.ADMIN) if by_link else self._by_token(code, request)
         return self.sessions.begin(principal, self._now())
 
     def link(self) -> str:
@@ -139,8 +143,8 @@ class Authenticator:
 
     def lockout_peer(self, request: Request) -> str:
         """The address that attempts are counted under: the client's, as reported by a local or trusted proxy."""
-        peer, header = peer_of(request), self.settings.header
-        trusted = is_loopback(peer) or (header is not None and _is_trusted(peer, header))
+        peer = peer_of(request)
+        trusted = is_loopback(peer) or in_networks(peer, self.settings.proxies)
         forwarded = request.headers.get("x-forwarded-for", "").rpartition(",")[2].strip() if trusted else ""
         return forwarded[:64] or peer
 
@@ -162,16 +166,7 @@ def behind_tls(request: Request) -> bool:
 
 
 def _token_principal(token: AccessToken) -> Principal:
-    return Principal(token.name, token.role, method=AuthMethod.TOKEN)
-
-
-def _is_trusted(peer: str, header: TrustedHeader) -> bool:
-    try:
-        address = ipaddress.ip_address(peer)
-    except ValueError:
-        return False
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    return any((mapped or address) in network for network in header.networks)
+    return Principal(token.name, token.role, method=token.method)
 
 
 def _header(request: Request, name: str) -> str | None:

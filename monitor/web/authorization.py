@@ -1,8 +1,8 @@
-"""Authorization of changes: for admins or, while no authentication is configured, for local processes.
+"""Authorization: changes need a principal with a role, and reading without one is limited to this machine.
 
-A browser can reach the loopback address on behalf of any site: every page can post a form there, and with a host name
-that resolves to 127.0.0.1 (DNS rebinding) it can read the response. Without a token a request therefore has to name
-this machine, and has to be JSON, which no form can send.
+The loopback address proves nothing: every user of the machine can connect to it, and a browser does so on behalf of any
+site. With a host name that resolves to 127.0.0.1 (DNS rebinding) a site can also read the response. Reading without
+authentication therefore requires a host name of this machine, and changes always require authentication.
 """
 
 from __future__ import annotations
@@ -16,13 +16,10 @@ from starlette.requests import Request
 from monitor.access.errors import RequestRejectedError
 from monitor.access.principal import AuthMethod, Principal, Role
 from monitor.base.net import is_loopback
-from monitor.web.forms import content_type
 
 # Headers that a proxy on this machine adds to forwarded requests.
 PROXY_HEADERS = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via")
-BROWSER_HEADERS = ("origin", "sec-fetch-site", "hx-request")
 TOKEN_SETTING = "daemon.token"  # noqa: S105  # the name of a setting
-LOCAL_PROCESS = Principal("local", Role.ADMIN, method=AuthMethod.MACHINE)
 PRINCIPAL, CLOSED = "principal", "closed"  # request state set by AuthMiddleware
 
 
@@ -38,36 +35,27 @@ def check_access(request: Request, token: str | None, setting: str) -> None:
 
 def check_role(request: Request, role: Role | str, setting: str = TOKEN_SETTING) -> Principal:
     """The principal of a request that needs a role. Raise RequestRejectedError."""
-    state = _state(request)
-    principal: Principal | None = state.get(PRINCIPAL)
+    principal: Principal | None = _state(request).get(PRINCIPAL)
+    if principal is not None and principal.has_role(role):
+        return principal
     if principal is None or not principal.authenticated:
-        if principal is not None and principal.has_role(role):
-            return principal
-        principal = check_local(request, setting)
-    if not principal.has_role(role):
-        message = f"{principal.name} has the role {principal.role}; this needs {role}"
-        raise RequestRejectedError(HTTPStatus.FORBIDDEN, message)
-    state[PRINCIPAL] = principal
-    return principal
+        message = f"sign in with a link of gpuwarden login-link, or set {setting} and send that token as a bearer token"
+        raise RequestRejectedError(HTTPStatus.UNAUTHORIZED, message)
+    message = f"{principal.name} has the role {principal.role}; this needs {role}"
+    raise RequestRejectedError(HTTPStatus.FORBIDDEN, message)
 
 
-def check_local(request: Request, setting: str) -> Principal:
-    """Check that a request comes from a local process and not from a browser. Raise RequestRejectedError."""
+def no_access_error(request: Request) -> RequestRejectedError:
+    """Why a request without credentials may not even read."""
     if _state(request).get(CLOSED):
-        raise RequestRejectedError(HTTPStatus.UNAUTHORIZED, "sign in, or send a token of daemon.access.tokens")
+        return RequestRejectedError(HTTPStatus.UNAUTHORIZED, "sign in, or send a token of daemon.access.tokens")
     if _is_proxied(request) or not is_loopback(peer_of(request)):
-        message = f"allowed from this machine only; set {setting} to allow it from others"
-        raise RequestRejectedError(HTTPStatus.FORBIDDEN, message)
+        message = "allowed from this machine only; set daemon.access to allow it from others"
+        return RequestRejectedError(HTTPStatus.FORBIDDEN, message)
     if not is_loopback(_requested_host(request)):
-        message = f"use http://127.0.0.1 as the host name; set {setting} to allow others"
-        raise RequestRejectedError(HTTPStatus.FORBIDDEN, message)
-    if request.method not in ("GET", "HEAD") and any(name in request.headers for name in BROWSER_HEADERS):
-        message = "a browser has to be signed in: gpuwarden login-link prints a link"
-        raise RequestRejectedError(HTTPStatus.FORBIDDEN, message)
-    if request.method in ("POST", "PUT", "PATCH") and content_type(request) != "application/json":
-        message = "send JSON, with Content-Type: application/json"
-        raise RequestRejectedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, message)
-    return LOCAL_PROCESS
+        message = "use http://127.0.0.1 as the host name; set daemon.access to allow others"
+        return RequestRejectedError(HTTPStatus.FORBIDDEN, message)
+    return RequestRejectedError(HTTPStatus.UNAUTHORIZED, "sign in first")
 
 
 def is_local(request: Request) -> bool:

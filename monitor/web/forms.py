@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Mapping
 from http import HTTPStatus
 from urllib.parse import parse_qs
@@ -12,10 +14,36 @@ from monitor.access.errors import RequestRejectedError
 
 FORM = "application/x-www-form-urlencoded"
 MAX_FORM_BYTES = 256 * 1024  # enough for 1,000 selected pods
+MAX_BODIES_BYTES = 64 * 1024 * 1024  # of all requests that are not answered yet
 MAX_FIELDS = 5000
 MAX_TARGET_CHARS = 2000
 
 Form = Mapping[str, tuple[str, ...]]
+
+
+class BodyMemory:
+    """The memory of request bodies, bounded for all requests together."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._bytes = 0
+
+    def hold(self, count: int) -> None:
+        """Count bytes until the current request is answered. Raise RequestRejectedError if there are too many."""
+        with self._lock:
+            if self._bytes + count > MAX_BODIES_BYTES:
+                raise RequestRejectedError(HTTPStatus.SERVICE_UNAVAILABLE, "too many large requests at once", 1.0)
+            self._bytes += count
+        task = asyncio.current_task()
+        assert task is not None
+        task.add_done_callback(lambda _: self._release(count))
+
+    def _release(self, count: int) -> None:
+        with self._lock:
+            self._bytes -= count
+
+
+BODY_MEMORY = BodyMemory()
 
 
 async def read_form(request: Request) -> Form:
@@ -33,6 +61,7 @@ async def read_body(request: Request, max_bytes: int) -> bytes:
             size += len(part)
             if size > max_bytes:
                 raise RequestRejectedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "request body too large")
+            BODY_MEMORY.hold(len(part))
             parts.append(part)
     except ClientDisconnect:
         raise RequestRejectedError(HTTPStatus.BAD_REQUEST, "incomplete request body") from None

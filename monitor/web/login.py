@@ -85,7 +85,7 @@ class _LoginRoutes:
         )
 
     def link(self, request: Request) -> Response:
-        """Create a one-time link that signs a browser in as admin; for admins and local processes."""
+        """Create a one-time link that signs a browser in as admin."""
         check_role(request, Role.ADMIN)
         return json_response({"path": self._authenticator.link()}, HTTPStatus.CREATED)
 

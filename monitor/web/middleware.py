@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from monitor.access.errors import RequestRejectedError
 from monitor.access.principal import AuthMethod, Principal, Role
 from monitor.web.authenticator import Authenticator
-from monitor.web.authorization import CLOSED, PRINCIPAL, check_local
+from monitor.web.authorization import CLOSED, PRINCIPAL, no_access_error
 from monitor.web.forms import FORM, MAX_FORM_BYTES, content_type, first, parse_form, read_body
 from monitor.web.responses import NO_STORE, error_response
 
@@ -43,8 +43,7 @@ class AuthMiddleware:
         try:
             state[PRINCIPAL] = principal = self._authenticate(request)
             if not _is_open(request) and principal.role is Role.NONE:
-                check_local(request, "daemon.access")
-                raise RequestRejectedError(HTTPStatus.UNAUTHORIZED, "sign in first")
+                raise no_access_error(request)
             if request.method not in SAFE_METHODS and request.url.path != "/login":
                 receive = await _check_csrf(request, principal, receive)
         except RequestRejectedError as error:

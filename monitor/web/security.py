@@ -15,6 +15,9 @@ from monitor.access.audit import AuditLog
 from monitor.access.errors import RequestRejectedError
 from monitor.access.principal import Role
 from monitor.access.settings import AccessSettings, AccessToken
+from monitor.base.sqlite import DatabaseError, is_locked
+from monitor.base.state_problems import StateProblem
+from monitor.i18n import say
 from monitor.leader.elector import NotLeaderError
 from monitor.web.actions_api import ActionsBackend, action_routes
 from monitor.web.audit_api import AuditMiddleware, audit_routes
@@ -24,6 +27,7 @@ from monitor.web.login import login_routes
 from monitor.web.middleware import API, CALLBACK, AuthMiddleware, rejection
 from monitor.web.responses import error_response
 
+LOCK_RETRY_SECONDS = 5.0
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'self'; base-uri 'none'; object-src 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -50,6 +54,11 @@ class Security:
         routes += audit_routes(self.audit) if self.audit is not None else []
         return routes + (action_routes(self.actions) if self.actions is not None else [])
 
+    @property
+    def state_problem(self) -> StateProblem | None:
+        """Why the audit log is not written; None if it is."""
+        return self.audit.problem if self.audit is not None else None
+
     def close(self) -> None:
         if self.audit is not None:
             self.audit.close()
@@ -61,7 +70,7 @@ class Security:
 
 
 def open_security(token: str | None) -> Security:
-    """Without accounts: local clients may read and, unless a token is set, make changes."""
+    """Without accounts: local clients may read, and the token, if one is set, allows changes."""
     tokens = (AccessToken("daemon.token", Role.ADMIN, token),) if token is not None else ()
     return Security(Authenticator(AccessSettings(tokens=tokens)))
 
@@ -84,6 +93,15 @@ def _not_leading(request: Request, error: Exception) -> Response:
     return response
 
 
+def _database_locked(request: Request, error: Exception) -> Response:
+    """Response while another process locks the database; other database errors are not expected."""
+    if not isinstance(error, DatabaseError) or not is_locked(error):
+        raise error
+    message = say(language_of(request), "access.database-locked", {})
+    rejected = RequestRejectedError(HTTPStatus.SERVICE_UNAVAILABLE, message, LOCK_RETRY_SECONDS)
+    return rejection(request, rejected)
+
+
 def _http_error(request: Request, error: Exception) -> Response:
     """Response to an unknown path or method: JSON for the API, text otherwise."""
     if not isinstance(error, HTTPException):
@@ -99,4 +117,5 @@ HANDLERS: dict[object, ExceptionHandler] = {
     RequestRejectedError: _rejected,
     HTTPException: _http_error,
     NotLeaderError: _not_leading,
+    DatabaseError: _database_locked,
 }

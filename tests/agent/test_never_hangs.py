@@ -81,7 +81,7 @@ def answers(node: Node) -> bool:
         return False
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 def test_driver_nas_and_docker_dead_at_once(node: Node, docker_engine: DockerEngine) -> None:
     began = time.time()
     with frozen(docker_engine.pid):

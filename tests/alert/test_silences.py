@@ -31,6 +31,14 @@ def test_a_silence_that_was_ended_before_it_began_is_never_in_force() -> None:
     assert active_silences([silence("a", "node=n1", starts_at=100.0, ends_at=50.0)], 75.0) == ()
 
 
+def test_a_silence_with_an_invalid_pattern_says_why_it_is_never_in_force() -> None:
+    stored = msgspec.json.encode(silence("a", "node=n1", "user=~li")).replace(b'"li"', b'"(?=li)"')
+    given = msgspec.json.decode(stored, type=Silence)
+    assert "invalid perl operator" in (given.disabled or "")
+    assert active_silences([given], 150.0) == ()
+    assert silence("b", "node=n1").disabled is None
+
+
 def test_the_first_silence_that_meets_all_labels_is_named() -> None:
     given = [silence("a", "node=n1", "user=li"), silence("b", "node=n1"), silence("c", "node=~n.*")]
     found = matching_silence({"node": "n1", "user": "zhang"}, given)

@@ -55,7 +55,7 @@ def test_the_book_is_the_same_after_a_restart(path: Path) -> None:
         assert store.load() == AlertState(
             alerts={"n1": alert(), "n2": alert("n2", Phase.RESOLVED)}, notification_log={("bot", "g"): TOLD}
         )
-        assert store.trouble is None
+        assert store.problem is None
 
 
 def test_what_is_gone_or_forgotten_is_not_there_any_more(store: AlertStore) -> None:
@@ -189,7 +189,7 @@ def test_a_full_disk_loses_no_alert(tmp_path: Path) -> None:
         with closing(AlertStore(str(tmp_path / "disk" / "alerts.db"))) as store:
             fill(tmp_path / "disk")
             store.record({"n1": alert()}, NotifyDecision((notification("g"),), {("bot", "g"): TOLD}), 5.0)
-            assert "cannot be written" in (store.trouble or "")
+            assert store.problem is not None
             (waiting,) = store.outbox.queue("bot", 60.0, 6.0).waiting
             store.outbox.sent(store.outbox.claim("bot", [waiting.sequence], 6.0), "ok", 7.0)
             (tmp_path / "disk" / "full").unlink()

@@ -110,3 +110,47 @@ def test_it_costs_the_agent_no_heavy_import() -> None:
     heavy = ("pydantic", "rich", "yaml", "click")
     code = f"import sys; import monitor.base.logs; print([m for m in {heavy} if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_long_values_are_cut_in_the_middle() -> None:
+    written = line("%s", "a" * 100_000 + "end", key="b" * 100_000)
+    assert len(written) < 5000
+    assert "aaaa…aaaa" in written
+    assert "end" in written
+
+
+class Clock:
+    now = 0.0
+
+
+@pytest.fixture
+def limited() -> tuple[logging.Logger, io.StringIO, Clock]:
+    clock, stream, logger = Clock(), io.StringIO(), logging.Logger("limited")  # noqa: LOG001  # of one test
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(logs.LogfmtFormatter())
+    handler.addFilter(logs.LogRateFilter(lambda: clock.now))
+    logger.addHandler(handler)
+    return logger, stream, clock
+
+
+def test_warnings_of_a_call_site_are_limited_and_counted(limited: tuple[logging.Logger, io.StringIO, Clock]) -> None:
+    logger, stream, clock = limited
+    for number in range(1000):
+        clock.now = 19.9 if number == 999 else 0.0
+        logger.warning("number %d", number)
+    lines = stream.getvalue().splitlines()
+    assert len(lines) == logs.MAX_LINES_PER_INTERVAL + 1
+    assert lines[-1].endswith(f'msg="number 999" suppressed={999 - logs.MAX_LINES_PER_INTERVAL}')
+    assert "suppressed" not in "".join(lines[:-1])
+
+
+def test_other_lines_are_not_limited(limited: tuple[logging.Logger, io.StringIO, Clock]) -> None:
+    logger, stream, _ = limited
+    for _ in range(100):
+        logger.info("usual")
+    for _ in range(100):
+        logger.error("flood")
+    logger.error("of another call site")
+    lines = stream.getvalue().splitlines()
+    assert len(lines) == 100 + logs.MAX_LINES_PER_INTERVAL + 1
+    assert "another call site" in lines[-1]

@@ -39,3 +39,18 @@ def heaps(how: str) -> int:
 def test_threads_share_heaps(how: str, few: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MALLOC_ARENA_MAX", raising=False)
     assert (heaps(how) <= 2) is few
+
+
+LIMIT_PROGRAM = """
+import resource
+from monitor.base.process import max_descriptors, raise_descriptor_limit
+resource.setrlimit(resource.RLIMIT_NOFILE, (100, 300))
+before = max_descriptors()
+raise_descriptor_limit()
+print(before, max_descriptors())
+"""
+
+
+def test_the_limit_of_open_files_is_raised_to_what_is_permitted() -> None:
+    done = subprocess.run([sys.executable, "-c", LIMIT_PROGRAM], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["100", "300"]

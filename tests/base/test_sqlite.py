@@ -6,13 +6,16 @@ import sqlite3
 import stat
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
+from monitor.base.private_files import MAX_ASIDE_COPIES
 from monitor.base.sqlite import SPARE_BYTES, Database, DatabaseError, Row
+from monitor.base.state_problems import StateProblemKind
 from tests.support import wait_until
+from tests.support.databases import damage_page_of
 from tests.support.filesystems import fill, mounted, run
 
 TABLES = ("CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT NOT NULL)",)
@@ -48,7 +51,11 @@ def in_file(path: Path) -> list[str]:
 
 
 def aside(path: Path, kind: str) -> list[str]:
-    return [each.name for each in path.parent.glob(f"{path.name}.{kind}-*") if not each.name.endswith(("-wal", "-shm"))]
+    return [
+        each.name
+        for each in path.parent.glob(f"{path.name}.{kind}-*")
+        if not each.name.endswith(("-wal", "-shm", ".txt"))
+    ]
 
 
 @pytest.fixture
@@ -130,28 +137,115 @@ def test_a_step_that_fails_leaves_the_tables_as_they_were(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "spoil"),
+    ("spoil", "kept"),
     [
-        ("damaged", lambda path: path.write_bytes(b"this is no database, it never was" * 400)),
-        ("damaged", lambda path: path.write_bytes(path.read_bytes()[:4096] + os.urandom(9000))),
-        ("newer", lambda path: sqlite3.connect(path).execute("PRAGMA user_version = 7").connection.close()),
+        (lambda path: path.write_bytes(b"this is no database, it never was" * 400), []),
+        (lambda path: path.write_bytes(path.read_bytes()[:4096] + os.urandom(9000)), []),
+        (lambda path: damage_page_of(path, "notes", 20), ["0", "59"]),
     ],
-    ids=["no database", "overwritten in the middle", "written by a newer program"],
+    ids=["no database", "overwritten from the middle", "one page overwritten"],
 )
-def test_a_file_that_cannot_be_used_is_moved_aside(
-    path: Path, kind: str, spoil: Callable[[Path], None], caplog: pytest.LogCaptureFixture
+def test_a_damaged_file_is_moved_aside_and_what_is_readable_is_kept(
+    path: Path, spoil: Callable[[Path], None], kept: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     with opened(path) as database:
-        note(database, *("one" * 1000 for _ in range(5)))
+        note(database, *(f"{number}" + " " * 1000 for number in range(60)))
     spoil(path)
+    damaged = path.read_bytes()
     with opened(path) as database:
-        assert database.trouble is None
-        assert notes(database) == []
+        assert database.problem is None
+        assert {text.strip() for text in notes(database)} >= set(kept)
+        assert bool(notes(database)) == bool(kept)
         note(database, "new")
-    assert len(aside(path, kind)) == 1
-    assert [record.levelname for record in caplog.records] == ["ERROR"]
-    assert aside(path, kind)[0] in caplog.text
-    assert in_file(path) == ["new"]
+    (copy,) = aside(path, "damaged")
+    assert (path.parent / copy).read_bytes() == damaged
+    assert [record.levelname for record in caplog.records] == ["ERROR", "ERROR"]
+    assert copy in caplog.text
+    assert in_file(path)[-1] == "new"
+    assert len(aside(path, "damaged")) == 1
+
+
+def test_an_interrupted_recovery_is_finished_at_the_next_start(path: Path) -> None:
+    with opened(path) as database:
+        note(database, "one")
+    path.rename(f"{path}.damaged-20261117T000000Z")  # killed right after this step
+    (path.parent / f"{path.name}.damaged-20261117T000000Z").read_bytes()
+    with opened(path) as database:
+        assert notes(database) == ["one"]
+        with database.transaction() as session:
+            session.run("DELETE FROM notes")
+    assert in_file(path) == []  # recovered once
+
+
+def test_copies_of_the_same_second_have_different_names_and_are_never_deleted(path: Path) -> None:
+    for number in range(MAX_ASIDE_COPIES + 3):
+        path.parent.mkdir(exist_ok=True, mode=0o700)
+        if number < MAX_ASIDE_COPIES:
+            path.write_bytes(b"no database %d " % number * 1000)
+        with opened(path) as database:
+            note(database, "new")
+            assert (database.problem is None) == (number < MAX_ASIDE_COPIES)
+        if number >= MAX_ASIDE_COPIES - 1:
+            path.write_bytes(b"no database at last" * 1000)
+    assert len(aside(path, "damaged")) == MAX_ASIDE_COPIES
+    assert path.read_bytes() == b"no database at last" * 1000
+
+
+def test_a_file_of_a_newer_version_is_left_alone_and_what_is_understood_of_it_is_kept(path: Path) -> None:
+    with opened(path, "ALTER TABLE notes ADD COLUMN author TEXT", "CREATE TABLE x (y)") as newer:
+        note(newer, "one")
+    before = path.read_bytes()
+    with opened(path) as database:
+        assert database.problem is not None
+        assert database.problem.kind is StateProblemKind.NEWER
+        assert "its schema version is 3; this version knows versions up to 1" in database.problem.why
+        assert notes(database) == ["one"]
+        note(database, "two")
+        threading.Event().wait(0.2)  # long enough for several retries
+    assert path.read_bytes() == before
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
+def test_a_newer_file_that_is_moved_away_is_replaced(path: Path) -> None:
+    with opened(path, "CREATE TABLE x (y)") as newer:
+        note(newer, "one")
+    with opened(path) as database:
+        path.rename(path.with_name("elsewhere"))
+        wait_until(lambda: database.problem is None, 5, "it has moved back")
+    assert in_file(path) == ["one"]
+
+
+@pytest.mark.parametrize("lock", ["BEGIN IMMEDIATE", "PRAGMA locking_mode = EXCLUSIVE"])
+def test_a_file_that_another_process_has_locked_is_read_and_written_later(path: Path, lock: str) -> None:
+    with opened(path) as database:
+        note(database, "one")
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute(lock)
+        other.execute("UPDATE notes SET text = text")
+        with opened(path) as database:
+            assert database.problem is not None
+            assert "locked" in database.problem.why
+            assert notes(database) == ["one"]
+            note(database, "two")
+            with suppress(DatabaseError):
+                other.execute("COMMIT")
+            other.close()
+            wait_until(lambda: database.problem is None, 5, "it has moved back")
+    assert in_file(path) == ["one", "two"]
+    assert aside(path, "damaged") + aside(path, "unread") == []
+
+
+def test_a_file_that_stays_locked_while_it_is_used(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("monitor.base.sqlite.BUSY_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr("monitor.base.sqlite.LOCKED_FOR_SECONDS", 0.0)
+    with opened(path) as database, closing(sqlite3.connect(path, isolation_level=None)) as other:
+        note(database, "one")
+        other.execute("BEGIN IMMEDIATE")
+        note(database, "two")
+        assert database.problem is not None
+        other.execute("ROLLBACK")
+        wait_until(lambda: database.problem is None, 5, "it has moved back")
+        assert notes(database) == ["one", "two"]
 
 
 def test_a_file_that_is_damaged_while_it_is_used_is_moved_aside_and_the_transaction_is_not_lost(path: Path) -> None:

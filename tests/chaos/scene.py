@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -25,6 +24,7 @@ from tests.lab.lab import Lab
 from tests.lab.layout import NODE
 from tests.nvml import FakeNvml
 from tests.support import free_port
+from tests.support.action_keys import ActionKeys, write_keys
 from tests.support.command import command, quiet_environment
 from tests.support.filesystems import StallingMount, ext4_disk, stalling_mount
 from tests.support.receivers.bots import WeComBot
@@ -108,16 +108,15 @@ def scene(lab: Lab, directory: Path) -> Iterator[Scene]:
         group = stack.enter_context(WeComBot())
         services = tuple(stack.enter_context(LocalServer()) for _ in range(SERVICES))
         canary = _add_objects(lab, stack)
-        token = directory / "action-token"
-        token.write_text(secrets.token_hex(16))
-        agents, nvml = _agents(lab, directory, nas.point, wire, token)
+        keys = write_keys(directory)
+        agents, nvml = _agents(lab, directory, nas.point, wire, keys)
         for agent in agents.values():
             stack.callback(agent.kill)
             agent.start()
         forger = stack.enter_context(Forger(_address(agents[FORGED])))
         clock, port = Clock(directory), free_port()
         targets = [_address(agents[NODE]), _address(agents[CABLED]), forger.target]
-        config = _config(lab, targets, token, hook, group, services)
+        config = _config(lab, targets, keys, hook, group, services)
         daemon = _daemon(directory, state, port, config, clock)
         stack.callback(daemon.kill)
         stack.callback(nvml.release)
@@ -164,7 +163,7 @@ def _wait_well(made: Scene) -> None:
         time.sleep(0.2)
 
 
-def _agents(lab: Lab, directory: Path, nas: Path, wire: Cable, token: Path) -> tuple[dict[str, Program], FakeNvml]:
+def _agents(lab: Lab, directory: Path, nas: Path, wire: Cable, keys: ActionKeys) -> tuple[dict[str, Program], FakeNvml]:
     """A real agent per node: the lab's own, which acts, one behind the cable, and one standalone."""
     nvml = FakeNvml(directory / "nvml", gpus=len(lab.gpu_ids))
     for index, uuid in enumerate(lab.gpu_ids):
@@ -172,7 +171,7 @@ def _agents(lab: Lab, directory: Path, nas: Path, wire: Cable, token: Path) -> t
     real = {
         "AGENT__PATHS__KUBELET": str(lab.kubelet_root),
         "AGENT__PATHS__DOCKER_SOCKET": str(lab.docker_socket),
-        "AGENT__ACTIONS": f"{{enabled: true, token_file: {token}}}",
+        "AGENT__ACTIONS": keys.agent_actions(", limits: {images_per_hour: 100000}"),
         "AGENT__MOUNTS": f"[{{path: {nas}, writable: false}}]",
     }
     off = {f"AGENT__COLLECTORS__{name.upper()}": "{enabled: false}" for name in ELSEWHERE}
@@ -211,7 +210,7 @@ def _address(agent: Program) -> str:
 
 
 def _config(
-    lab: Lab, targets: list[str], token: Path, hook: Hook, group: WeComBot, services: tuple[LocalServer, ...]
+    lab: Lab, targets: list[str], keys: ActionKeys, hook: Hook, group: WeComBot, services: tuple[LocalServer, ...]
 ) -> dict[str, Any]:
     probed = [
         {"name": f"portal-{number}", "url": f"{each.base}/", "interval": "1s", "limit": "2s"}
@@ -233,6 +232,6 @@ def _config(
         "services": probed,
         "rules": RULES,
         "alerts": alerts,
-        "cleanup": {"agents": {"token_file": str(token)}, "policies": [POLICY]},
+        "cleanup": {"agents": {"private_key_file": str(keys.private_file)}, "policies": [POLICY]},
     }
     return {"log_level": "info", "daemon": daemon}

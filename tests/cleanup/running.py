@@ -11,6 +11,7 @@ from monitor.agent.actions import build
 from monitor.agent.datasets.in_use import InUse
 from monitor.agent.datasets.mounts import FsLocation
 from monitor.agent.main import start as start_agent
+from monitor.base.signing import RequestSigner, generate_keys
 from monitor.cleanup.execute.agent_client import Access
 from monitor.cleanup.journal import CleanupRun, RunState
 from monitor.cleanup.policy import CleanupPolicy
@@ -28,7 +29,8 @@ from monitor.sim.simulation import Simulation
 from tests.cleanup.support import Outbox
 from tests.support import wait_until
 
-TOKEN = "act-t0ken"
+KEYS = generate_keys()
+NODE = "here"
 SOON = 60.0
 
 
@@ -72,7 +74,12 @@ def cleaning(
     with contextlib.ExitStack() as ends:
         ends.callback(cluster.stop)
         made = CleanupController(
-            policies, Access(TOKEN, 5.0), str(state), cluster, outbox, **({"check_interval": 0.2} | more)
+            policies,
+            Access(RequestSigner(KEYS.private), 5.0),
+            str(state),
+            cluster,
+            outbox,
+            **({"check_interval": 0.2} | more),
         )
         ends.callback(made.stop)
         wait_until(lambda: [fact for fact in cluster.poller.facts() if fact.snapshot], SOON, "an agent answered")
@@ -94,10 +101,13 @@ def real_agent(tmp_path: Path, root: Path) -> Iterator[str]:
     """Address of an agent on this machine that acts below one root."""
     setattr(build, "InUse", Readable)  # noqa: B010  # it is imported there, not exported
     paths = {"state": str(tmp_path / "agent"), "docker_socket": str(tmp_path / "no.sock"), "cri_sockets": []}
-    config = {
-        "node_name": "here", "listen": "127.0.0.1:0", "paths": paths,
-        "actions": {"enabled": True, "token": TOKEN, "dataset_roots": [str(root)], "per_minute": 6000},
+    public_key = tmp_path / "action-public-key"
+    public_key.write_text(KEYS.public)
+    actions = {
+        "enabled": True, "public_key_file": str(public_key), "dataset_roots": [str(root)], "per_minute": 6000,
+        "limits": {"min_trash": "0s"},
     }  # fmt: skip
+    config = {"node_name": NODE, "listen": "127.0.0.1:0", "paths": paths, "actions": actions}
     agent = start_agent(Config.model_validate({"agent": config}).agent_settings())
     try:
         yield "{}:{}".format(*agent.address)

@@ -258,7 +258,7 @@ def test_a_policy_by_crontab_runs(
         assert ended(made, "images", "dry-run").trigger == "cron"
 
 
-def test_a_wrong_token_ends_the_run_with_errors(
+def test_a_wrong_key_ends_the_run_with_errors(
     story: Simulation, tmp_path: Path, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(story._agents, "_act", lambda *_: (401, b'{"error":"no"}'))
@@ -270,7 +270,7 @@ def test_a_wrong_token_ends_the_run_with_errors(
         ended(made, "images", "errors")
         outcomes = [entry.outcome for entry in made.history(1, None)[0].items if entry.outcome]
         wait_until(lambda: outbox.sent, SOON, "a notification was sent")
-    assert set(outcomes) == {"token"}
+    assert set(outcomes) == {"signature"}
     assert len(outcomes) < 10
     assert names(story) == before
     assert findings(outbox, "cleanup-report")[0].severity == "warning"

@@ -97,11 +97,12 @@ def test_a_test_message_shows_the_answer_of_the_receiver(environ: dict[str, str]
 
 
 @pytest.mark.usefixtures("daemon")
-def test_without_the_token_nothing_is_changed(environ: dict[str, str]) -> None:
+def test_without_the_token_nothing_is_changed(environ: dict[str, str], tmp_path: Path) -> None:
     unknowing = {name: value for name, value in environ.items() if not name.endswith("DAEMON__TOKEN")}
+    unknowing["GPUWARDEN_DAEMON__STATE"] = str(tmp_path)
     result = run("alerts", "silence", "service=portal", "--for", "1h", environ=unknowing)
     assert (result.returncode, result.stdout) == (1, "")
-    assert result.stderr == "gpuwarden: the daemon says: this needs the token of daemon.token as a bearer token\n"
+    assert result.stderr.startswith(f"gpuwarden: cannot read the token of the daemon in {tmp_path}/cli.token ")
     assert alerts(unknowing, "list")[0] == 1
     assert get(f"http://{environ['GPUWARDEN_DAEMON__LISTEN']}/v1/silences")[2] == "[]"
 

@@ -18,6 +18,9 @@ from monitor.queries.cluster import PodExplanation
 from tests.support.command import quiet_environment, run
 from tests.support.fake_agents import Behaviour, FakeAgent, answers, reports, resets, says
 from tests.support.living_api import LivingApi, kube_node, kube_pod
+from tests.support.local_token import LOCAL_TOKEN
+from tests.web.cluster import ACCESS, site
+from tests.web.test_app import FakeCluster
 
 NOBODY = "127.0.0.1:1"
 VIEW = ClusterView(at=1.0, nodes=(NodeView(name="gpu-01", has_agent=True),))
@@ -101,6 +104,17 @@ def test_a_daemon_of_a_later_version_is_understood() -> None:
     later = msgspec.json.encode({"at": 1, "nodes": [{"name": "n", "colour": "blue"}], "galaxies": []})
     with FakeAgent(answers(later)) as daemon:
         assert view_now(config(daemon.target)) == ClusterView(at=1, nodes=(NodeView(name="n"),))
+
+
+def test_a_daemon_that_requires_it_gets_the_local_token_and_others_do_not(tmp_path: Path) -> None:
+    (tmp_path / "cli.token").write_text(LOCAL_TOKEN)
+    with site(ACCESS | {"anonymous": "none"}) as url:
+        asked = Config.model_validate({"daemon": {"listen": url.removeprefix("http://"), "state": str(tmp_path)}})
+        assert view_now(asked) == FakeCluster().view()
+    with FakeAgent(answers(msgspec.json.encode(VIEW))) as daemon:
+        asked = Config.model_validate({"daemon": {"listen": daemon.target, "state": str(tmp_path)}})
+        assert view_now(asked) == VIEW
+    assert "authorization" not in daemon.headers[0]
 
 
 # No daemon responds: the cluster is read

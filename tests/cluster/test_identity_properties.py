@@ -22,6 +22,7 @@ OWN = PlatformRule(
     queue=("env:QUEUE", "label:team"),
 )
 RULES = all_rules((OWN,))
+TRUSTING = all_rules((OWN,), trusted=("annotation:team#lead", "label:userName"))
 SELECTORS = {parse_selector(text) for rule in RULES for text in rule.selectors()}
 samples = st.sampled_from(
     ["ann", " bob ", "", " ", "kubeflow.org", "kubedl.io", json.dumps({"user": "eve", "lead": "dan"})]
@@ -64,7 +65,8 @@ def applies(rule: PlatformRule, pod: PodFact, namespace_owner: str | None) -> bo
 
 def expected(rules: tuple[PlatformRule, ...], pod: PodFact, namespace_owner: str | None) -> Identity:
     rules = tuple(rule for rule in rules if applies(rule, pod, namespace_owner))
-    users = [user for rule in rules if (user := read(rule.user, pod, namespace_owner))]
+    readable = [rule.trusted if namespace_owner else rule.user for rule in rules]
+    users = [user for texts in readable if (user := read(texts, pod, namespace_owner))] + [namespace_owner]
     queues = [queue for rule in rules if (queue := read(rule.queue, pod, namespace_owner))]
     user, queue, kind = next(iter(users), None), next(iter(queues), None), workload_of(pod, no_owners).kind
     for rule in rules:
@@ -83,7 +85,7 @@ def expected(rules: tuple[PlatformRule, ...], pod: PodFact, namespace_owner: str
     env=values("env"),
     owner=st.sampled_from([None, "bert", " "]),
     namespace_owner=st.sampled_from([None, "fay"]),
-    rules=st.sampled_from([RULES, RULES[:-1], ()]),
+    rules=st.sampled_from([RULES, RULES[:-1], TRUSTING, ()]),
 )
 def test_it_is_what_the_table_says(
     labels: dict[str, str],

@@ -14,6 +14,8 @@ from monitor.cluster.live import LiveCluster
 from monitor.cluster.node_join import GpuMemory
 from monitor.cluster.view import ViewMemory
 from monitor.cluster.view_memory import FILE, MAX_GAP_SECONDS, SavedViewMemory, ViewMemoryFile, unexpired
+from monitor.config.root import Config
+from monitor.daemon.build import make_cluster
 from monitor.facts.cluster import ClusterView, GpuState
 from tests.cluster.builders import uuid
 from tests.cluster.living import SOON, living, settings, two_gpus, until
@@ -102,10 +104,20 @@ def test_what_nobody_names_any_more_is_forgotten_in_time(tmp_path: Path, monkeyp
         assert len(_saved(tmp_path).memory.cards) == 2
 
 
-def test_who_only_asks_writes_nothing(tmp_path: Path) -> None:
-    with living(LiveCluster(settings(), None)):
-        pass
-    assert os.listdir(tmp_path) == []
+@pytest.mark.parametrize("keeps", [False, True], ids=["a command", "the daemon"])
+def test_who_only_asks_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keeps: bool) -> None:
+    """A command uses the configuration of the daemon, and must not write into its state directory or anywhere else."""
+    state, elsewhere = tmp_path / "state", tmp_path / "elsewhere"
+    state.mkdir()
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    with FakeAgent(reports(two_gpus("n1"))) as agent:
+        daemon = {"state": str(state), "agents": {"static": [agent.target]}, "kubernetes": {"enabled": "no"}}
+        config = Config.model_validate({"daemon": daemon})
+        with living(make_cluster(config, state=str(state) if keeps else None)) as cluster:
+            until(cluster, lambda view: len(view.gpus) == 2, "both GPUs are seen")
+    assert os.listdir(state) == ([FILE] if keeps else [])
+    assert os.listdir(elsewhere) == []
 
 
 def _saved(folder: Path) -> SavedViewMemory:

@@ -19,7 +19,7 @@ from tests.support import free_port, wait_until
 from tests.support.command import STOP_LIMIT, command, get, quiet_environment, running
 from tests.support.fake_agents import FakeAgent, answers
 from tests.support.receivers.bots import KEY, WeComBot
-from tests.support.receivers.real_alertmanager import real_alertmanager
+from tests.support.receivers.real_alertmanager import CALLBACK_TOKEN, real_alertmanager
 
 
 class Portal:
@@ -156,6 +156,7 @@ def test_alertmanager_calls_back_and_the_message_goes_out_as_wecom(tmp_path: Pat
             environ["GPUWARDEN_DAEMON__ALERTS__RECEIVERS"] = json.dumps(receivers)
             environ["GPUWARDEN_DAEMON__ALERTS__ROUTES"] = "[{receivers: [alertmanager]}]"
             environ["GPUWARDEN_DAEMON__ALERTS__CLUSTER"] = "lab"
+            environ["GPUWARDEN_DAEMON__ALERTS__CALLBACK__TOKEN"] = CALLBACK_TOKEN
             with daemon(environ):
                 wait_until(lambda: bot.taken, 20, "it is told")
                 (alert,) = manager.alerts()
@@ -177,7 +178,8 @@ def _call_again(hook: str, alert: dict[str, Any]) -> None:
     """Send the webhook of a second Alertmanager replica: the same alerts must not cause another message."""
     called = {key: alert[key] for key in ("labels", "annotations", "startsAt", "fingerprint")} | {"status": "firing"}
     payload = {"version": "4", "groupKey": '{}:{alertname="ServiceDown"}', "alerts": [called]}
-    request = urllib.request.Request(hook, json.dumps(payload).encode(), {"Content-Type": "application/json"})
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {CALLBACK_TOKEN}"}
+    request = urllib.request.Request(hook, json.dumps(payload).encode(), headers)
     with urllib.request.urlopen(request, timeout=60) as answer:
         assert json.load(answer) == {"messages": 0}
 

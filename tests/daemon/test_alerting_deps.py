@@ -50,9 +50,12 @@ class Made:
     def _make(self) -> AlertingService:
         config = Config.model_validate({"daemon": {"alerts": self._alerts}}).daemon.alerts
         return AlertingService(
-            config, str(self._state), "http://page", lambda: AlertingInputs(self.sources), self.clock.time,
-            monotonic=self.clock.monotonic,
-        )  # fmt: skip
+            config, str(self._state), "http://page", self._inputs, self.clock.time, monotonic=self.clock.monotonic
+        )
+
+    def _inputs(self) -> AlertingInputs:
+        problem = self.alerting.store.problem
+        return AlertingInputs(self.sources, state=(problem,) if problem is not None else ())
 
     def restart(self) -> None:
         self.alerting.store.close()

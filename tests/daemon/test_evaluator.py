@@ -14,6 +14,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from monitor.base.private_files import aside_copies
+from monitor.base.state_problems import StateProblemKind, read_note
 from monitor.cluster.live import LiveCluster
 from monitor.daemon.evaluator import FILE, Evaluator, EvaluatorSettings, history_file
 from monitor.detect.base import Limits, Rule, RuleContext, RuleResult
@@ -326,7 +328,7 @@ DAMAGED: list[tuple[str, bytes]] = [
 
 
 @pytest.mark.parametrize(("name", "content"), DAMAGED, ids=[row[0] for row in DAMAGED])
-def test_a_damaged_file_is_said_and_replaced(
+def test_a_damaged_file_is_said_kept_aside_and_replaced(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str, content: bytes
 ) -> None:
     (tmp_path / FILE).write_bytes(content)
@@ -336,10 +338,30 @@ def test_a_damaged_file_is_said_and_replaced(
     history = DetectionHistory(memories={"a": {"n1": [1.5]}}, findings=(finding(),))
     file.save(history)
     assert file.load() == history
-    assert os.listdir(tmp_path) == [FILE]
+    (aside,) = aside_copies(str(tmp_path))
+    assert (tmp_path / aside).read_bytes() == content
+    assert "the finding history is lost" in (read_note(str(tmp_path / aside)) or "")
+    assert file.problem is None
 
 
-def test_a_file_of_a_newer_version_is_understood_as_far_as_it_can_be(tmp_path: Path) -> None:
+def test_a_file_of_a_newer_version_is_neither_read_nor_replaced(tmp_path: Path) -> None:
+    newer = json.dumps({"version": 2, "memories": {"a": 1}}).encode()
+    (tmp_path / FILE).write_bytes(newer)
+    file = history_file(str(tmp_path))
+    assert file.load() == DetectionHistory()
+    file.save(DetectionHistory(memories={"b": 1}))
+    assert (tmp_path / FILE).read_bytes() == newer
+    assert file.problem is not None
+    assert (file.problem.kind, file.problem.why) == (
+        StateProblemKind.NEWER, "its version is 2; this version knows versions up to 1",
+    )  # fmt: skip
+    (tmp_path / FILE).unlink()  # as the alert says
+    file.save(DetectionHistory(memories={"b": 1}))
+    assert file.problem is None
+    assert json.loads((tmp_path / FILE).read_bytes())["version"] == 1
+
+
+def test_fields_that_are_not_known_are_ignored(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(json.dumps({"memories": {"a": 1}, "silences": [1]}).encode())
     assert history_file(str(tmp_path)).load() == DetectionHistory(memories={"a": 1})
 

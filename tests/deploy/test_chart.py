@@ -15,10 +15,12 @@ import monitor
 from monitor.config.root import Config
 from tests.deploy.helm import CHART, Object, helm, one, refusal, render, template
 from tests.deploy.values import EVERYTHING, VALUES
+from tests.support.action_keys import write_keys
+from tests.support.command import run
 
 # The oldest and the newest version with known schemas.
 VERSIONS = ("1.25", kubernetes_validate.latest_version().rpartition(".")[0])
-SECRETS = "/etc/gpuwarden/secrets/"
+SECRETS, KEYS = "/etc/gpuwarden/secrets/", "/etc/gpuwarden/keys/"
 
 
 def config_of(objects: list[Object], part: str) -> dict[str, Any]:
@@ -49,6 +51,21 @@ def test_every_object_is_one_that_kubernetes_knows(name: str, version: str) -> N
     assert len(names) == len(set(names))
 
 
+def test_a_changed_configuration_restarts_what_reads_it_and_nothing_else() -> None:
+    def checksums(values: dict[str, Any]) -> tuple[str, str]:
+        objects = render(values)
+        agent, daemon = (one(objects, kind)["spec"]["template"] for kind in ("DaemonSet", "Deployment"))
+        name = "checksum/config"
+        return agent["metadata"]["annotations"][name], daemon["metadata"]["annotations"][name]
+
+    agent, daemon = checksums({})
+    assert checksums({}) == (agent, daemon)
+    for_agent = checksums({"config": {"agent": {"mounts": ["/data"]}}})
+    assert (for_agent[0] != agent, for_agent[1] == daemon) == (True, True)
+    for_daemon = checksums({"config": {"daemon": {"cycle": "20s"}}})
+    assert (for_daemon[0] == agent, for_daemon[1] != daemon) == (True, True)
+
+
 @pytest.mark.parametrize("name", VALUES)
 def test_the_configuration_is_one_that_gpuwarden_takes(name: str, tmp_path: Path) -> None:
     """Every referenced file is in a Secret that is mounted at that path."""
@@ -58,7 +75,8 @@ def test_the_configuration_is_one_that_gpuwarden_takes(name: str, tmp_path: Path
         for file in re.findall(rf"{SECRETS}([\w-]+)", text):
             assert file in files_of(objects, kind), f"{part} names {file}"
             (tmp_path / file).write_text(f"https://example.com/{file}?key=0123456789")
-        Config.model_validate(yaml.safe_load(text.replace(SECRETS, f"{tmp_path}/")))
+        write_keys(tmp_path)
+        Config.model_validate(yaml.safe_load(text.replace(SECRETS, f"{tmp_path}/").replace(KEYS, f"{tmp_path}/")))
 
 
 def files_of(objects: list[Object], kind: str) -> set[str]:
@@ -69,6 +87,30 @@ def files_of(objects: list[Object], kind: str) -> set[str]:
         return {each["path"] for each in secret["items"]}
     made = [each["data"] for each in objects if each["kind"] == "Secret"]
     return {*made[0]} if made else {"agent-token", "page-token", "metrics-token"}  # what an own Secret has to have
+
+
+def test_nodes_get_public_keys_and_only_the_daemon_the_private_one() -> None:
+    """The chart mounts what `gpuwarden keys --kubernetes` prints, and creates no keys itself."""
+    printed = run("keys", "--kubernetes", "gpuwarden-keys")
+    secret, public = yaml.safe_load_all(printed.stdout)
+    assert (secret["kind"], [*secret["stringData"]]) == ("Secret", ["action-private-key"])
+    assert (public["kind"], [*public["data"]]) == ("ConfigMap", ["action-public-key"])
+    assert "private" not in public["data"]["action-public-key"]
+    objects = render(EVERYTHING)
+    volumes = {
+        kind: next(each for each in one(objects, kind)["spec"]["template"]["spec"]["volumes"] if each["name"] == "keys")
+        for kind in ("DaemonSet", "Deployment")
+    }
+    items = [{"key": "action-public-key", "path": "action-public-key"}]
+    assert volumes["DaemonSet"] == {"name": "keys", "configMap": {"name": "gpuwarden-keys", "items": items}}
+    assert volumes["Deployment"]["secret"]["secretName"] == "gpuwarden-keys"
+    assert volumes["Deployment"]["secret"]["items"] == [{"key": "action-private-key", "path": "action-private-key"}]
+    assert "action-private-key" not in yaml.safe_dump(one(objects, "DaemonSet"))
+    assert config_of(objects, "agent")["agent"]["actions"]["public_key_file"] == f"{KEYS}action-public-key"
+    assert (
+        config_of(objects, "daemon")["daemon"]["cleanup"]["agents"]["private_key_file"] == f"{KEYS}action-private-key"
+    )
+    assert {each["metadata"]["name"] for each in objects if each["kind"] == "Secret"} == {"gpuwarden"}
 
 
 def test_what_the_user_writes_wins() -> None:
@@ -111,9 +153,9 @@ def test_the_agent_has_no_account_and_the_daemon_one_that_expires() -> None:
     ("values", "added"),
     [
         ({}, {"SYS_PTRACE", "DAC_READ_SEARCH"}),
-        ({"actions": {"enabled": True}}, {"SYS_PTRACE", "DAC_READ_SEARCH", "KILL"}),
+        ({"actions": {"enabled": True, "keys": "k"}}, {"SYS_PTRACE", "DAC_READ_SEARCH", "KILL"}),
         (
-            {"actions": {"enabled": True, "datasetRoots": ["/mnt/share"]}},
+            {"actions": {"enabled": True, "keys": "k", "datasetRoots": ["/mnt/share"]}},
             {"SYS_PTRACE", "DAC_READ_SEARCH", "KILL", "DAC_OVERRIDE", "FOWNER"},
         ),
     ],
@@ -183,6 +225,8 @@ def test_rules_and_dashboards_are_in_it() -> None:
         ({"config": {"agents": {}}}, "'/config': additional properties 'agents' not allowed"),
         ({"daemon": {"replicas": 2}}, "two daemons cannot share one volume"),
         ({"actions": {"datasetRoots": ["/mnt/share"]}}, "actions.enabled is not"),
+        ({"actions": {"enabled": True}}, "gpuwarden keys --kubernetes gpuwarden-keys | kubectl create -n"),
+        ({"secrets": {"actionToken": "a" * 40}}, "additional properties 'actionToken' not allowed"),
         ({"secrets": {"existing": "own"}, "wecom": {"url": "https://x/y"}}, "both set"),
         ({"config": {"daemon": {"token": "x"}}}, "config holds a secret"),
         ({"config": {"daemon": {"alerts": {"receivers": ["https://q/cgi-bin/webhook/send?key=K"]}}}}, "wecom.url"),

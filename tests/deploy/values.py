@@ -9,7 +9,7 @@ EVERYTHING: dict[str, Any] = {
     "wecom": {"url": "https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=SECRET-KEY"},
     "secrets": {"extra": {"db-password": "SECRET-PASSWORD"}},
     "rbac": {"release": True, "cleanup": True},
-    "actions": {"enabled": True, "datasetRoots": ["/mnt/share"]},
+    "actions": {"enabled": True, "keys": "gpuwarden-keys", "datasetRoots": ["/mnt/share"]},
     "agent": {
         "hostNetwork": False,
         "driver": {"from": "host", "runtimeClassName": "nvidia"},

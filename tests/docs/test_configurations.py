@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from monitor.base.signing import generate_keys
 from monitor.config.file import load
 from tests.docs.pages import Block, every_block
 
 EXAMPLES = {block.text: block for block in every_block(("yaml", "yml"))}
 ADDRESS = "https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=s3cret"
-# Contents of referenced files: a URL for url_file, otherwise a token, different for each file.
+KEYS = generate_keys()
+# Contents of referenced files: a URL, a key, otherwise a token that differs for each file.
+CONTENTS = {"url_file": ADDRESS, "private_key_file": KEYS.private, "public_key_file": KEYS.public}
 _FILES = re.compile(r"\b(\w*_file): ([^\s},]+)")
 
 
@@ -20,7 +23,7 @@ _FILES = re.compile(r"\b(\w*_file): ([^\s},]+)")
 def test_a_configuration_is_accepted(block: Block, tmp_path: Path) -> None:
     def with_a_file(found: re.Match[str]) -> str:
         file = tmp_path / Path(found[2]).name
-        file.write_text(ADDRESS if found[1] == "url_file" else f"{file.name}-{'x' * 20}")
+        file.write_text(CONTENTS.get(found[1], f"{file.name}-{'x' * 20}"))
         return f"{found[1]}: {file}"
 
     config = tmp_path / "gpuwarden.yml"

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -152,7 +153,6 @@ CASES: list[Case] = [
     ("no services", receivers.judge_services, (), ["not-checked services.none"]),
     ("services", receivers.judge_services, (Reachability("Alertmanager", "h"),), ["ok services.ok"]),
     ("not ready, not reachable", receivers.judge_services, (Reachability("a", "h", "answer"), Reachability("b", "h", "dns")), ["problem services.answer", "problem services.lost"]),
-    ("no agent scraped", receivers.judge_services, (Reachability("Prometheus", "h", "no-agents"),), ["problem services.no-agents"]),
     ("state", state.judge, (StateDirectory("/s", True, free=9 * GIB),), ["ok state.ok"]),
     ("not created yet", state.judge, (StateDirectory("/s", False, free=9 * GIB),), ["ok state.not-yet"]),
     ("not writable", state.judge, (StateDirectory("/s", True, "x"),), ["problem state.not-writable"]),
@@ -260,3 +260,14 @@ def test_every_check_has_a_name_and_every_verdict_has_a_case() -> None:
         "no-config",
         "node.no-agent",
     }
+
+
+def test_a_public_key_is_no_secret(tmp_path: Path) -> None:
+    files = {}
+    for setting in ("agent.actions.public_key_file", "daemon.cleanup.agents.private_key_file"):
+        path = tmp_path / setting
+        path.write_text("key")
+        path.chmod(0o644)
+        files[setting] = config.read_file(setting, str(path))
+    (found,) = config.judge_files(config.FilesFacts(tuple(files.values())))
+    assert found.values["setting"] == "daemon.cleanup.agents.private_key_file"

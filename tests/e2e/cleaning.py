@@ -220,7 +220,7 @@ def cleaning(
     lab: Lab, kubeconfig: Path, directory: Path, policies: Sequence[Mapping[str, Any]], rules: Mapping[str, Any]
 ) -> Iterator[Cleaner]:
     """Run a real agent that acts and a real daemon with these policies."""
-    token, nvml, on_node = acting_node(lab, directory)
+    key, nvml, on_node = acting_node(lab, directory)
     port = free_port()
     config = directory / "gpuwarden.yml"
     daemon = {
@@ -229,7 +229,7 @@ def cleaning(
         "kubernetes": {"enabled": "yes", "kubeconfig": str(kubeconfig)},
         "gpu": {"stale_after": "5s", "settle": "3s", "terminating_grace": "5s"},
         "rules": dict(rules),
-        "cleanup": {"agents": {"token_file": str(token)}, "policies": list(policies)},
+        "cleanup": {"agents": {"private_key_file": str(key)}, "policies": list(policies)},
     }
     # At `info` the daemon logs every cycle into a pipe that is not read.
     config.write_text(yaml.safe_dump({"log_level": "warning", "daemon": daemon}))

@@ -34,6 +34,7 @@ from tests.lab.lab import Lab
 from tests.lab.layout import NODE
 from tests.nvml import FakeNvml
 from tests.support import free_port, need, wait_until
+from tests.support.action_keys import write_keys
 from tests.support.command import command, get, quiet_environment, running
 
 RESOURCE = "nvidia.com/gpu"
@@ -129,9 +130,8 @@ def probing(looker: Looker, target: ServiceTarget) -> Iterator[None]:
 
 
 def acting_node(lab: Lab, directory: Path) -> tuple[Path, FakeNvml, dict[str, str]]:
-    """Token file, driver and settings of an agent that acts on the lab's node."""
-    token = directory / "action-token"
-    token.write_text(secrets.token_hex(16))
+    """The daemon's private key, and driver and settings of an agent that acts on the lab's node."""
+    keys = write_keys(directory)
     nvml = FakeNvml(directory / "nvml", gpus=len(lab.gpu_ids))
     for index, uuid in enumerate(lab.gpu_ids):
         nvml.gpu(index, uuid=uuid)
@@ -139,9 +139,9 @@ def acting_node(lab: Lab, directory: Path) -> tuple[Path, FakeNvml, dict[str, st
         "AGENT__NODE_NAME": NODE,
         "AGENT__PATHS__KUBELET": str(lab.kubelet_root),
         "AGENT__PATHS__DOCKER_SOCKET": str(lab.docker_socket),
-        "AGENT__ACTIONS": f"{{enabled: true, token_file: {token}}}",
+        "AGENT__ACTIONS": keys.agent_actions(),
     }
-    return token, nvml, settings
+    return keys.private_file, nvml, settings
 
 
 @contextmanager

@@ -65,7 +65,7 @@ def scene(lab: Lab) -> Iterator[Scene]:
 @contextmanager
 def replicas(lab: Lab, scene: Scene, directory: Path) -> Iterator[tuple[Replica, Replica]]:
     """Run a real agent that acts and two real daemons with minimal permissions; the first one acts."""
-    token, nvml, on_node = acting_node(lab, directory)
+    key, nvml, on_node = acting_node(lab, directory)
     kubeconfig = account(scene).kubeconfig(lab.kubeconfig, directory)
     with ExitStack() as stack:
         agent = stack.enter_context(agent_of(directory / "agent", QUICK, nvml.environment(), **on_node))
@@ -73,7 +73,7 @@ def replicas(lab: Lab, scene: Scene, directory: Path) -> Iterator[tuple[Replica,
             "cycle": "500ms",
             "agents": {"interval": "500ms", "static": [agent]},
             "kubernetes": {"enabled": "yes", "kubeconfig": str(kubeconfig)},
-            "cleanup": {"agents": {"token_file": str(token)}, "policies": [POLICY]},
+            "cleanup": {"agents": {"private_key_file": str(key)}, "policies": [POLICY]},
             "rules": {"pod_pending": {"waiting": "2s"}},
             "lease": {"namespace": scene.name},
         }

@@ -15,7 +15,8 @@ from typing import Any
 import msgspec
 import yaml
 
-from monitor.cleanup.execute.agent_client import Access, ActionClient, AgentRefusesError
+from monitor.base.signing import RequestSigner, generate_keys
+from monitor.cleanup.execute.agent_client import Access, ActionClient, AgentRefusesError, AgentTarget
 from monitor.facts import GpuFact, NodeSnapshot
 from monitor.facts.actions import ActionRequest, RemoveImage
 from tests.e2e.add_ons import GPU, VOLCANO, add_ons
@@ -23,6 +24,7 @@ from tests.e2e.scenes import Scene
 from tests.lab.lab import Lab
 from tests.nvml import FakeNvml
 from tests.support import free_port, wait_until
+from tests.support.action_keys import ActionKeys, write_keys
 from tests.support.command import command, get, quiet_environment, run, running
 from tests.support.filesystems import StallingMount, ext4_disk, fill, stalling_mount
 from tests.support.filesystems import run as run_program
@@ -30,7 +32,7 @@ from tests.support.receivers.bots import WeComBot
 
 NODE = "gpu-01"
 ADDRESS = "127.80.0.1"  # of the agent; the simulation uses 127.81, so that all can share one port
-READ_TOKEN, PAGE_TOKEN, ACT_TOKEN = "reads-metrics-of-agents", "reads-the-page-of-daemons", "has-the-agents-act"
+READ_TOKEN, PAGE_TOKEN = "reads-metrics-of-agents", "reads-the-page-of-daemons"
 GIB, MIB = 1 << 30, 1 << 20
 COLLECTORS = (
     "host", "gpu", "gpu_processes", "xid", "pod_devices", "containers", "container_usage", "shm", "logs", "images",
@@ -71,6 +73,7 @@ class Node:
     page: str
     environ: dict[str, str]
     process: subprocess.Popen[str]
+    signer: RequestSigner
     pods: list[Any] = field(default_factory=list)
 
     def snapshot(self) -> NodeSnapshot:
@@ -99,7 +102,7 @@ class Node:
         return found()
 
 
-def quick_agent(lab: Lab, directory: Path, port: int, mounts: list[str]) -> dict[str, str]:
+def quick_agent(lab: Lab, directory: Path, port: int, mounts: list[str], keys: ActionKeys) -> dict[str, str]:
     """Environment of an agent on the lab's node that runs all collectors every second."""
     registries = [f"http://{lab.registry}", f"http://127.0.0.1:{free_port()}"]
     return quiet_environment(
@@ -111,12 +114,12 @@ def quick_agent(lab: Lab, directory: Path, port: int, mounts: list[str]) -> dict
         AGENT__PATHS__DOCKER_SOCKET=str(lab.docker_socket),
         AGENT__MOUNTS=yaml.safe_dump(mounts, default_flow_style=True),
         AGENT__REGISTRIES=yaml.safe_dump(registries, default_flow_style=True),
-        AGENT__ACTIONS=f"{{enabled: true, token: {ACT_TOKEN}}}",
+        AGENT__ACTIONS=keys.agent_actions(),
         **{f"AGENT__COLLECTORS__{name.upper()}": "{interval: 1s, limit: 2s}" for name in COLLECTORS},
     )
 
 
-def daemon_settings(lab: Lab, agent: str, receivers: list[dict[str, str]]) -> dict[str, Any]:
+def daemon_settings(lab: Lab, agent: str, receivers: list[dict[str, str]], keys: ActionKeys) -> dict[str, Any]:
     """Settings of a daemon that watches the lab, notifies these receivers, and removes finished pods."""
     services = [("registry", f"http://{lab.registry}/v2/"), ("portal", f"http://127.0.0.1:{free_port()}/")]
     finished = {
@@ -132,7 +135,7 @@ def daemon_settings(lab: Lab, agent: str, receivers: list[dict[str, str]]) -> di
         "rules": RULES,
         "services": [{"name": name, "url": url, "interval": "1s"} for name, url in services],
         "alerts": {"cluster": "lab", "receivers": receivers},
-        "cleanup": {"agents": {"token": ACT_TOKEN}, "policies": [finished]},
+        "cleanup": {"agents": {"private_key_file": str(keys.private_file)}, "policies": [finished]},
     }
 
 
@@ -171,13 +174,14 @@ def watched_node(lab: Lab, directory: Path, port: int) -> Iterator[Node]:
         urls = {"wecom": bots[0].url, "revoked": bots[1].url, "dead": bots[0].url.replace(str(bots[0].port), "9")}
         receivers = [{"name": name, "kind": "wecom", "url": url} for name, url in urls.items()]
         stack.enter_context(add_ons(lab))
-        environ = quick_agent(lab, directory, port, ["/", str(nas.point), "/mnt/not-there"])
+        keys = write_keys(directory)
+        environ = quick_agent(lab, directory, port, ["/", str(nas.point), "/mnt/not-there"], keys)
         process = stack.enter_context(
             running(logged(directory / "agent.log", *command("agent")), environ | nvml.environment())
         )
         agent = f"{ADDRESS}:{port}"
-        page, known = stack.enter_context(daemon(directory, daemon_settings(lab, agent, receivers)))
-        yield Node(lab, nvml, nas, disks, agent, page, known, process)
+        page, known = stack.enter_context(daemon(directory, daemon_settings(lab, agent, receivers, keys)))
+        yield Node(lab, nvml, nas, disks, agent, page, known, process, keys.signer())
 
 
 @contextmanager
@@ -282,9 +286,10 @@ def act(node: Node) -> None:
     now = time.time()
     image = RemoveImage(runtime="docker", image_id=f"sha256:{'0' * 64}", min_age_seconds=0.0)
     request = ActionRequest(id="scraped-1", issued_at=now, expires_at=now + 60, policy="images", plan="p", action=image)
-    ActionClient(Access(token=ACT_TOKEN), threading.Event()).submit(node.agent, request)
+    agent = AgentTarget(NODE, node.agent)
+    ActionClient(Access(node.signer), threading.Event()).submit(agent, request)
     with suppress(AgentRefusesError):
-        ActionClient(Access(token="not-the-token-at-all"), threading.Event()).submit(node.agent, request)
+        ActionClient(Access(RequestSigner(generate_keys().private)), threading.Event()).submit(agent, request)
     answer = run("cleanup", "run", "pods", environ=node.environ)
     assert answer.returncode == 0, answer.stderr
 

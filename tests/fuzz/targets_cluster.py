@@ -28,9 +28,6 @@ from monitor.cluster.agents.poller import decode_snapshot
 from monitor.cluster.identity import identify
 from monitor.cluster.owners import no_owners
 from monitor.cluster.platforms import all_rules
-from monitor.cluster.prometheus.client import MetricStore, StoreError, StoreSettings
-from monitor.cluster.prometheus.series.rebuild import SeriesError, rebuild
-from monitor.cluster.prometheus.targets import any_up, newest_scrapes, nodes_of, samples_of
 from monitor.cluster.view import ClusterContext, ViewBuilder, ViewInputs
 from monitor.config import file as config_file
 from monitor.config import yaml_text
@@ -184,23 +181,6 @@ def configuration(data: bytes) -> None:
         file.flush()
         with contextlib.suppress(config_file.ConfigError):
             config_file.load(file.name, {})
-
-
-def series(data: bytes) -> None:
-    """Response of a metrics store, up to the rebuilt snapshots."""
-    store = MetricStore(StoreSettings(url="http://store.invalid", limit=1.0))
-    try:
-        answer = store._understood(200, data)
-        found = answer.data.result if answer.data else []
-        scrapes = newest_scrapes([each for each in found if "__name__" not in each.metric])
-        any_up(found)
-        nodes_of(found)
-        samples = samples_of(found, scrapes)
-    except (StoreError, ValueError):  # not a number: treated as no response, and the next query follows
-        return
-    for each in samples.values():
-        with contextlib.suppress(SeriesError):
-            check_snapshot(rebuild(each))
 
 
 def harbor(data: bytes) -> None:

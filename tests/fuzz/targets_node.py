@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
+import io
 import os
 import tempfile
 from collections.abc import Iterator
@@ -13,11 +15,12 @@ from google.protobuf.message import DecodeError
 
 from monitor.agent import mountinfo
 from monitor.agent.actions.api import decode_request
-from monitor.agent.actions.auth import ActionRefusedError
+from monitor.agent.actions.auth import ActionAuthenticator, ActionRefusedError, UsedIds
 from monitor.agent.cgroup import parse_owner
 from monitor.agent.collectors.container_usage import locate
 from monitor.agent.collectors.xid import merge_events, parse_uuid, parse_xid
 from monitor.agent.datasets import mounts
+from monitor.agent.http_io import MAX_BODY_BYTES, FramingError, body_length
 from monitor.agent.kmsg import KernelMessage, parse_record
 from monitor.agent.kubelet import pod_resources, podresources_pb2
 from monitor.agent.kubelet.checkpoint import CheckpointError, CheckpointFile
@@ -26,10 +29,12 @@ from monitor.agent.procfs import parse_stat
 from monitor.agent.runtime import cri_facts, docker_json
 from monitor.agent.runtime.api import EngineError
 from monitor.agent.runtime.proto import cri_pb2
+from monitor.base.signing import RequestSignature, RequestVerifier
 from monitor.facts.gpu import XidFacts
 
 CONTAINER = "65a1b6ad09655b3f1475ede1aa0061a97c0d1ada9f2b2acac959afbc92094463"
 NO_FIGURE = (ValueError, OverflowError)  # invalid kernel output costs one run of one collector
+_VERIFIER = RequestVerifier("gpu-01", "gpuwarden-public-ed25519:LbJAn/ZwI1At3jwmVJ3uqBNuf7ZTxQBEi6Ap+KBcWqo=")
 LONGEST_ID = 200  # bound on container and pod ids
 
 
@@ -157,3 +162,24 @@ def action(data: bytes) -> None:
     """Action requests to an agent."""
     with contextlib.suppress(ActionRefusedError):
         decode_request(data)
+
+
+def signature(data: bytes) -> None:
+    """The Authorization header of an action request, which anybody can send."""
+    header = data.decode("latin-1")
+    found = RequestSignature.parse(header)
+    if found is not None:
+        assert RequestSignature.parse(found.header()) == found
+    with _files() as directory:
+        authenticator = ActionAuthenticator(_VERIFIER, 10, UsedIds(f"{directory}/used", 0.0))
+        try:
+            authenticator.authenticate("POST", "/v1/actions", header, "10.0.0.1", b"{}")
+        except ActionRefusedError:
+            return
+    raise AssertionError("nobody has the key")
+
+
+def request_head(data: bytes) -> None:
+    """Headers of requests to an agent."""
+    with contextlib.suppress(http.client.HTTPException, FramingError):
+        assert 0 <= body_length("POST", http.client.parse_headers(io.BytesIO(data))) <= MAX_BODY_BYTES

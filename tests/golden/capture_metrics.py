@@ -90,7 +90,14 @@ def _names(text: str) -> str:
 
 def _own() -> DaemonStatus:
     return DaemonStatus(
-        version="1.2.3", now=AT, view_at=AT - 2, evaluated_at=AT - 3, evaluation_seconds=0.25, lease_held=True
+        version="1.2.3",
+        now=AT,
+        view_at=AT - 2,
+        evaluated_at=AT - 3,
+        evaluation_seconds=0.25,
+        lease_held=True,
+        reload_ok=True,
+        loaded_at=AT - 60,
     )
 
 

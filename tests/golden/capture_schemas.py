@@ -16,7 +16,7 @@ import monitor
 from monitor.access.audit import AuditLog
 from monitor.access.settings import AccessSettings
 from monitor.agent.journal import JournalLine
-from monitor.agent.server import ACTIONS_PATH, ActionsDisabled, AgentRoutes
+from monitor.agent.routes import ACTIONS_PATH, ActionsDisabled, AgentRoutes
 from monitor.alert.alertmanager.callback import CallbackPayload, NotificationLog
 from monitor.alert.delivery.backoff import ReceiverHealth
 from monitor.alert.model import Alert, Notification, NotificationLogEntry

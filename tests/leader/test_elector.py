@@ -253,12 +253,12 @@ def test_a_moment_of_the_crontab_that_another_has_begun_is_not_made_up(story: Si
         with cleaning(
             tmp_path / "2", Outbox(), policy(every), story=story, leading=second, now=lambda: clock[0]
         ) as other:
-            wait_until(lambda: other._journal.metadata("cron images"), SOON, "the start is recorded")
+            wait_until(lambda: other.journal.metadata("cron images"), SOON, "the start is recorded")
             clock[0] = now + 121  # two cron times have passed, and the first replica has started both
             first.stop()
             wait_until(lambda: second.term() == 1, SOON, "the second takes over")
             wait_until(
-                lambda: float(other._journal.metadata("cron images") or 0) > now + 120,
+                lambda: float(other.journal.metadata("cron images") or 0) > now + 120,
                 SOON,
                 "it has checked the schedule",
             )
@@ -272,7 +272,7 @@ def test_a_moment_of_the_crontab_that_nobody_has_begun_is_made_up_once(story: Si
         # Half an hour ahead: a cron time during the test would start a run of its own.
         box, hourly = Outbox(), policy(f"{time.localtime(now + 1800).tm_min} * * * *")
         with cleaning(tmp_path / "2", box, hourly, story=story, leading=second, now=lambda: clock[0]) as other:
-            wait_until(lambda: other._journal.metadata("cron images"), SOON, "the start is recorded")
+            wait_until(lambda: other.journal.metadata("cron images"), SOON, "the start is recorded")
             clock[0] = now + 1921
             first.stop()
             made = ended(other, "images")

@@ -19,6 +19,7 @@ from tests.alert.alertmanager.test_callback import alert, body
 from tests.cleanup.running import SOON, simulated
 from tests.leader.test_elector import replica, two
 from tests.support import wait_until
+from tests.support.local_token import AS_LOCAL
 from tests.web.cluster import Client, site
 from tests.web.test_alerts_api import FakeAlerts as Alerts
 from tests.web.test_cleanup_api import FakeCleanup as Cleanup
@@ -128,7 +129,7 @@ def test_who_does_not_act_says_who_does() -> None:
     state = LeaseState(holds=False, identity="gpuwarden-2_cd34", holder="gpuwarden-1_ab12", lease="ops/gpuwarden")
     parts = PageData(lease=lambda: state)
     with site({}, alerts=RefusingAlerts(), cleanup=RefusingCleanup(), page_data=parts) as url:
-        client = Client(url)
+        client = Client(url, AS_LOCAL)
         run = client.post("/v1/cleanup/run", {"policy": "images"})
         assert run.status == 409
         assert "gpuwarden-1_ab12 holds the lease ops/gpuwarden" in run.json["error"]

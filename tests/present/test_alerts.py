@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from monitor.alert.matchers import parse_matcher
+from monitor.alert.matchers import Matcher, parse_matcher
 from monitor.alert.model import Alert, NotificationReason, Phase
 from monitor.alert.mute import AlertView
 from monitor.alert.silences import Silence
@@ -83,7 +84,9 @@ def test_other_tables() -> None:
     silence = Silence(
         id="s1", matchers=(parse_matcher("node=~n.*"),), starts_at=NOW, ends_at=NOW + 60, author="li", comment="why"
     )
-    assert silences_table([silence], NOW).rows == (("s1", "node=~n.*", "1m", "li", "why"),)
+    assert silences_table([silence], NOW).rows == (("s1", "node=~n.*", "1m", "li", "why", "active"),)
+    disabled = replace(silence, matchers=(Matcher(name="node", op="=~", value="("),))
+    assert column(silences_table([disabled], NOW), "state")[0].startswith("disabled: invalid pattern '('")
     event = AlertEvent(at=NOW, what=AlertEventKind.FIRED, alert=alert("n1"))
     assert column(history_table(localize_events([event], "zh")), "at (UTC)") == ["2023-11-14 22:13:20"]
     delivery = Delivery(

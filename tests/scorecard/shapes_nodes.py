@@ -169,7 +169,7 @@ SHAPES = (
           (Tell("agent-silent", "collector-failing", {"node": "{node}", "service": "images"}),)),
     *(
         Shape(f"action refused: {reason}", (), CREDIT, _refused(reason), (Tell("actions-refused", reason, NODE),))
-        for reason in ("token", "replayed", "expired", "too-many")
+        for reason in ("signature", "token", "node", "replayed", "expired", "too-many")
     ),
     _failing("portal answers 502", "portal", "status", status=502, detail="502 Bad Gateway"),
     _failing("portal does not answer", "portal", "timeout", detail="timed out"),

@@ -20,11 +20,15 @@ class Authority:
     def ca_file(self) -> str:
         return str(self.directory / "ca.pem")
 
-    def sign(self, name: str, alternative: str) -> tuple[str, str]:
-        """Certificate file and key file for a subject alternative name such as DNS:agent or IP:127.0.0.1."""
+    def sign(self, name: str, alternative: str, usage: str | None = None) -> tuple[str, str]:
+        """Certificate file and key file for a subject alternative name such as DNS:agent or IP:127.0.0.1.
+
+        `usage` restricts it to serverAuth or clientAuth.
+        """
         key, request, certificate = (str(self.directory / f"{name}.{end}") for end in ("key", "csr", "pem"))
         extension = self.directory / f"{name}.ext"
-        extension.write_text(f"subjectAltName={alternative}\n")
+        extended = f"extendedKeyUsage={usage}\n" if usage is not None else ""
+        extension.write_text(f"subjectAltName={alternative}\n{extended}")
         _openssl(
             "req",
             "-newkey",

@@ -29,6 +29,7 @@ from monitor.web.security import Security
 from monitor.web.server import WebServer
 from tests.support import free_port, wait_until
 from tests.support.command import command, quiet_environment
+from tests.support.local_token import LOCAL_TOKEN
 from tests.web.test_app import FakeCluster
 
 PASSWORD = "correct horse battery"
@@ -108,6 +109,7 @@ class DaemonSite:
     url: str
     story: Simulation
     config: Path
+    has_tokens: bool = True
 
     @property
     def log(self) -> str:
@@ -126,7 +128,7 @@ class DaemonSite:
     def view(self) -> Any:
         """The cluster view of the daemon; empty while it does not respond."""
         try:
-            answer = self.client("viewer").get("/v1/view")
+            answer = self.client("viewer" if self.has_tokens else None).get("/v1/view")
         except OSError:
             return {"gpus": [], "pods": [], "nodes": []}
         return answer.json
@@ -160,12 +162,13 @@ class FakeActions:
 
 @contextmanager
 def site(access: dict[str, Any], now: Callable[[], float] = time.time, **more: Any) -> Iterator[str]:
-    """Serve the application with these access settings in this process; yield its URL.
+    """Serve the application with these access settings and LOCAL_TOKEN in this process; yield its URL.
 
     `audit`, `actions` and all arguments of create_app are accepted.
     """
     settings = AccessConfig.model_validate(access).settings(None, loopback=True)
-    security = Security(Authenticator(settings, now), more.pop("audit", None), more.pop("actions", None))
+    authenticator = Authenticator(settings, now, LOCAL_TOKEN)
+    security = Security(authenticator, more.pop("audit", None), more.pop("actions", None))
     web = WebServer(create_app(FakeCluster(), security=security, **more), socket.create_server(("127.0.0.1", 0)))
     web.start()
     try:
@@ -190,7 +193,7 @@ def daemon_on(folder: Path, access: dict[str, Any] | None = None, nodes: int = 2
             daemon["access"] = access
         config = folder / "gpuwarden.yml"
         config.write_text(json.dumps(written))  # JSON is YAML
-        world = DaemonSite(f"http://{listen}", story, config)
+        world = DaemonSite(f"http://{listen}", story, config, access is not None)
         with _daemon(folder, config):
             wait_until(lambda: _seen(world) == nodes * 8, 30, "all GPUs are seen")
             yield world

@@ -29,34 +29,25 @@ def ask(
 
 
 HERE = {"host": "127.0.0.1:9836"}
-WITHOUT_TOKEN: list[tuple[str, dict[str, str], str, HTTPStatus | None]] = [
-    ("from this machine", HERE | JSON, "127.0.0.1", None),
-    ("by name", {"host": "localhost:9836"} | JSON, "::1", None),
-    ("IPv6", {"host": "[::1]:9836"} | JSON, "::1", None),
-    ("IPv4 in IPv6", HERE | JSON, "::ffff:127.0.0.1", None),
-    ("with a charset", HERE | {"content-type": "application/json; charset=utf-8"}, "127.0.0.1", None),
-    ("from elsewhere", {"host": "10.0.0.1:9836"} | JSON, "10.0.0.9", HTTPStatus.FORBIDDEN),
-    ("from elsewhere, with a local host name", HERE | JSON, "10.0.0.9", HTTPStatus.FORBIDDEN),
-    ("a name that points here", {"host": "evil.example:9836"} | JSON, "127.0.0.1", HTTPStatus.FORBIDDEN),
-    ("a name that looks like here", {"host": "127.0.0.1.evil.example"} | JSON, "127.0.0.1", HTTPStatus.FORBIDDEN),
-    ("no name at all", JSON, "127.0.0.1", HTTPStatus.FORBIDDEN),
-    ("through a proxy", HERE | JSON | {"x-forwarded-for": "10.0.0.9"}, "127.0.0.1", HTTPStatus.FORBIDDEN),
-    ("a browser", HERE | JSON | {"origin": "http://127.0.0.1:9836"}, "127.0.0.1", HTTPStatus.FORBIDDEN),
-    ("a page that polls", HERE | JSON | {"hx-request": "true"}, "127.0.0.1", HTTPStatus.FORBIDDEN),
-    ("through a proxy that sends Via", HERE | JSON | {"via": "1.1 proxy"}, "127.0.0.1", HTTPStatus.FORBIDDEN),
-    ("a form", HERE | {"content-type": "text/plain"}, "127.0.0.1", HTTPStatus.UNSUPPORTED_MEDIA_TYPE),
-    ("no content type", HERE, "127.0.0.1", HTTPStatus.UNSUPPORTED_MEDIA_TYPE),
+WITHOUT_TOKEN: list[tuple[str, dict[str, str], str]] = [
+    ("from this machine", HERE | JSON, "127.0.0.1"),
+    ("by name", {"host": "localhost:9836"} | JSON, "::1"),
+    ("IPv4 in IPv6", HERE | JSON, "::ffff:127.0.0.1"),
+    ("from elsewhere", {"host": "10.0.0.1:9836"} | JSON, "10.0.0.9"),
+    ("a name that points here", {"host": "evil.example:9836"} | JSON, "127.0.0.1"),
+    ("through a proxy", HERE | JSON | {"x-forwarded-for": "10.0.0.9"}, "127.0.0.1"),
+    ("a browser", HERE | JSON | {"origin": "http://127.0.0.1:9836"}, "127.0.0.1"),
+    ("a form", HERE | {"content-type": "text/plain"}, "127.0.0.1"),
+    ("nothing at all", {}, ""),
 ]
 
 
-@pytest.mark.parametrize(("name", "headers", "peer", "expect"), WITHOUT_TOKEN, ids=[row[0] for row in WITHOUT_TOKEN])
-def test_without_a_token(name: str, headers: dict[str, str], peer: str, expect: HTTPStatus | None) -> None:
-    assert ask(headers, peer) == expect
-
-
-def test_what_has_no_body_needs_no_type() -> None:
-    assert ask(HERE, method="DELETE") is None
-    assert ask({"host": "evil.example"}, method="DELETE") == HTTPStatus.FORBIDDEN
+@pytest.mark.parametrize(("name", "headers", "peer"), WITHOUT_TOKEN, ids=[row[0] for row in WITHOUT_TOKEN])
+@pytest.mark.parametrize("method", ["POST", "DELETE"])
+def test_without_credentials_nothing_is_changed_from_anywhere(
+    name: str, headers: dict[str, str], peer: str, method: str
+) -> None:
+    assert ask(headers, peer, method=method) == HTTPStatus.UNAUTHORIZED
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from monitor.web.forms import MAX_FORM_BYTES
+from tests.support.local_token import AS_LOCAL
 from tests.web.cluster import ACCESS, PASSWORD, TOKENS, Client, FakeActions, site
 from tests.web.test_alerts_api import FakeAlerts
 
@@ -117,10 +118,11 @@ def test_without_a_name_no_form_does_anything() -> None:
     with site({}, actions=actions) as url:
         client = Client(url)
         assert client.form("/logout", {}).status == 401
-        assert client.form(PATH, {"nodes": "gpu01"}).status == 415
-        assert client.ask("POST", PATH, '{"nodes": ["gpu01"]}', Content_Type="text/plain").status == 415
+        assert client.form(PATH, {"nodes": "gpu01"}).status == 401
+        assert client.ask("POST", PATH, '{"nodes": ["gpu01"]}', Content_Type="text/plain").status == 401
+        assert client.post(PATH, CORDON).status == 401
         assert actions.calls == []
-        assert client.post(PATH, CORDON).status == 200  # neither a form nor another site can send JSON
+        assert client.post(PATH, CORDON, **AS_LOCAL).status == 200  # no other site knows the token
 
 
 def test_answers_cannot_be_framed_nor_read_by_others(target: CsrfSite, root: Client) -> None:

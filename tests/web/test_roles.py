@@ -16,6 +16,7 @@ from monitor.web.alerts_api import ApiTokens
 from monitor.web.app import create_app
 from monitor.web.openapi_table import OPERATIONS, Operation
 from monitor.web.server import WebServer
+from tests.support.local_token import AS_LOCAL
 from tests.web import test_alerts_api, test_cleanup_api
 from tests.web.cluster import ACCESS, TOKENS, Client, FakeActions, site
 from tests.web.test_app import FakeCluster
@@ -187,12 +188,12 @@ def test_who_may_look_without_saying_who_they_are(
         assert Client(address).get("/v1/view", **headers).status == status
 
 
-def test_who_sits_at_this_machine_does_not_act_once_somebody_is_named() -> None:
+@pytest.mark.parametrize("access", [{}, {"users": ACCESS["users"]}], ids=["by default", "with users"])
+def test_only_the_local_token_makes_a_process_on_this_machine_an_admin(access: dict[str, Any]) -> None:
     actions = FakeActions()
-    with site({"users": ACCESS["users"]}, actions=actions) as address:
+    with site(access, actions=actions) as address:
         assert Client(address).post("/v1/actions/cordon", {"nodes": ["gpu01"]}).status == 401
-    with site({}, actions=actions) as address:
-        assert Client(address).post("/v1/actions/cordon", {"nodes": ["gpu01"]}).status == 200
+        assert Client(address, AS_LOCAL).post("/v1/actions/cordon", {"nodes": ["gpu01"]}).status == 200
     assert [(what, who) for what, _, who in actions.calls] == [("perform", "local")]
 
 

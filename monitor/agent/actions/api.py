@@ -10,6 +10,7 @@ import msgspec
 
 from monitor.agent.actions.auth import ActionAuthenticator, ActionRefusedError
 from monitor.agent.actions.dispatcher import ActionDispatcher, ActionQueueFullError, NotStoppableError
+from monitor.base.threads import Periodic
 from monitor.facts.actions import Action, ActionFact, ActionRequest, ActionsFact
 
 log = logging.getLogger(__name__)
@@ -20,17 +21,22 @@ ActionReply = tuple[HTTPStatus, bytes, float | None]
 
 
 class ActionApi:
-    """Authenticates requests for actions and passes them to the dispatcher."""
+    """Authenticates requests for actions and passes them to the dispatcher. `background` runs until `stop`."""
 
-    def __init__(self, authenticator: ActionAuthenticator, dispatcher: ActionDispatcher) -> None:
+    def __init__(
+        self, authenticator: ActionAuthenticator, dispatcher: ActionDispatcher, background: Periodic | None = None
+    ) -> None:
         self._authenticator = authenticator
         self._dispatcher = dispatcher
+        self._background = background
+        if background is not None:
+            background.start()
         self._encode = msgspec.json.Encoder().encode
 
     def answer(self, method: str, path: str, authorization: str, peer: str, body: bytes) -> ActionReply:
         """Reply to a request below /v1/actions; `peer` is the address of the client."""
         try:
-            self._authenticator.authenticate(authorization, peer)
+            self._authenticator.authenticate(method, path, authorization, peer, body)
             return self._route(method, path.removeprefix(ACTIONS_PATH).strip("/").split("/"), body)
         except ActionRefusedError as error:
             self._authenticator.count_refusal(error.reason)
@@ -51,6 +57,8 @@ class ActionApi:
 
     def stop(self) -> None:
         self._dispatcher.stop_all()
+        if self._background is not None:
+            self._background.stop()
 
     def _route(self, method: str, parts: list[str], body: bytes) -> ActionReply:
         match method, parts:

@@ -1,11 +1,11 @@
-"""Admission of action requests: a token, an id that is accepted once, a short period of validity, and a rate limit.
+"""Admission of action requests: a signature for this node, an id that is accepted once, short validity, a rate limit.
 
-Refusals are counted by reason, so that attempts without the token are noticed.
+The agent holds public keys only: neither it nor any other node can produce a request. Refusals are counted by reason,
+so that attempts are noticed.
 """
 
 from __future__ import annotations
 
-import hmac
 import os
 import threading
 import time
@@ -13,13 +13,22 @@ from collections import Counter, deque
 from http import HTTPStatus
 
 from monitor.base.clock import Clock
+from monitor.base.private_files import open_private, replace_file
+from monitor.base.signing import RequestSignature, RequestVerifier
+from monitor.base.text import shorten
 from monitor.facts.actions import ActionRequest
 
 MAX_VALIDITY_SECONDS = 300.0
 MAX_CLOCK_SKEW_SECONDS = 30.0  # between daemon and node
 WINDOW_SECONDS = 60.0
-MAX_PEERS = 1024  # addresses with wrong tokens that are tracked
+MAX_PEERS = 1024  # addresses with wrong signatures that are tracked
 _MAX_ID_CHARS = 100
+_MAX_QUOTED_CHARS = 100
+UNSIGNED = "sign the request with the private key of the daemon (gpuwarden keys)"
+BEARER = (
+    "action tokens are no longer accepted: update the daemon, create keys with gpuwarden keys, and set "
+    "daemon.cleanup.agents.private_key_file there and agent.actions.public_key_file here"
+)
 
 
 class ActionRefusedError(Exception):
@@ -83,12 +92,8 @@ class UsedIds:
             return []
 
     def _rewrite(self) -> None:
-        temporary = f"{self._path}.new"
-        with open(temporary, "w", encoding="ascii") as file:
-            file.writelines(f"{expiry:.3f} {request_id}\n" for request_id, expiry in self._expiry.items())
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, self._path)
+        lines = (f"{expiry:.3f} {request_id}\n" for request_id, expiry in self._expiry.items())
+        replace_file(self._path, "".join(lines).encode("ascii"))
 
 
 def _is_complete(line: str) -> bool:
@@ -98,7 +103,7 @@ def _is_complete(line: str) -> bool:
 
 
 def _append(path: str, text: str) -> None:
-    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    file = open_private(path, os.O_WRONLY | os.O_APPEND)
     try:
         os.write(file, text.encode("ascii"))
         os.fsync(file)
@@ -109,13 +114,13 @@ def _append(path: str, text: str) -> None:
 class ActionAuthenticator:
     """Admits requests or raises ActionRefusedError. Thread-safe."""
 
-    def __init__(self, token: str, per_minute: int, used_ids: UsedIds, clock: Clock = time) -> None:
-        self._token = token.encode()
+    def __init__(self, verifier: RequestVerifier, per_minute: int, used_ids: UsedIds, clock: Clock = time) -> None:
+        self._verifier = verifier
         self._per_minute = per_minute
         self._used_ids = used_ids
         self._clock = clock
         self._accepted = SlidingWindowLimit(per_minute)
-        self._wrong_tokens: dict[str, SlidingWindowLimit] = {}  # by peer
+        self._wrong: dict[str, SlidingWindowLimit] = {}  # requests without a valid signature, by peer
         self._lock = threading.Lock()
         self._refused: Counter[str] = Counter()
         self.refused_at: float | None = None
@@ -130,22 +135,55 @@ class ActionAuthenticator:
             self._refused[reason] += 1
             self.refused_at = self._clock.time()
 
-    def authenticate(self, authorization: str, peer: str) -> None:
-        """Check the token. A peer that sent too many wrong tokens has to wait, even if it now has the right one."""
-        with self._lock:
-            now = self._clock.monotonic()
-            attempts = self._wrong_tokens.get(peer)
-            wait = attempts.wait_seconds(now) if attempts else None
-            if wait is not None:
-                raise _too_many("too many wrong tokens from this address", wait)
-            if self._is_token(authorization):
+    def authenticate(self, method: str, path: str, authorization: str, peer: str, body: bytes) -> None:
+        """Check that the daemon signed this request for this node, cheap checks first.
+
+        A peer that sent too many requests without a valid signature has to wait, even if it now has one.
+        """
+        self._check_attempts(peer)
+        signature = RequestSignature.parse(authorization)
+        refusal = self._claim_refusal(authorization, signature)
+        if refusal is None and signature is not None:
+            self._check_time(int(signature.at))
+            if self._verifier.verify(signature, method, path, body):
                 return
-            if attempts is None:
-                if len(self._wrong_tokens) >= MAX_PEERS:
-                    self._wrong_tokens.pop(next(iter(self._wrong_tokens)))
-                attempts = self._wrong_tokens[peer] = SlidingWindowLimit(self._per_minute)
-            attempts.record(now)
-        raise ActionRefusedError("token", HTTPStatus.UNAUTHORIZED, "send the action token as Authorization: Bearer")
+            refusal = _unauthorized("signature", "the signature does not match the request and this node")
+        self._record_attempt(peer)
+        raise refusal or _unauthorized("signature", UNSIGNED)
+
+    def _claim_refusal(self, authorization: str, signature: RequestSignature | None) -> ActionRefusedError | None:
+        """Why a request is refused by what it claims, without a look at the signature."""
+        if signature is None:
+            is_token = authorization.lower().startswith("bearer")
+            return _unauthorized("token", BEARER) if is_token else _unauthorized("signature", UNSIGNED)
+        if signature.node != self._verifier.node:
+            text = f"signed for node {shorten(signature.node, _MAX_QUOTED_CHARS)!r}; this is {self._verifier.node!r}"
+            return ActionRefusedError("node", HTTPStatus.MISDIRECTED_REQUEST, text)
+        if not self._verifier.knows(signature.key_id):
+            key = shorten(signature.key_id, _MAX_QUOTED_CHARS)
+            return _unauthorized("signature", f"signed with key {key!r}, which is not in agent.actions.public_key_file")
+        return None
+
+    def _check_time(self, signed_at: int) -> None:
+        off = self._clock.time() - signed_at
+        if not -MAX_CLOCK_SKEW_SECONDS <= off <= MAX_VALIDITY_SECONDS + MAX_CLOCK_SKEW_SECONDS:
+            text = f"signed {abs(off):.0f} s {'ago' if off > 0 else 'in the future'}: synchronize the clocks"
+            raise ActionRefusedError("expired", HTTPStatus.GONE, text)
+
+    def _check_attempts(self, peer: str) -> None:
+        with self._lock:
+            attempts = self._wrong.get(peer)
+            wait = attempts.wait_seconds(self._clock.monotonic()) if attempts else None
+        if wait is not None:
+            raise _too_many("too many requests without a valid signature from this address", wait)
+
+    def _record_attempt(self, peer: str) -> None:
+        with self._lock:
+            if peer not in self._wrong:
+                if len(self._wrong) >= MAX_PEERS:
+                    self._wrong.pop(next(iter(self._wrong)))
+                self._wrong[peer] = SlidingWindowLimit(self._per_minute)
+            self._wrong[peer].record(self._clock.monotonic())
 
     def admit(self, request: ActionRequest) -> None:
         """Admit a valid request and store its id. Raise ActionRefusedError, or OSError if the id cannot be stored."""
@@ -162,11 +200,6 @@ class ActionAuthenticator:
             self._used_ids.add(request.id, request.expires_at + MAX_CLOCK_SKEW_SECONDS, self._clock.time())
             self._accepted.record(now)
 
-    def _is_token(self, authorization: str) -> bool:
-        scheme, _, token = authorization.partition(" ")
-        as_sent = token.strip().encode("latin-1", "replace")  # http.server decodes headers as Latin-1
-        return hmac.compare_digest(as_sent, self._token) and scheme.lower() == "bearer"
-
 
 def check_validity(request: ActionRequest, now: float) -> None:
     """Raise ActionRefusedError if a request is not valid now, or is valid for too long."""
@@ -182,3 +215,7 @@ def check_validity(request: ActionRequest, now: float) -> None:
 
 def _too_many(text: str, wait: float) -> ActionRefusedError:
     return ActionRefusedError("too-many", HTTPStatus.TOO_MANY_REQUESTS, text, retry_after=wait)
+
+
+def _unauthorized(reason: str, text: str) -> ActionRefusedError:
+    return ActionRefusedError(reason, HTTPStatus.UNAUTHORIZED, text)

@@ -9,12 +9,14 @@ from functools import partial
 
 import msgspec
 
+from monitor.agent.actions.limits import PurgeLimits
 from monitor.agent.actions.outcome import ActionContext, ActionOutcome, failed, refused
 from monitor.agent.datasets.check import PlannedUnit
 from monitor.agent.datasets.errors import DatasetRefusedError, RefusalReason
 from monitor.agent.datasets.root_scan import FindUses, ScanOptions, read_owners, scan_root
 from monitor.agent.datasets.roots import DatasetRoot, DatasetRoots
 from monitor.agent.datasets.trash import Trash
+from monitor.agent.datasets.trash_age import TrashAges
 from monitor.agent.journal import ActionJournal
 from monitor.agent.settings import Paths
 from monitor.base.clock import Clock
@@ -28,7 +30,14 @@ class DatasetActions:
     """Actions below the allowed roots. `find_uses` finds the processes and mounts that use a location."""
 
     def __init__(
-        self, allowed: tuple[str, ...], paths: Paths, journal: ActionJournal, find_uses: FindUses, clock: Clock = time
+        self,
+        allowed: tuple[str, ...],
+        paths: Paths,
+        journal: ActionJournal,
+        find_uses: FindUses,
+        ages: TrashAges,
+        limits: PurgeLimits,
+        clock: Clock = time,
     ) -> None:
         """Raise ValueError if a path cannot be a root."""
         self._allowed = allowed
@@ -36,6 +45,8 @@ class DatasetActions:
         self._roots = DatasetRoots(allowed, self._rootfs, paths.proc)
         self._find_uses = find_uses
         self._journal = journal
+        self._ages = ages
+        self._limits = limits
         self._clock = clock
 
     def scan(self, action: ScanDatasets, context: ActionContext) -> ActionOutcome:
@@ -52,6 +63,7 @@ class DatasetActions:
             scan = scan_root(root, action.pattern, "file" if action.files else "dir", self._find_uses, options)
             context.progress["entries"] = scan.entries
             trash = self._trash(root, context).entries()
+            self._observe(root, trash)
             return _done("stopped" if scan.stopped else "scanned", scan=scan, trash=trash)
 
         return self._at(action.root, run)
@@ -62,6 +74,7 @@ class DatasetActions:
 
         def run(root: DatasetRoot) -> ActionOutcome:
             entry = self._trash(root, context).put(planned, action.policy, self._clock.time())
+            self._ages.begin(root.text, entry.id)
             return _done("trashed", trash=entry)
 
         return self._at(action.root, run)
@@ -73,13 +86,19 @@ class DatasetActions:
         )
 
     def purge(self, action: PurgeTrash, context: ActionContext) -> ActionOutcome:
-        """Delete entries that are old enough. The result has all `purges`."""
-        older_than = self._clock.time() - action.older_than_seconds
+        """Delete entries that are old enough by the wall clock and by the time that really passed.
+
+        The result has all `purges`. The request cannot ask for less time in the trash than the node requires.
+        """
+        min_age = max(action.older_than_seconds, self._limits.min_trash_seconds)
+        older_than = self._clock.time() - min_age
 
         def run(root: DatasetRoot) -> ActionOutcome:
             trash = self._trash(root, context)
-            due = [entry for entry in trash.entries() if entry.trashed_at <= older_than]
-            return self._purge(trash, due, older_than, context)
+            entries = trash.entries()
+            ages = self._observe(root, entries)
+            old = [entry for entry in entries if ages[entry.id] >= min_age]
+            return self._purge(trash, [entry for entry in old if entry.trashed_at <= older_than], older_than, context)
 
         return self._at(action.root, run)
 
@@ -98,6 +117,10 @@ class DatasetActions:
         for entry in due:
             if context.stop.is_set():
                 break
+            if (over := self._limits.refusal(entry.allocated_bytes)) is not None:
+                problems.append(f"{entry.path}: {over}")
+                continue
+            self._limits.spend(entry.allocated_bytes)
             try:
                 purge = trash.purge(entry.id, older_than, partial(_report_deleted, context, deleted))
             except DatasetRefusedError as error:  # must not block the purge of the other entries
@@ -111,6 +134,9 @@ class DatasetActions:
         code = "stopped" if context.stop.is_set() else "partly" if problems else "purged"
         state = ActionState.FAILED if problems and not freed else ActionState.DONE
         return ActionOutcome(state, code, "; ".join(problems[:3]) or None, freed, _encoded(purges=purges))
+
+    def _observe(self, root: DatasetRoot, entries: tuple[TrashFact, ...]) -> dict[str, float]:
+        return self._ages.observe(root.text, [entry.id for entry in entries])
 
     def _trash(self, root: DatasetRoot, context: ActionContext) -> Trash:
         return Trash(root, self._journal, self._find_uses, read_owners(self._rootfs), context.stop)

@@ -20,6 +20,7 @@ from monitor.agent.actions.auth import ActionRefusedError, check_validity
 from monitor.agent.actions.outcome import ActionContext, ActionOutcome, failed, refused
 from monitor.agent.journal import ActionJournal
 from monitor.base.clock import Clock
+from monitor.base.text import MAX_TEXT_CHARS, shorten
 from monitor.base.threads import spawn
 from monitor.facts.actions import Action, ActionFact, ActionRequest, ActionState
 
@@ -148,7 +149,7 @@ class ActionDispatcher:
                     state=outcome.state,
                     finished_at=self._clock.time(),
                     outcome=outcome.code,
-                    message=outcome.message,
+                    message=shorten(outcome.message, MAX_TEXT_CHARS) if outcome.message else None,
                     freed_bytes=outcome.freed_bytes,
                     progress=dict(context.progress),
                     result=outcome.result,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
+
+from monitor.base.globs import matches_glob
 
 _HEX = frozenset("0123456789abcdef")
 _ID_CHARS = 64
@@ -32,7 +33,7 @@ def matching_pin(names: Iterable[str], pins: Iterable[str]) -> str | None:
     """
     spellings = {spelling for name in names for spelling in _spellings(name)}
     patterns = (pin for pin in pins if not pin.startswith(LABEL_PREFIX))
-    return next((pin for pin in patterns if any(fnmatchcase(spelling, pin) for spelling in spellings)), None)
+    return next((pin for pin in patterns if any(matches_glob(spelling, pin) for spelling in spellings)), None)
 
 
 def matching_label_pin(labels: dict[str, str], pins: Iterable[str]) -> str | None:
@@ -41,7 +42,7 @@ def matching_label_pin(labels: dict[str, str], pins: Iterable[str]) -> str | Non
         if not pin.startswith(LABEL_PREFIX):
             continue
         key, equals, value = pin.removeprefix(LABEL_PREFIX).partition("=")
-        if key in labels and (not equals or fnmatchcase(labels[key], value)):
+        if key in labels and (not equals or matches_glob(labels[key], value)):
             return pin
     return None
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 
 from monitor.agent.actions.outcome import ActionOutcome, ActionRefusal, done, failed, refused
+from monitor.agent.actions.process_owner import owner_refusal
 from monitor.agent.cgroup import read_owner
 from monitor.agent.procfs import read_process
 from monitor.agent.runtime import EngineError, NotServedError, Runtimes
@@ -20,22 +21,26 @@ from monitor.facts.actions import KillProcess
 
 TICK_SECONDS = 1.0 / os.sysconf("SC_CLK_TCK")
 KILL_WAIT_SECONDS = 10.0  # a process that survives SIGKILL for so long hangs in the kernel
-_ALIVE = frozenset({"running", "paused", "created", "unknown"})
 
 
 class ProcessActions:
-    """Kills processes. `gpu_processes` reads the current processes of all GPUs, and may raise."""
+    """Kills processes. `gpu_processes` reads the current processes of all GPUs, and may raise.
+
+    A process has at least `min_grace` seconds to end by itself, whatever the request says.
+    """
 
     def __init__(
         self,
         proc: str,
         runtimes: Runtimes,
         gpu_processes: Callable[[], tuple[GpuProcessFact, ...]],
+        min_grace: float,
         kill_wait: float = KILL_WAIT_SECONDS,
     ) -> None:
         self._proc = proc
         self._runtimes = runtimes
         self._gpu_processes = gpu_processes
+        self._min_grace = min_grace
         self._kill_wait = kill_wait
 
     def kill(self, action: KillProcess) -> ActionOutcome:
@@ -79,12 +84,10 @@ class ProcessActions:
             return ActionRefusal("unknown", f"the cgroup of {pid} cannot be read")
         if owner.container_id is None and owner.pod_uid is None:
             return None
-        for container in self._containers():
-            if container.state in _ALIVE and (container.id == owner.container_id or _is_of(container, owner.pod_uid)):
-                return ActionRefusal("in-use", f"{pid} belongs to container {container.name or container.id}")
-        return None
+        return owner_refusal(pid, owner, self._containers())
 
     def _containers(self) -> list[ContainerFact]:
+        """Containers of all runtimes that answer. Raise EngineError if one cannot be read."""
         containers: list[ContainerFact] = []
         for runtime in self._runtimes.present():
             try:
@@ -94,7 +97,8 @@ class ProcessActions:
         return containers
 
     def _end(self, pidfd: int, action: KillProcess) -> ActionOutcome:
-        for number, timeout in ((signal.SIGTERM, action.grace_seconds), (signal.SIGKILL, self._kill_wait)):
+        grace = max(action.grace_seconds, self._min_grace)
+        for number, timeout in ((signal.SIGTERM, grace), (signal.SIGKILL, self._kill_wait)):
             try:
                 signal.pidfd_send_signal(pidfd, number)
             except ProcessLookupError:
@@ -102,10 +106,6 @@ class ProcessActions:
             if _has_ended(pidfd, timeout):
                 return done("killed", f"by {number.name}")
         return failed("stuck", f"{action.pid} survives SIGKILL: it hangs in the kernel, most likely in the driver")
-
-
-def _is_of(container: ContainerFact, pod_uid: str | None) -> bool:
-    return pod_uid is not None and container.pod_uid == pod_uid
 
 
 def _has_ended(pidfd: int, timeout: float) -> bool:

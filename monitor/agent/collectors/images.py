@@ -9,12 +9,14 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 import msgspec
 
 from monitor.agent.collectors import AbsentError
 from monitor.agent.runtime import Runtimes, Survey
 from monitor.base.clock import Clock
+from monitor.base.private_files import make_private_directory, replace_file, set_aside
 from monitor.facts import ContainerFact, ImageCacheFact, ImageFact
 
 log = logging.getLogger(__name__)
@@ -105,6 +107,21 @@ def _with_uses(cache: ImageCacheFact, uses: dict[str, ImageUse]) -> ImageCacheFa
     return msgspec.structs.replace(cache, images=images)
 
 
+class SavedImageUses(msgspec.Struct, kw_only=True):
+    """Content of the file since version 1; before, it was the mapping alone."""
+
+    version: int = 1
+    uses: ImageUses
+
+
+def decode_uses(content: bytes) -> ImageUses:
+    """Saved uses of any version. Raise MsgspecError."""
+    try:
+        return msgspec.json.decode(content, type=SavedImageUses).uses
+    except msgspec.ValidationError:
+        return msgspec.json.decode(content, type=ImageUses)
+
+
 class ImageUseFile:
     """Image uses on disk, written only on a noticeable change. A failure costs a warning, never the facts.
 
@@ -120,23 +137,22 @@ class ImageUseFile:
         """Saved uses; none if the file is missing or damaged."""
         try:
             with open(self._path, "rb") as file:
-                self._saved = msgspec.json.decode(file.read(), type=ImageUses)
+                self._saved = decode_uses(file.read())
         except FileNotFoundError:
             pass
-        except (OSError, msgspec.MsgspecError) as error:
+        except (OSError, msgspec.MsgspecError, UnicodeError, RecursionError) as error:
             log.warning("%s: cannot read image uses, all images count as new: %s", self._path, error)
+            with suppress(OSError):
+                set_aside(self._path, "damaged")
         return self._saved
 
     def save(self, uses: ImageUses) -> None:
         """Replace the file atomically if `uses` differs noticeably from it."""
         if not _differs(uses, self._saved):
             return
-        temporary = f"{self._path}.new"
         try:
-            os.makedirs(os.path.dirname(self._path), exist_ok=True)
-            with open(temporary, "wb") as file:
-                file.write(msgspec.json.encode(uses))
-            os.replace(temporary, self._path)
+            make_private_directory(os.path.dirname(self._path))
+            replace_file(self._path, msgspec.json.encode(SavedImageUses(uses=uses)))
         except OSError as error:
             if not self._warned:
                 log.warning("%s: cannot write image uses, a restart will lose them: %s", self._path, error)

@@ -17,6 +17,7 @@ from monitor.agent.datasets.scan import ScanUnit, UnitScan
 from monitor.agent.datasets.tree import DirectoryTree
 from monitor.agent.datasets.units import find_units
 from monitor.base.clock import Clock
+from monitor.base.text import MAX_TEXT_CHARS
 from monitor.facts.datasets import ScanFact, UnitFact, UnitKind, UseFact, path_bytes, path_text
 
 # Uses by location; a location that is missing from the result is not in use.
@@ -49,12 +50,13 @@ def scan_root(root: DatasetRoot, pattern: str, kind: UnitKind, find_uses: FindUs
             listing.errors.merge(unit.totals.errors)
         elif not unit.unread:
             facts.append(unit_fact(root, unit, unit.stat, options.owners))
+    short = [fact for fact in facts if len(fact.path) <= MAX_TEXT_CHARS]  # a path cannot be cut: it would be another
     return ScanFact(
         root=root.text,
         started_at=started_at,
         finished_at=options.clock.time(),
-        units=_with_uses(root, facts, find_uses),
-        left_out=listing.left_out,
+        units=_with_uses(root, short, find_uses),
+        left_out=listing.left_out + len(facts) - len(short),
         entries=listing.entries + scan.entries,
         atime_usable=root.atime_usable,
         read_only=root.read_only,

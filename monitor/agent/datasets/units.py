@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
 import re
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from monitor.agent.datasets.rate_limit import ScanRateLimiter
 from monitor.agent.datasets.scan import ScanUnit
 from monitor.agent.datasets.totals import PathErrors
 from monitor.agent.datasets.tree import Directory, DirectoryTree
+from monitor.base.globs import compile_file_glob
 from monitor.facts.datasets import UnitKind
 
 TRASH_DIRECTORY = ".gpuwarden-trash"
@@ -54,8 +54,7 @@ def _components(pattern: str) -> list[re.Pattern[str]]:
     parts = pattern.split("/")
     if any(part in ("", ".", "..") or "**" in part for part in parts):
         raise ValueError(f"a pattern must be relative to the root, without `..` and `**`: {pattern!r}")
-    # Hidden names, such as the trash, match only where the pattern has the dot.
-    return [re.compile(("" if part.startswith(".") else r"(?!\.)") + fnmatch.translate(part)) for part in parts]
+    return [compile_file_glob(part) for part in parts]
 
 
 class _UnitFinder:

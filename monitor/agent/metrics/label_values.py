@@ -7,13 +7,14 @@ from collections.abc import Iterable, Sequence
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from monitor.base.metrics import label
+from monitor.base.text import shorten
 
 MAX_CHARS = 300  # the strictest store accepts 1024 bytes
 
 
 def message_label(text: str | None) -> str:
     """Message as a label value; empty without one."""
-    return label(text)[:MAX_CHARS]
+    return shorten(label(text), MAX_CHARS)
 
 
 def infos(name: str, text: str, names: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterable[Metric]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Annotated
 
 import msgspec
 
@@ -26,12 +27,18 @@ from monitor.alert.model import (
     notification_id,
     worst_severity,
 )
+from monitor.base.bounded_json import decode_bounded
+from monitor.base.text import shorten, shorten_name
+from monitor.detect.bounds import bounded_finding
+from monitor.facts.base import LONG_LIST, BoundedText, Identifier
 from monitor.facts.findings import LABELS, Finding, Severity
 from monitor.facts.text import Text
 
 REPLICA_WINDOW_SECONDS = 300.0  # identical calls within this come from replicas; a later one is a repetition
 EXTERNAL = "external"
 MAX_ANNOTATION_CHARS = 1000
+MAX_GROUP_CHARS = 1000
+MAX_LOGGED_GROUPS = 10_000
 SEVERITIES = {
     **dict.fromkeys(("critical", "page", "emergency", "fatal", "disaster", "error"), Severity.CRITICAL),
     **dict.fromkeys(("info", "none", "debug", "low"), Severity.INFO),
@@ -42,20 +49,20 @@ Subjects = list[NotificationSubject]
 class CallbackAlert(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """An alert in the payload of Alertmanager's webhook."""
 
-    status: str
-    labels: dict[str, str]
-    fingerprint: str
+    status: BoundedText
+    labels: dict[BoundedText, BoundedText]
+    fingerprint: Identifier
     starts_at: datetime
-    annotations: dict[str, str] = msgspec.field(default_factory=dict)
+    annotations: dict[BoundedText, BoundedText] = msgspec.field(default_factory=dict)
     ends_at: datetime | None = None
 
 
 class CallbackPayload(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Payload of Alertmanager's webhook, version 4, as far as it is used here."""
 
-    group_key: str
-    alerts: tuple[CallbackAlert, ...]
-    version: str = "4"
+    group_key: BoundedText
+    alerts: Annotated[tuple[CallbackAlert, ...], LONG_LIST]
+    version: Identifier = "4"
 
 
 class NotificationLog(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,10 +88,13 @@ class CallbackResult:
     log: NotificationLog
 
 
+_decoder = msgspec.json.Decoder(CallbackPayload)
+
+
 def read_payload(body: bytes) -> CallbackPayload:
     """Payload of a call. Raise ValueError with a message for the caller."""
     try:
-        payload = msgspec.json.decode(body, type=CallbackPayload)
+        payload = decode_bounded(_decoder, body)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise ValueError(f"this is not a payload of Alertmanager's webhook: {error}") from None
     if payload.version != "4":
@@ -100,14 +110,22 @@ def process_callback(
     subjects = _deduplicated(_subject(alert, own, now) for alert in payload.alerts)
     notifications = []
     for receiver in receivers:
-        key = receiver, f"{EXTERNAL}|{payload.group_key}"
+        key = receiver, shorten_name(f"{EXTERNAL}|{payload.group_key}", MAX_GROUP_CHARS)
         notification = _notification(*key, subjects, log.get(key), now)
         if notification is not None:
             notifications.append(notification)
             log[key] = NotificationLogEntry(receiver=receiver, group=key[1], at=now, firing=_firing(subjects))
     return CallbackResult(
-        tuple(notifications), NotificationLog(told=tuple(entry for entry in log.values() if entry.firing))
+        tuple(notifications), NotificationLog(told=_latest(entry for entry in log.values() if entry.firing))
     )
+
+
+def _latest(entries: Iterable[NotificationLogEntry]) -> tuple[NotificationLogEntry, ...]:
+    """Entries within the limit; a group that is left out would be notified as a new one."""
+    kept = tuple(entries)
+    if len(kept) <= MAX_LOGGED_GROUPS:
+        return kept
+    return tuple(sorted(kept, key=lambda entry: entry.at)[-MAX_LOGGED_GROUPS:])
 
 
 def _notification(
@@ -210,7 +228,8 @@ def _same(known: Finding, received: Finding) -> bool:
 
 
 def _finding(alert: CallbackAlert, own: OwnAlerts) -> Finding:
-    labels, texts = alert.labels, {name: text[:MAX_ANNOTATION_CHARS] for name, text in alert.annotations.items()}
+    labels = alert.labels
+    texts = {name: shorten(text, MAX_ANNOTATION_CHARS) for name, text in alert.annotations.items()}
     name = labels.get("alertname", EXTERNAL)
     rule = next((rule for rule in own.rules if alertname(rule) == name), name)
     subject = {key: labels[key] for key in LABELS if labels.get(key)}
@@ -221,7 +240,7 @@ def _finding(alert: CallbackAlert, own: OwnAlerts) -> Finding:
     headline = texts.get("summary") or texts.get("description") or texts.get("message") or name
     detail = texts.get("description")
     advice = [text for text in (texts.get("advice"), texts.get("runbook_url")) if text]
-    return Finding(
+    finding = Finding(
         rule=rule,
         severity=SEVERITIES.get(labels.get("severity", "").lower(), Severity.WARNING),
         cause=labels.get("cause", EXTERNAL),
@@ -230,6 +249,7 @@ def _finding(alert: CallbackAlert, own: OwnAlerts) -> Finding:
         evidence=(_text(detail),) if detail and detail != headline else (),
         advice=tuple(_text(text) for text in advice),
     )
+    return bounded_finding(finding)
 
 
 def _text(text: str) -> Text:

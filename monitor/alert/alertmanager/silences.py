@@ -12,9 +12,12 @@ from monitor.alert.matchers import Matcher, Operator
 from monitor.alert.receivers.alertmanager import api_url
 from monitor.alert.receivers.common import bearer
 from monitor.alert.silences import Silence
+from monitor.base.bounded_json import decode_bounded
 from monitor.base.endpoint import Endpoint
 from monitor.base.http import RequestError, get
+from monitor.base.text import MAX_TEXT_CHARS, shortened_prefix
 from monitor.base.threads import Periodic
+from monitor.facts.base import BoundedText, Identifier
 
 log = logging.getLogger(__name__)
 REFRESH_SECONDS = 15.0
@@ -24,33 +27,37 @@ _OPERATORS: dict[tuple[bool, bool], Operator] = {
 
 
 class _ApiMatcher(msgspec.Struct):
-    name: str
-    value: str
+    name: Identifier
+    value: BoundedText
     isRegex: bool  # noqa: N815  # name in Alertmanager's API
     isEqual: bool = True  # noqa: N815  # name in Alertmanager's API; missing in older versions
 
 
 class _ApiStatus(msgspec.Struct):
-    state: str
+    state: Identifier
 
 
 class _ApiSilence(msgspec.Struct):
-    id: str
+    id: Identifier
     status: _ApiStatus
     matchers: list[_ApiMatcher]
     startsAt: datetime  # noqa: N815  # name in Alertmanager's API
     endsAt: datetime  # noqa: N815  # name in Alertmanager's API
-    createdBy: str = ""  # noqa: N815  # name in Alertmanager's API
-    comment: str = ""
+    createdBy: BoundedText = ""  # noqa: N815  # name in Alertmanager's API
+    comment: BoundedText = ""
+
+
+_decoder = msgspec.json.Decoder(list[_ApiSilence])
 
 
 def read_silences(body: bytes) -> tuple[Silence, ...]:
     """Active and future silences from the API's response. Raise ValueError.
 
-    A silence that cannot be interpreted is ignored: too many notifications are better than too few.
+    A silence without matchers is ignored, and one with an invalid pattern disabled: too many notifications are better
+    than too few.
     """
     silences = []
-    for given in msgspec.json.decode(body, type=list[_ApiSilence]):
+    for given in decode_bounded(_decoder, body):
         if given.status.state == "expired":
             continue
         try:
@@ -65,13 +72,20 @@ def _silence(given: _ApiSilence) -> Silence:
         id=given.id,
         matchers=tuple(
             Matcher(name=matcher.name, op=_OPERATORS[matcher.isEqual, matcher.isRegex], value=matcher.value)
-            for matcher in given.matchers
+            for matcher in map(_complete, given.matchers)
         ),
         starts_at=given.startsAt.timestamp(),
         ends_at=given.endsAt.timestamp(),
         author=given.createdBy,
         comment=given.comment,
     )
+
+
+def _complete(matcher: _ApiMatcher) -> _ApiMatcher:
+    """The matcher. Raise ValueError if its value was cut: it would match something else."""
+    if shortened_prefix(matcher.value) is not None:
+        raise ValueError(f"the value of {matcher.name} is longer than {MAX_TEXT_CHARS} characters")
+    return matcher
 
 
 class AlertmanagerSilences:

@@ -162,6 +162,7 @@ def merge(earlier: Notification, later: Notification) -> Notification:
         at=min(earlier.at, later.at),
         subjects=tuple(sorted(subjects.values(), key=_order)),
         users=tuple(sorted({*earlier.users, *later.users})),
+        omitted=max(earlier.omitted, later.omitted),
     )
     if merged.resolved:
         return replace(merged, reason=NotificationReason.RESOLVED)

@@ -13,6 +13,7 @@ from enum import StrEnum
 
 import msgspec
 
+from monitor.alert.bounds import stored_notification
 from monitor.alert.delivery.backoff import ReceiverHealth, after_failure, after_parking, after_success
 from monitor.alert.delivery.batching import QueuedNotification, may_merge, merge
 from monitor.alert.delivery.schedule import OpenBatch, ReceiverQueue
@@ -71,12 +72,11 @@ class Outbox:
         for sequence, body in session.run(query, values):
             earlier = _decode(body)
             if may_merge(earlier, notification):
-                merged = msgspec.json.encode(merge(earlier, notification))
+                merged = msgspec.json.encode(stored_notification(merge(earlier, notification)))
                 session.run("UPDATE outbox SET body = ? WHERE place = ?", (merged, sequence))
                 return
-        session.run(
-            "INSERT INTO outbox (receiver, topic, body) VALUES (?, ?, ?)", (*values, msgspec.json.encode(notification))
-        )
+        body = msgspec.json.encode(stored_notification(notification))
+        session.run("INSERT INTO outbox (receiver, topic, body) VALUES (?, ?, ?)", (*values, body))
 
     def queue(self, receiver: str, window: float, now: float) -> ReceiverQueue:
         """Queue of a receiver, with the attempts of the last `window` seconds."""
@@ -157,7 +157,7 @@ class Outbox:
     def health(self) -> tuple[ReceiverHealth, ...]:
         """Health of every receiver that was ever tried."""
         rows = self._database.select("SELECT body FROM health ORDER BY receiver")
-        return tuple(msgspec.json.decode(body, type=ReceiverHealth) for (body,) in rows)
+        return tuple(health for (body,) in rows if (health := _decode_health(body)) is not None)
 
     def counts(self) -> dict[tuple[str, str], int]:
         """Number of notifications by receiver and state, waiting or parked."""
@@ -240,7 +240,15 @@ def _end_attempt(session: DatabaseSession, batch_id: str, now: float) -> None:
 
 def _health(session: DatabaseSession, receiver: str) -> ReceiverHealth:
     rows = session.run("SELECT body FROM health WHERE receiver = ?", (receiver,))
-    return msgspec.json.decode(rows[0][0], type=ReceiverHealth) if rows else ReceiverHealth(receiver=receiver)
+    return (_decode_health(rows[0][0]) if rows else None) or ReceiverHealth(receiver=receiver)
+
+
+def _decode_health(body: bytes) -> ReceiverHealth | None:
+    """Stored health; None if it cannot be decoded, which the next attempt corrects."""
+    try:
+        return msgspec.json.decode(body, type=ReceiverHealth)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return None
 
 
 def _put_health(session: DatabaseSession, health: ReceiverHealth) -> None:

@@ -69,11 +69,11 @@ class Sender:
         for worker in self._workers.values():
             worker.start(still_firing)
 
-    def stop(self) -> None:
-        """Stop, waiting briefly for deliveries in progress: they would be repeated with the same id."""
+    def stop(self, timeout: float = STOP_TIMEOUT_SECONDS) -> None:
+        """Stop, and wait up to `timeout` seconds for deliveries in progress: otherwise they are repeated."""
         for worker in self._workers.values():
             worker.stop(0.0)
-        deadline = time.monotonic() + STOP_TIMEOUT_SECONDS
+        deadline = time.monotonic() + timeout
         for worker in self._workers.values():
             worker.stop(max(0.0, deadline - time.monotonic()))
 

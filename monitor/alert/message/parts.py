@@ -42,13 +42,13 @@ def mark(notification: Notification) -> str:
 def status(notification: Notification, locale: Locale, kind: str = "reason") -> str:
     """Severity and reason in a few words; with kind `short`, only the reason."""
     firing = [subject for subject in notification.subjects if subject.phase is not Phase.RESOLVED]
-    reason, count = notification.reason.value, len(firing)
+    reason, count = notification.reason.value, len(firing) + notification.omitted
     if notification.resolved:
         reason = NotificationReason.RESOLVED.value
     elif notification.reason is NotificationReason.RESOLVED:
         reason = "partly"
     elif notification.reason is NotificationReason.MORE:
-        count = sum(subject.fresh for subject in firing)
+        count = sum(subject.fresh for subject in firing) + notification.omitted
     elif is_notice(notification):
         reason = "notice"
     severity = locale.severity(notification.severity)
@@ -68,7 +68,7 @@ def topic(notification: Notification, locale: Locale) -> str:
     rules = list(dict.fromkeys(subject.finding.rule for subject in notification.subjects))
     name = locale.rule(rules[0]) if len(rules) == 1 else locale.say("mixed")
     firing = sum(subject.phase is not Phase.RESOLVED for subject in notification.subjects)
-    count = firing or len(notification.subjects)
+    count = (firing or len(notification.subjects)) + notification.omitted
     if count > 1:
         name = locale.say("title-many", what=name, count=count)
     shared = place(common_labels(subject.finding.labels for subject in notification.subjects), locale)

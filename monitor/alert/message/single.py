@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from monitor.alert.message.commands import with_commands
 from monitor.alert.message.document import AlertMessage, Span, SpanStyle, TextLine
 from monitor.alert.message.locale import Locale
@@ -64,7 +62,7 @@ def _story(batch: Batch, notification: Notification, locale: Locale) -> list[Tex
         return []
     several = len(subjects) > 1
     return [
-        *(_list(subjects, batch.at, locale) if several else _headline(subjects[0], locale)),
+        *(_list(notification, batch.at, locale) if several else _headline(subjects[0], locale)),
         *where(subjects, locale),
         _when(notification, batch.at, locale),
         *affected(notification, locale),
@@ -80,11 +78,12 @@ def _headline(subject: NotificationSubject, locale: Locale) -> list[TextLine]:
     return [TextLine((headline,), 0), *held]
 
 
-def _list(subjects: Sequence[NotificationSubject], now: float, locale: Locale) -> list[TextLine]:
+def _list(notification: Notification, now: float, locale: Locale) -> list[TextLine]:
     """First few of several subjects, with their total number."""
-    lines = []
-    if len(subjects) > MAX_SUBJECTS_SHOWN:
-        text = locale.say("of-these", count=len(subjects), shown=MAX_SUBJECTS_SHOWN)
+    lines, subjects = [], notification.subjects
+    count = len(subjects) + notification.omitted
+    if count > MAX_SUBJECTS_SHOWN:
+        text = locale.say("of-these", count=count, shown=min(MAX_SUBJECTS_SHOWN, len(subjects)))
         lines.append(TextLine((Span(text, SpanStyle.MUTED),), 1))
     shown = enumerate(subjects[:MAX_SUBJECTS_SHOWN])
     return [*lines, *(list_entry(subject, now, locale, order=3 if number else 0) for number, subject in shown)]

@@ -16,7 +16,14 @@ from typing import Any
 from monitor.alert.model import Batch, NotificationSubject, Phase
 from monitor.alert.receivers.base import ReceiverSettings
 from monitor.alert.receivers.common import ID_HEADER, BaseReceiver, bearer
-from monitor.alert.receivers.payload import alert_annotations, alert_link, label_set, rfc3339
+from monitor.alert.receivers.payload import (
+    MAX_WEBHOOK_BYTES,
+    alert_annotations,
+    alert_link,
+    batches,
+    label_set,
+    rfc3339,
+)
 from monitor.base.http import post_json
 
 MAX_ALERTS_PER_REQUEST = 500
@@ -67,8 +74,7 @@ class Alertmanager(BaseReceiver):
         return answer
 
     def _post(self, alerts: Sequence[dict[str, Any]], headers: dict[str, str]) -> str:
-        starts = range(0, len(alerts), MAX_ALERTS_PER_REQUEST)
-        parts = [alerts[start : start + MAX_ALERTS_PER_REQUEST] for start in starts]
+        parts = batches(alerts, MAX_WEBHOOK_BYTES, MAX_ALERTS_PER_REQUEST)
         return " ".join(str(post_json(self.endpoint, part, headers | self._headers).status) for part in parts)
 
     def _alert(self, subject: NotificationSubject, now: float, *, sample: bool) -> dict[str, Any]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from monitor.alert.message.locale import Locale
 from monitor.alert.message.parts import common_labels
 from monitor.alert.model import Notification, NotificationSubject, Phase, labels_of
+from monitor.base.http import as_json
 
+MAX_WEBHOOK_BYTES = 2 << 20  # of the alerts in one request
 NEVER = "0001-01-01T00:00:00Z"  # Go's zero time, which Alertmanager uses for an unknown time
 
 
@@ -43,14 +45,15 @@ def alert_annotations(subject: NotificationSubject, locale: Locale, *, sample: b
 
 
 def webhook_payload(notification: Notification, locale: Locale, receiver: str) -> dict[str, Any]:
-    """Body of Alertmanager's webhook, version 4."""
-    alerts = [_alert(subject, locale, sample=notification.sample) for subject in notification.subjects]
+    """Body of Alertmanager's webhook, version 4, with as many alerts as its limit permits."""
+    all_alerts = (_alert(subject, locale, sample=notification.sample) for subject in notification.subjects)
+    alerts = next(batches(all_alerts, MAX_WEBHOOK_BYTES), [])
     common = _common([alert["labels"] for alert in alerts])
     grouped_by = ["alertname", *(part.partition("=")[0] for part in notification.group.split("|")[1:])]
     return {
         "version": "4",
         "groupKey": notification.group,
-        "truncatedAlerts": 0,
+        "truncatedAlerts": notification.omitted + len(notification.subjects) - len(alerts),
         "status": "resolved" if notification.resolved else "firing",
         "receiver": receiver,
         "groupLabels": {name: common[name] for name in grouped_by if name in common},
@@ -59,6 +62,23 @@ def webhook_payload(notification: Notification, locale: Locale, receiver: str) -
         "externalURL": locale.page or "",
         "alerts": alerts,
     }
+
+
+def batches(
+    alerts: Iterable[dict[str, Any]], max_bytes: int, most: int | None = None
+) -> Iterator[list[dict[str, Any]]]:
+    """Alerts in lists of at most `max_bytes` of JSON, and at most `most` each; every list has at least one."""
+    batch: list[dict[str, Any]] = []
+    size = 0
+    for alert in alerts:
+        length = len(as_json(alert))
+        if batch and (size + length > max_bytes or len(batch) == most):
+            yield batch
+            batch, size = [], 0
+        batch.append(alert)
+        size += length
+    if batch:
+        yield batch
 
 
 def _alert(subject: NotificationSubject, locale: Locale, *, sample: bool) -> dict[str, Any]:

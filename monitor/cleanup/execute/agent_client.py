@@ -9,27 +9,38 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http import HTTPStatus
+from typing import NamedTuple
 
 import msgspec
 
 from monitor.base.peer_http import PeerClient, PeerError, PeerReply, PeerTls
+from monitor.base.signing import RequestSigner
+from monitor.base.text import shorten
 from monitor.facts.actions import ActionFact, ActionRequest, ActionState
 
 ROUTE = "/v1/actions"
-MAX_BODY_BYTES = 256 * 1024 * 1024  # the scan of a root with 100,000 units
+MAX_BODY_BYTES = 64 * 1024 * 1024  # the scan of a root with 100,000 units
+MAX_REFUSAL_CHARS = 300
 FIRST_POLL_SECONDS, MAX_POLL_SECONDS = 0.05, 2.0
 MAX_SILENCE_SECONDS = 60.0  # an agent may be unreachable for this long during an action
 
 
 @dataclass(frozen=True)
 class Access:
-    """Access to the action API of agents: the token, the timeout of a request in seconds, and TLS if they use it."""
+    """Access to the action API of agents: the daemon's key, the timeout of a request in seconds, and TLS if used."""
 
-    token: str | None = field(default=None, repr=False)
+    signer: RequestSigner | None = None
     limit: float = 10.0
     tls: PeerTls | None = None
+
+
+class AgentTarget(NamedTuple):
+    """The agent of a node: requests are signed for the node and sent to the address, host:port."""
+
+    node: str
+    address: str
 
 
 class AgentSilentError(Exception):
@@ -46,7 +57,8 @@ class AgentRefusesError(Exception):
 
 
 WORDS: dict[int, str] = {
-    HTTPStatus.UNAUTHORIZED: "token",
+    HTTPStatus.UNAUTHORIZED: "signature",
+    HTTPStatus.MISDIRECTED_REQUEST: "node",
     HTTPStatus.FORBIDDEN: "disabled",
     HTTPStatus.CONFLICT: "replayed",
     HTTPStatus.GONE: "expired",
@@ -70,23 +82,23 @@ class ActionClient:
         server_name = access.tls.server_name if access.tls is not None else None
         self._client = PeerClient(access.limit, MAX_BODY_BYTES, context, server_name)
 
-    def submit(self, target: str, request: ActionRequest) -> ActionFact:
-        """Submit an action to the agent at host:port. Raise AgentRefusesError or AgentSilentError."""
+    def submit(self, target: AgentTarget, request: ActionRequest) -> ActionFact:
+        """Submit an action to an agent. Raise AgentRefusesError or AgentSilentError."""
         return self._fact(target, "POST", ROUTE, msgspec.json.encode(request))
 
-    def ask(self, target: str, own: str) -> ActionFact | None:
+    def ask(self, target: AgentTarget, own: str) -> ActionFact | None:
         """Current state of an action; None if the agent does not know it. Raise as `submit` does."""
         try:
             return self._fact(target, "GET", f"{ROUTE}/{own}")
         except _UnknownError:
             return None
 
-    def stop(self, target: str, own: str) -> None:
+    def stop(self, target: AgentTarget, own: str) -> None:
         """Stop a scan or a purge early. Raise as `submit` does."""
         self._fact(target, "POST", f"{ROUTE}/{own}/stop")
 
     def finish(
-        self, target: str, fact: ActionFact, limit: float, look: Callable[[ActionFact], None] = lambda _: None
+        self, target: AgentTarget, fact: ActionFact, limit: float, look: Callable[[ActionFact], None] = lambda _: None
     ) -> ActionFact:
         """Wait until a submitted action has ended and return it. `look` receives its progress.
 
@@ -111,26 +123,27 @@ class ActionClient:
             fact, heard = found, time.monotonic()
         return fact
 
-    def _fact(self, target: str, method: str, path: str, body: bytes | None = None) -> ActionFact:
+    def _fact(self, target: AgentTarget, method: str, path: str, body: bytes | None = None) -> ActionFact:
+        headers = self._headers(target.node, method, path, body or b"")
         try:
-            reply = self._client.request(target, method, path, body, self._headers())
+            reply = self._client.request(target.address, method, path, body, headers)
         except PeerError as error:
-            raise AgentSilentError(f"{target}: {error}") from None
+            raise AgentSilentError(f"{target.address}: {error}") from None
         if reply.status in (HTTPStatus.OK, HTTPStatus.ACCEPTED):
             try:
                 return msgspec.json.decode(reply.body, type=ActionFact)
             except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-                raise AgentSilentError(f"{target} answered with something else: {error}") from None
+                raise AgentSilentError(f"{target.address} answered with something else: {error}") from None
         if reply.status == HTTPStatus.NOT_FOUND:
             raise _UnknownError
         raise AgentRefusesError(
-            WORDS.get(reply.status, "failed"), _said(target, reply), _seconds(reply.headers.get("Retry-After"))
+            WORDS.get(reply.status, "failed"), _said(target.address, reply), _seconds(reply.headers.get("Retry-After"))
         )
 
-    def _headers(self) -> dict[str, str]:
+    def _headers(self, node: str, method: str, path: str, body: bytes) -> dict[str, str]:
         headers = {"Accept": "application/json", "Content-Type": "application/json"}
-        if self._access.token is not None:
-            headers["Authorization"] = f"Bearer {self._access.token}"
+        if self._access.signer is not None:
+            headers["Authorization"] = self._access.signer.sign(node, method, path, body, time.time())
         return headers
 
 
@@ -141,12 +154,12 @@ class _UnknownError(AgentRefusesError):
         super().__init__("unknown", "the agent knows no such action: is it a version that acts?")
 
 
-def _said(target: str, reply: PeerReply) -> str:
+def _said(address: str, reply: PeerReply) -> str:
     try:
         said = msgspec.json.decode(reply.body, type=_Refusal).error
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         said = ""
-    return f"{target} answered {reply.status}" + (f": {said[:300]}" if said else "")
+    return f"{address} answered {reply.status}" + (f": {shorten(said, MAX_REFUSAL_CHARS)}" if said else "")
 
 
 def _seconds(retry_after: str | None) -> float | None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import msgspec
 from msgspec.structs import replace as changed
 
-from monitor.cleanup.execute.agent_client import ActionClient, AgentRefusesError, AgentSilentError
+from monitor.cleanup.execute.agent_client import ActionClient, AgentRefusesError, AgentSilentError, AgentTarget
 from monitor.cleanup.execute.harbor import GcResult, Harbor, HarborError, RetentionResult
 from monitor.cleanup.execute.run_plan import LEASE_LOST, STARTING, ItemOutcome, ShutdownError
 from monitor.cleanup.journal import CleanupJournal, CleanupRun, ItemState, JournalEntry
@@ -69,11 +69,11 @@ _WRITE_STATES = {
 class ExecutorDeps:
     """Clients and lookups of the executor.
 
-    `target` is host:port of a node's agent, None if unknown. `references` reads the image references on a node.
+    `target` is the agent of a node, None if unknown. `references` reads the image references on a node.
     `recheck` returns the protection that applies to an item now.
     """
 
-    target: Callable[[str], str | None]
+    target: Callable[[str], AgentTarget | None]
     references: Callable[[str], References]
     recheck: Callable[[CleanupRun, Item], str | None]
     pods: PodWrites | None = None
@@ -152,7 +152,7 @@ class RemoteItemExecutor:
             act = changed(act, keep_names=names_to_keep(references, forms))
         return self._submit(target, run, act, request)
 
-    def _submit(self, target: str, run: CleanupRun, act: AnyAction, request: str) -> ItemOutcome:
+    def _submit(self, target: AgentTarget, run: CleanupRun, act: AnyAction, request: str) -> ItemOutcome:
         """Submit an action and await it. A busy agent did not accept it, so the same id is submitted again."""
         for _ in range(MAX_ATTEMPTS):
             now = self._now()
@@ -179,7 +179,7 @@ class RemoteItemExecutor:
             return self._await(target, request, act)
         return ItemOutcome(ItemState.LATER, "too-many", "the agent is busy")
 
-    def _await(self, target: str, request: str, act: AnyAction) -> ItemOutcome:
+    def _await(self, target: AgentTarget, request: str, act: AnyAction) -> ItemOutcome:
         started = ActionFact(id=request, kind="", state=ActionState.RUNNING, started_at=self._now())
         try:
             action = self._client.finish(target, started, TIMEOUTS_SECONDS[type(act)])

@@ -12,15 +12,16 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from fnmatch import fnmatchcase
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
 
 from monitor.base.endpoint import Endpoint
+from monitor.base.globs import matches_any_glob
 from monitor.base.http import Reply, RequestError, get, post_json
 from monitor.cleanup.policy import RegistryPolicy
+from monitor.facts.base import BoundedText
 
 API_PATH = "/api/v2.0"
 FINAL_STATUSES = ("Success", "Error", "Stopped")
@@ -37,32 +38,32 @@ class HarborError(Exception):
 
 
 class _ProjectMetadata(msgspec.Struct):
-    retention_id: str | None = None
+    retention_id: BoundedText | None = None
 
 
 class _Project(msgspec.Struct):
-    name: str = ""
+    name: BoundedText = ""
     metadata: _ProjectMetadata | None = None
 
 
 class _RetentionRun(msgspec.Struct):
     id: int = 0
-    status: str = ""
-    start_time: str = ""
+    status: BoundedText = ""
+    start_time: BoundedText = ""
     dry_run: bool = False
 
 
 class _RetentionTask(msgspec.Struct):
-    repository: str = ""
+    repository: BoundedText = ""
     total: int = 0
     retained: int = 0
 
 
 class _GcRun(msgspec.Struct):
     id: int = 0
-    job_status: str = ""
-    job_parameters: str = ""
-    creation_time: str = ""
+    job_status: BoundedText = ""
+    job_parameters: BoundedText = ""
+    creation_time: BoundedText = ""
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class Harbor:
         rules = []
         for project in self._list_all("/projects", _Project, {"with_detail": "false"}, PAGE_ITEMS):
             rule = project.metadata.retention_id if project.metadata else None
-            matches = any(fnmatchcase(project.name, pattern) for pattern in self._policy.projects)
+            matches = matches_any_glob(project.name, self._policy.projects)
             if rule and rule.isdecimal() and matches:
                 rules.append((project.name, int(rule)))
         return tuple(rules)

@@ -17,7 +17,7 @@ import msgspec
 from monitor.cleanup.plan.references import References, Template, VolumeUse, image_references, volume_uses
 from monitor.cleanup.plan.templates import KINDS, TemplateKind, claims_of, images, template_of, with_claims
 from monitor.facts.kube import TERMINAL_PHASES, PodFact
-from monitor.kube.client import ApiConnectionError, ApiError, KubeApi
+from monitor.kube.client import ApiBodyTooLargeError, ApiConnectionError, ApiError, KubeApi
 from monitor.kube.decode.stream import MalformedResponseError, decode_pod_list
 
 log = logging.getLogger(__name__)
@@ -132,9 +132,16 @@ class ReferencesReader:
 
     def _bodies(self, path: str, query: dict[str, str]) -> Iterator[bytes]:
         """Pages of a list. Raise FAILURES, also if the list expires on the way: half a list is not usable."""
-        parameters = {**query, "limit": str(PAGE_ITEMS)}
+        limit, parameters = PAGE_ITEMS, {**query, "limit": str(PAGE_ITEMS)}
         while True:
-            body = self._api.get(path, parameters, JSON, TIMEOUT_SECONDS)
+            try:
+                body = self._api.get(path, parameters, JSON, TIMEOUT_SECONDS)
+            except ApiBodyTooLargeError:
+                if limit == 1:
+                    raise
+                limit = max(1, limit // 2)
+                parameters["limit"] = str(limit)
+                continue
             yield body
             token = msgspec.json.decode(body, type=_ListPage).metadata.continue_
             if not token:

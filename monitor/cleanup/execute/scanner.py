@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from monitor.base.threads import map_parallel
-from monitor.cleanup.execute.agent_client import ActionClient, AgentRefusesError, AgentSilentError
+from monitor.cleanup.execute.agent_client import ActionClient, AgentRefusesError, AgentSilentError, AgentTarget
 from monitor.cleanup.execute.executor import REQUEST_VALID_SECONDS, TIMEOUTS_SECONDS
 from monitor.cleanup.execute.references_reader import VolumeList
 from monitor.cleanup.journal import new_id
@@ -55,9 +55,9 @@ class RootScan:
 
 @dataclass(frozen=True)
 class ScannerDeps:
-    """Lookups: the address of a node's agent, other mounts of a root (see `inputs.other_mounts`), and volumes."""
+    """Lookups: the agent of a node, other mounts of a root (see `inputs.other_mounts`), and volumes."""
 
-    target: Callable[[str], str | None]
+    target: Callable[[str], AgentTarget | None]
     other_mounts: Callable[[DatasetPolicy], tuple[dict[str, str], tuple[str, ...]]]
     volumes: Callable[[], VolumeList]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 
+from monitor.base.globs import matches_any_glob, matches_glob
 from monitor.cleanup.plan.references import VolumeUse
 from monitor.cleanup.plan.select import Protection
 from monitor.cleanup.policy import DatasetPolicy
@@ -87,11 +87,11 @@ def _pinned(unit: UnitFact, policy: DatasetPolicy) -> Protection | None:
     if unit.pinned:
         return Protection("pinned", ".keep")
     names = (unit.path, f"{policy.root.rstrip('/')}/{unit.path}")
-    pin = next((pin for pin in policy.pins if any(fnmatchcase(name, pin) for name in names)), None)
+    pin = next((pin for pin in policy.pins if any(matches_glob(name, pin) for name in names)), None)
     if pin is not None:
         return Protection("pinned", pin)
     owners = {owner_of(unit), str(unit.owner_uid)}
-    kept = any(fnmatchcase(owner, pattern) for owner in owners for pattern in policy.owners_kept)
+    kept = any(matches_any_glob(owner, policy.owners_kept) for owner in owners)
     return Protection("owner-kept", owner_of(unit)) if kept else None
 
 

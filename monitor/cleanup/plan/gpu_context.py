@@ -24,7 +24,7 @@ Job = tuple[str | None, str]
 class GpuPlanContext:
     """Facts of one moment. `notices` and `tried` are, by item, when the owner was notified and eviction was tried.
 
-    `snapshots` are those of agents that answer now.
+    `snapshots` are those of agents that answer now, `tenant_namespaces` the namespaces with an owner.
     """
 
     policy: GpuPolicy
@@ -34,6 +34,7 @@ class GpuPlanContext:
     now: float
     notices: Mapping[str, float] = field(default_factory=dict)
     tried: Mapping[str, float] = field(default_factory=dict)
+    tenant_namespaces: frozenset[str] = frozenset()
 
     @cached_property
     def nodes(self) -> dict[str, NodeView]:
@@ -89,7 +90,7 @@ class GpuPlanContext:
         pod = self.pods.get(holder.pod_uid or "")
         if pod is None:
             pod = PodFact(uid=holder.pod_uid or "", name=holder.pod or "", namespace=holder.namespace or "")
-        return exemption(pod, holder.user, self.policy.exempt)
+        return exemption(pod, holder.user, self.policy.exempt, self.tenant_namespaces)
 
     def not_before(self, item_id: str, since: float) -> float | None:
         """Earliest time of the action; None until the owner has been notified of this hold, which began at `since`."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
+from monitor.base.globs import matches_any_glob
 from monitor.cleanup.plan.gpu_context import GpuPlanContext
 from monitor.cleanup.plan.select import Protection
 from monitor.cluster.holders import zombie_holders
@@ -168,7 +168,7 @@ def _orphan_cover(context: GpuPlanContext, gpu: GpuView, process: GpuProcessFact
     name = process.name
     if name is None or process.started_at is None:
         return Protection("unknown")
-    if any(fnmatchcase(name, pattern) for pattern in context.policy.processes):
+    if matches_any_glob(name, context.policy.processes):
         return Protection("platform", name)
     runs = context.container_runs(process, gpu.node)
     if runs is None:

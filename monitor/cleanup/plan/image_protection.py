@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
+from monitor.base.globs import matches_any_glob, matches_glob
+from monitor.base.text import shortened_prefix
 from monitor.cleanup.plan.references import References, name_forms
 from monitor.cleanup.plan.select import Protection
 from monitor.cleanup.policy import ImagePolicy
@@ -13,6 +14,7 @@ from monitor.facts.storage import ImageFact
 from monitor.facts.workload import ContainerFact
 
 PROTECTIONS = ("pinned", "in-use", "needed", "local-only", "too-young", "unknown", "refused-lately")
+MAX_NAMES_CHARS = 1 << 16  # of all names of an image
 STOPPED = "exited"  # a container in state `created` may be about to start
 _SANDBOX_IMAGES = ("pause", "pause-*")
 
@@ -45,12 +47,20 @@ def image_protection(image: ImageFact, context: ImageContext) -> Protection | No
     """The protection of an image; None if it is unprotected."""
     forms = names_of(image)
     return (
-        _pinned(image, forms, context.policy)
+        _cut_name(image)
+        or _pinned(image, forms, context.policy)
         or _in_use(image, forms, context)
         or _needed(forms, context.references)
         or _local_only(image, context.policy)
         or _too_young(image, context)
     )
+
+
+def _cut_name(image: ImageFact) -> Protection | None:
+    """An image with a name that was too long, or with absurdly many: whether anything refers to it is unknown."""
+    names = (*image.names, *image.digests)
+    absurd = sum(map(len, names)) > MAX_NAMES_CHARS or any(shortened_prefix(name) is not None for name in names)
+    return Protection("unknown") if absurd else None
 
 
 def names_of(image: ImageFact) -> frozenset[str]:
@@ -63,10 +73,10 @@ def _pinned(image: ImageFact, forms: frozenset[str], policy: ImagePolicy) -> Pro
         return Protection("pinned", "runtime")
     for name in forms:
         repository = name.partition("@")[0].rpartition("/")[2].partition(":")[0]
-        if "/" in name and any(fnmatchcase(repository, pattern) for pattern in _SANDBOX_IMAGES):
+        if "/" in name and matches_any_glob(repository, _SANDBOX_IMAGES):
             return Protection("pinned", "pause")
     names = (*image.names, *image.digests, image.id, *forms)
-    pin = next((pin for pin in policy.pins if any(fnmatchcase(name, pin) for name in names)), None)
+    pin = next((pin for pin in policy.pins if any(matches_glob(name, pin) for name in names)), None)
     return Protection("pinned", pin) if pin is not None else None
 
 

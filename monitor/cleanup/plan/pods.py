@@ -36,9 +36,14 @@ class PodContext:
     agents: Mapping[str, AgentFact] = field(default_factory=dict)  # by node
     identities: Mapping[str, Identity] = field(default_factory=dict)  # by uid
     confirmed: frozenset[str] = frozenset()
+    tenant_namespaces: frozenset[str] = frozenset()  # those with an owner
 
     def user(self, pod: PodFact) -> str | None:
         return self.identities.get(pod.uid, _UNKNOWN_IDENTITY).user
+
+    def exempted(self, pod: PodFact) -> Protection | None:
+        """Exemption of a pod."""
+        return exemption(pod, self.user(pod), self.policy.exempt, self.tenant_namespaces)
 
 
 def plan_pods(pods: Iterable[PodFact], context: PodContext) -> CleanupPlan:
@@ -65,7 +70,7 @@ def _finished(pods: tuple[PodFact, ...], context: PodContext, kept: list[KeptIte
     finished = [pod for pod in pods if pod.finished and pod.deletion_at is None]
     for pod in sorted(finished, key=lambda pod: (ended_at(pod) or 0.0, pod.uid)):
         protection = (
-            exemption(pod, context.user(pod), policy.exempt)
+            context.exempted(pod)
             or (Protection("finalizer", pod.finalizers[0]) if pod.finalizers else None)
             or _age(pod, policy.finished_after, context.now)
             or (Protection("job-active", _job(pod)[2]) if _job(pod) in active else None)
@@ -119,7 +124,7 @@ def _stuck(pods: tuple[PodFact, ...], context: PodContext, kept: list[KeptItem])
     stuck = [pod for pod in pods if pod.deletion_at is not None and context.now - pod.deletion_at >= after]
     for pod in sorted(stuck, key=lambda pod: (pod.deletion_at or 0.0, pod.uid)):
         protection = (
-            exemption(pod, context.user(pod), context.policy.exempt)
+            context.exempted(pod)
             or (Protection("finalizer", pod.finalizers[0]) if pod.finalizers else None)
             or (None if pod.uid in context.confirmed else _remains(pod, context))
         )

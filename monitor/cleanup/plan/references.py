@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from monitor.base.text import shortened_prefix
 from monitor.facts.kube import PodFact, PodVolumeFact
 
 _HUB = "docker.io"
@@ -29,15 +30,22 @@ class Template:
 class References:
     """Images that a node has to keep, by name, with the pod or template that refers to them.
 
-    `unknown` are the resources that could not be listed: unless it is empty, the references are incomplete.
+    `unknown` are the resources that could not be listed: unless it is empty, the references are incomplete. `prefixes`
+    are the beginnings of names that were too long to be kept: what they referred to is unknown, so every image that
+    begins like one is kept.
     """
 
     names: dict[str, str]
     unknown: tuple[str, ...] = ()
+    prefixes: dict[str, str] = field(default_factory=dict)
 
     def referrer(self, forms: Iterable[str]) -> str | None:
-        """The pod or template that refers to an image with these name forms."""
-        return next((self.names[form] for form in forms if form in self.names), None)
+        """The pod or template that refers to an image with these name forms, or may do so."""
+        forms = tuple(forms)
+        exact = next((self.names[form] for form in forms if form in self.names), None)
+        if exact is not None or not self.prefixes:
+            return exact
+        return next((self.prefixes[prefix] for prefix in self.prefixes if _any_begins(forms, prefix)), None)
 
     def same_repository(self, forms: Iterable[str]) -> tuple[str, ...]:
         """Referenced names in the repositories of an image: a pull may give the image one of them next."""
@@ -58,15 +66,27 @@ def image_references(
     node: str, pods: Iterable[PodFact], templates: Iterable[Template], unknown: tuple[str, ...] = ()
 ) -> References:
     """Images that a node has to keep: pods without a node, and the future pods of templates, may be placed on it."""
-    names: dict[str, str] = {}
+    references = References({}, unknown)
     for template in templates:
         for image in template.images:
-            names |= dict.fromkeys(name_forms(image), template.text)
+            _refer(references, image, template.text)
     for pod in pods:
         if not pod.finished and pod.node in (None, node):
             for image in _images(pod):
-                names |= dict.fromkeys(name_forms(image), f"Pod {pod.namespace}/{pod.name}")
-    return References(names, unknown)
+                _refer(references, image, f"Pod {pod.namespace}/{pod.name}")
+    return references
+
+
+def _refer(references: References, image: str, referrer: str) -> None:
+    prefix = shortened_prefix(image)
+    if prefix is not None:
+        repository = _repository(prefix.rpartition("://")[2].partition("@")[0])
+        references.prefixes[repository] = referrer
+    references.names.update(dict.fromkeys(name_forms(image), referrer))
+
+
+def _any_begins(forms: Iterable[str], prefix: str) -> bool:
+    return any(form.startswith(prefix) for form in forms)
 
 
 def _images(pod: PodFact) -> Iterator[str]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from monitor.base.text import MAX_TEXT_CHARS, shorten_name
 from monitor.cleanup.plan.references import Template, VolumeUse
 from monitor.facts.kube import PodFact, PodVolumeFact
 from monitor.kube.decode.volume import volumes as volume_facts
@@ -90,9 +91,9 @@ def images(part: object) -> Iterator[str]:
     if isinstance(part, dict):
         for key, value in part.items():
             if key == "image" and isinstance(value, str) and value:
-                yield value
+                yield shorten_name(value, MAX_TEXT_CHARS)
             elif key == "image" and isinstance(value, dict) and isinstance(value.get("reference"), str):
-                yield value["reference"]
+                yield shorten_name(value["reference"], MAX_TEXT_CHARS)
             else:
                 yield from images(value)
     elif isinstance(part, list):

@@ -19,7 +19,9 @@ from functools import partial
 import msgspec
 
 from monitor.base.active_clock import TICK_SECONDS, ActiveClock
+from monitor.base.bounded_json import decode_bounded
 from monitor.base.peer_http import PeerTls
+from monitor.base.text import shorten
 from monitor.base.threads import Periodic, WorkerPool
 from monitor.cluster.agents.client import AgentError, SnapshotClient
 from monitor.facts.agents import AgentFact
@@ -31,7 +33,7 @@ FIRST_SPREAD_SECONDS = 1.0  # the first polls come quickly: the daemon has just 
 TARGET_REFRESH_SECONDS = 5.0
 MAX_ERROR_CHARS = 500
 CLOCK_STEP_SECONDS = 1.0  # a larger change of the offset between the clocks means that one was set or stood still
-_decode = msgspec.json.Decoder(NodeSnapshot).decode
+_decoder = msgspec.json.Decoder(NodeSnapshot)
 
 Fetch = Callable[[str], bytes]
 Targets = Mapping[str, str | None]  # "host:port" -> name of the node, if known
@@ -225,9 +227,9 @@ class AgentPoller:
 
 
 def decode_snapshot(body: bytes) -> NodeSnapshot:
-    """Decode the response of an agent. Raise AgentError if it is not a snapshot."""
+    """Decode the response of an agent, with long strings cut. Raise AgentError if it is not a snapshot."""
     try:
-        return _decode(body)
+        return decode_bounded(_decoder, body)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise AgentError(f"sent no snapshot: {error}") from error
     except UnicodeError as error:  # its message quotes what was sent
@@ -236,7 +238,7 @@ def decode_snapshot(body: bytes) -> NodeSnapshot:
 
 def _failed(fact: AgentFact, now: float, error: str) -> AgentFact:
     return msgspec.structs.replace(
-        fact, silent_since=fact.silent_since or now, error=error[:MAX_ERROR_CHARS], failures=fact.failures + 1
+        fact, silent_since=fact.silent_since or now, error=shorten(error, MAX_ERROR_CHARS), failures=fact.failures + 1
     )
 
 

@@ -20,6 +20,7 @@ from monitor.daemon.metrics import DaemonMetrics, MetricArea, alerts, cleanup, c
 from monitor.daemon.metrics.findings import FindingsSnapshot
 from monitor.daemon.metrics.own import DaemonStatus
 from monitor.daemon.pod_health import PodHealth, PodHealthChecker
+from monitor.daemon.reload import ReloadStatus
 from monitor.detect.meta import META_RULE_NAMES
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.queries.cluster import cluster_facts_of
@@ -41,6 +42,7 @@ class MetricsDeps:
     resource: str
     cluster: str | None = None  # cluster name on alerts
     holds: Callable[[], bool] | None = None
+    reloads: Callable[[], ReloadStatus] | None = None
 
     def daemon_metrics(self) -> DaemonMetrics:
         """Metrics of all areas. Nothing runs before the first scrape."""
@@ -61,7 +63,7 @@ class MetricsDeps:
         )
 
     def _status(self) -> DaemonStatus:
-        last = self.evaluator.last
+        last, reloads = self.evaluator.last, self.reloads() if self.reloads is not None else None
         return DaemonStatus(
             version=monitor.__version__,
             now=time.time(),
@@ -69,6 +71,8 @@ class MetricsDeps:
             evaluated_at=last.at if last is not None else None,
             evaluation_seconds=last.seconds if last is not None else None,
             lease_held=self.holds() if self.holds is not None else None,
+            reload_ok=reloads.successful if reloads is not None else None,
+            loaded_at=reloads.success_at if reloads is not None else None,
         )
 
     def _findings(self) -> FindingsSnapshot:

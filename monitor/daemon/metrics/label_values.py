@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from monitor.base.metrics import label
+from monitor.base.text import shorten
 
 MAX_LABEL_CHARS = 253  # longest Kubernetes name; an owner taken from an annotation may be longer
 
@@ -13,5 +14,4 @@ def short(text: str | int | None) -> str:
         return ""
     if isinstance(text, str) and text.isascii() and len(text) <= MAX_LABEL_CHARS:  # nearly all are
         return text
-    value = label(text)
-    return value if len(value) <= MAX_LABEL_CHARS else value[: MAX_LABEL_CHARS - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    return shorten(label(text), MAX_LABEL_CHARS)

@@ -13,7 +13,10 @@ from monitor.daemon.metrics.label_values import short
 
 @dataclass(frozen=True)
 class DaemonStatus:
-    """State of the daemon. Unknown is None: before the first evaluation, and `lease_held` without a lease."""
+    """State of the daemon. Unknown is None: before the first evaluation, and `lease_held` without a lease.
+
+    `reload_ok` and `loaded_at` are about the configuration: whether its last reload succeeded, and when it was loaded.
+    """
 
     version: str
     now: float
@@ -21,6 +24,8 @@ class DaemonStatus:
     evaluated_at: float | None = None
     evaluation_seconds: float | None = None
     lease_held: bool | None = None
+    reload_ok: bool | None = None
+    loaded_at: float | None = None
 
 
 INFO: MetricTable[DaemonStatus] = MetricTable(
@@ -33,8 +38,12 @@ OWN: MetricTable[DaemonStatus] = MetricTable(
         ("gpuwarden_last_look_seconds", "Time of the last evaluation (Unix time).", lambda o: o.evaluated_at),
         ("gpuwarden_look_duration_seconds", "Duration of the last evaluation.", lambda o: o.evaluation_seconds),
         ("gpuwarden_lease_held", "Whether this replica is the leader.", lambda o: o.lease_held),
+        ("gpuwarden_config_last_reload_successful", "Whether the last reload of the configuration succeeded.",
+         lambda o: o.reload_ok),
+        ("gpuwarden_config_last_reload_success_timestamp_seconds",
+         "Time at which the configuration in use was loaded (Unix time).", lambda o: o.loaded_at),
     ),
-)
+)  # fmt: skip
 TABLES = (INFO, OWN)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from monitor.base.text import shorten
 from monitor.detect.base import RuleContext
 from monitor.detect.lib.gpu_counts import gpu_counts_by_node, gpus_are_shared
 from monitor.detect.visibility import clock_skew
@@ -47,7 +48,11 @@ def gpu_signs(reports: Mapping[str, AgentFact]) -> Iterator[FaultSign]:
 def _signs_of_gpu(node: str, gpu: GpuFact) -> Iterator[FaultSign]:
     if gpu.lost:
         yield FaultSign(
-            node, gpu.index, "card-lost", values={"error": (gpu.error or "?")[:MAX_MESSAGE_CHARS]}, raw=gpu.error or ""
+            node,
+            gpu.index,
+            "card-lost",
+            values={"error": shorten(gpu.error or "?", MAX_MESSAGE_CHARS)},
+            raw=gpu.error or "",
         )
     ecc = gpu.ecc
     errors = (ecc.volatile_uncorrected_sram or 0) + (ecc.volatile_uncorrected_dram or 0) if ecc else 0
@@ -86,7 +91,7 @@ def xid_signs(reports: Mapping[str, AgentFact]) -> Iterator[tuple[FaultSign, int
             continue
         skew = clock_skew(agent)
         for (gpu, device, code), (at, message) in sorted(_xids(snapshot).items(), key=str):
-            values: dict[str, Value] = {"code": code, "message": (message or "?")[:MAX_MESSAGE_CHARS]}
+            values: dict[str, Value] = {"code": code, "message": shorten(message or "?", MAX_MESSAGE_CHARS)}
             note = Text(key="gpu-fault.xid", values=values | {"place": device})
             raw = f"Xid ({device}): {code}, {message}" if message else f"Xid ({device}): {code}"
             yield FaultSign(node, gpu, "", at + skew, values, (note,), raw), code

@@ -15,6 +15,7 @@ _PULL_REASONS = ("Pulling", "Pulled", "Failed", "BackOff")
 _WAITING_REASONS = (None, "ContainerCreating", "PodInitializing")
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|us|µs|ns|h|m|s)")
+_MAX_DURATION_CHARS = 32  # of the longest in Go, 24
 _SIZE = re.compile(r"Image size: (\d+) bytes")
 
 
@@ -78,7 +79,7 @@ def image_of(message: str | None) -> str | None:
 def duration_of(message: str) -> float | None:
     """Seconds of the pull alone, from `... in 1m2.5s (3m1s including waiting). ...`."""
     text = message.partition('" in ')[2].partition("(")[0].partition(" ")[0].rstrip(".")
-    parts = _PART.findall(text)
+    parts = _PART.findall(text) if len(text) <= _MAX_DURATION_CHARS else []
     return sum(float(amount) * _UNITS[unit] for amount, unit in parts) if parts else None
 
 

@@ -167,8 +167,7 @@ def disk_containing(path: str, facts: Iterable[DiskFact]) -> DiskFact | None:
 def container_owner(container: ContainerFact, facts: ClusterFacts) -> tuple[str, str]:
     """Pod of a container (or else its own name) and its user (or else namespace, or else "-")."""
     name = f"{container.namespace}/{container.pod_name}" if container.pod_name else container.name or container.id[:12]
-    identity = facts.identities.get(container.pod_uid or "")
-    user = (identity.user if identity else None) or container.user or container.namespace or "-"
+    user = facts.container_user(container) or container.namespace or "-"
     return label_value(name), label_value(user)
 
 

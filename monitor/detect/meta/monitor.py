@@ -7,21 +7,28 @@ from dataclasses import dataclass
 
 import msgspec
 
+from monitor.base.state_problems import StateProblem, StateProblemKind
+from monitor.base.text import shorten
 from monitor.detect.base import ANY_CAUSE, MAX_RAW_CHARS, Delay, Latency, NoLimits, RuleMetadata
+from monitor.detect.bounds import bounded_findings
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import SourceView
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text, Value
 
-CAUSES = ("api-server", "agents", "prometheus", "detection", "state", "source")
+CAUSES = ("api-server", "agents", "detection", "state", "state-damaged", "state-newer", "state-size", "source")
+STATE_CAUSES = {
+    StateProblemKind.UNWRITABLE: "state",
+    StateProblemKind.DAMAGED: "state-damaged",
+    StateProblemKind.NEWER: "state-newer",
+}
 STARTUP_GRACE_SECONDS = 60.0
 BLIND_AFTER_SECONDS = 60.0
 AGENT_STALE_SECONDS = 120.0  # an agent that has not been polled for this long counts as silent
 MAX_REASON_CHARS = 300
 KUBERNETES_DOWN = "service-down|service=kubernetes"
 CORE_SOURCES = ("pods", "nodes")
-PROMETHEUS = "prometheus"  # the source of agent facts if agents are not polled directly
-OTHER_SOURCES = ("kubernetes", "agents", PROMETHEUS)  # not watched; "kubernetes": runs without it on purpose
+OTHER_SOURCES = ("kubernetes", "agents")  # not watched; "kubernetes": runs without it on purpose
 UNKNOWN = "?"
 
 RULE = RuleMetadata(
@@ -34,13 +41,17 @@ RULE = RuleMetadata(
 
 @dataclass(frozen=True)
 class MonitorState:
-    """What the monitor observes. `looked_at` is the last evaluation; `trouble` is why the alert store is read-only."""
+    """What the monitor observes. `looked_at` is the last evaluation; `state` are problems of the state directory.
+
+    `state_excess` is the size of the state directory and its limit, if it still exceeds the limit after pruning.
+    """
 
     started_at: float
     looked_at: float | None = None
     sources: tuple[SourceView, ...] = ()
     agents: Sequence[AgentFact] = ()
-    trouble: str | None = None
+    state: tuple[StateProblem, ...] = ()
+    state_excess: str | None = None
 
 
 def with_monitor_findings(findings: Iterable[Finding], state: MonitorState, now: float) -> tuple[Finding, ...]:
@@ -49,7 +60,8 @@ def with_monitor_findings(findings: Iterable[Finding], state: MonitorState, now:
     The loss of all agents explains each silent agent; a Kubernetes outage explains why the API is not visible.
     """
     findings = tuple(findings)
-    about_monitor = tuple(_evaluate(state, now)) if now - state.started_at >= STARTUP_GRACE_SECONDS else ()
+    about_monitor = tuple(_state(state.state, now))  # known for certain right after the start
+    about_monitor += tuple(_evaluate(state, now)) if now - state.started_at >= STARTUP_GRACE_SECONDS else ()
     keys = {finding.key for finding in findings}
     all_silent = next((finding.key for finding in about_monitor if finding.cause == "agents"), None)
     explained = [
@@ -58,7 +70,7 @@ def with_monitor_findings(findings: Iterable[Finding], state: MonitorState, now:
         else finding
         for finding in about_monitor
     ]
-    return (*(_explained(finding, all_silent) for finding in findings), *explained)
+    return (*(_explained(finding, all_silent) for finding in findings), *bounded_findings(explained))
 
 
 def _explained(finding: Finding, all_silent: str | None) -> Finding:
@@ -67,16 +79,21 @@ def _explained(finding: Finding, all_silent: str | None) -> Finding:
     return msgspec.structs.replace(finding, explained_by=all_silent)
 
 
+def _state(problems: tuple[StateProblem, ...], now: float) -> Iterator[Finding]:
+    """One finding for each kind of problem with the state directory."""
+    for kind, cause in STATE_CAUSES.items():
+        alike = [problem for problem in problems if problem.kind is kind]
+        if alike:
+            names = ", ".join(dict.fromkeys(problem.path.rpartition("/")[2] for problem in alike))
+            why = "; ".join(f"{problem.path}: {problem.why}" for problem in alike)
+            yield _finding(cause, names, why, None, now, cause)
+
+
 def _evaluate(state: MonitorState, now: float) -> Iterator[Finding]:
-    if state.trouble is not None:
-        yield _finding("state", "state", state.trouble, None, now)
+    if state.state_excess is not None:
+        yield _finding("state-size", "state-size", state.state_excess, None, now)
     yield from _kubernetes(state, now)
-    prometheus = next((source for source in state.sources if source.name == PROMETHEUS), None)
-    if prometheus is None or prometheus.ok:
-        yield from _agents(state.agents, now)
-    elif now - _lost_since(prometheus, state) >= BLIND_AFTER_SECONDS:
-        since = _lost_since(prometheus, state)
-        yield _finding(PROMETHEUS, PROMETHEUS, prometheus.why or UNKNOWN, since, now)
+    yield from _agents(state.agents, now)
     evaluated_at = state.started_at if state.looked_at is None else state.looked_at
     if now - evaluated_at >= BLIND_AFTER_SECONDS:
         yield _finding("detection", "detection", "the rules have not run", evaluated_at, now)
@@ -119,15 +136,15 @@ def _silent_since(agent: AgentFact, now: float) -> float | None:
 
 
 def _finding(cause: str, source: str, why: str, since: float | None, now: float, service: str | None = None) -> Finding:
-    values: dict[str, Value] = {"source": source, "why": why[:MAX_REASON_CHARS]}
+    values: dict[str, Value] = {"source": source, "why": shorten(why, MAX_REASON_CHARS)}
     values |= {"seconds": max(0.0, now - since)} if since is not None else {}
     return Finding(
         rule=RULE.rule,
-        severity=Severity.WARNING if cause == "source" else Severity.CRITICAL,
+        severity=Severity.WARNING if cause in ("source", "state-size") else Severity.CRITICAL,
         cause=cause,
         labels={"service": f"monitor/{service or source}"},
         headline=Text(key=f"{RULE.rule}.{cause}", values=values),
         advice=(Text(key=f"{RULE.rule}.{cause}.advice", values={"source": source}),),
         since=since,
-        raw=why[:MAX_RAW_CHARS],
+        raw=shorten(why, MAX_RAW_CHARS),
     )

@@ -1,4 +1,4 @@
-"""actions-refused: an agent refuses requests to act, because of a wrong token or an invalid request."""
+"""actions-refused: an agent refuses requests to act, because of an invalid signature or request."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from monitor.facts.actions import ActionsFact
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
 
-CAUSES = ("token", "replayed", "too-many", "expired")  # most severe first
+CAUSES = ("signature", "token", "node", "replayed", "too-many", "expired")  # most severe first
 
 
 @dataclass(frozen=True)

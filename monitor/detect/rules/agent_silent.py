@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from monitor.base.text import shorten
 from monitor.detect.base import ANY_CAUSE, MAX_RAW_CHARS, Delay, Latency, Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.visibility import kubernetes_unavailable, label_value, prometheus_unavailable, resources_unavailable
+from monitor.detect.visibility import kubernetes_unavailable, label_value, resources_unavailable
 from monitor.facts.agents import AgentFact
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.node import CollectorFact
@@ -42,9 +43,9 @@ class _AgentEvaluation:
 def detect(context: RuleContext, memory: Any) -> RuleResult:
     """Agents that do not respond, nodes without an agent, and failing collectors."""
     evaluation = _AgentEvaluation(context, memory if isinstance(memory, dict) else {}, {})
-    # Agents are discovered through their pods; an outage of Prometheus is reported by monitor-blind.
+    # Agents are discovered through their pods.
     undiscovered = not kubernetes_unavailable(context) and resources_unavailable(context, "pods", "nodes")
-    if undiscovered or prometheus_unavailable(context):
+    if undiscovered:
         return RuleResult(memory=evaluation.before, blind=(Scope(labels={}),))
     agents = context.facts.agent_of_node
     findings = [
@@ -94,7 +95,7 @@ def _silent_finding(context: RuleContext, node: str, since: float, agent: AgentF
     known = context.facts.node_by_name.get(node)
     cause = "node-down" if known is not None and known.ready is not True else "agent-down"
     key = "agent-silent.none" if agent is None and cause == "agent-down" else f"agent-silent.{cause}"
-    message = (agent.error or "")[:MAX_RAW_CHARS] if agent else ""
+    message = shorten(agent.error or "", MAX_RAW_CHARS) if agent else ""
     return Finding(
         rule="agent-silent",
         severity=Severity.WARNING,
@@ -155,7 +156,7 @@ def _collector_problem(
 
 def _collector_finding(labels: dict[str, str], fact: CollectorFact, cause: str, seconds: float, now: float) -> Finding:
     values = {"node": labels["node"], "collector": labels["service"]}
-    message = (fact.message or "")[:MAX_RAW_CHARS]
+    message = shorten(fact.message or "", MAX_RAW_CHARS)
     return Finding(
         rule="agent-silent",
         severity=Severity.WARNING,

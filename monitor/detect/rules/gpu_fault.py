@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from monitor.base.text import shorten
 from monitor.detect.base import MAX_RAW_CHARS, Delay, Latency, Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib import gpus as gpu_lib
 from monitor.detect.lib import xids
@@ -153,7 +154,7 @@ def _finding(subject: _Subject, since: dict[str, float], now: float) -> Finding:
         evidence=(*(item for sign in subject.signs for item in sign.evidence), *hit, *gpu_lib.owner_evidence(holder)),
         advice=(Text(key=f"gpu-fault.{worst.cause}.advice", values=values),),
         since=since[worst.key],
-        raw=raw[:MAX_RAW_CHARS] or None,
+        raw=shorten(raw, MAX_RAW_CHARS) or None,
     )
 
 

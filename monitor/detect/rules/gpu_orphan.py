@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Any
 
+from monitor.base.globs import matches_any_glob
 from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib import gpus
 from monitor.facts.agents import AgentFact
@@ -53,7 +53,7 @@ def _orphans(context: RuleContext) -> dict[str, tuple[GpuView, list[Evidence]]]:
 
 def _is_allowed(process: Evidence, limits: Limits) -> bool:
     name = str(process.values.get("process", ""))
-    return bool(name) and any(fnmatchcase(name, pattern) for pattern in limits.allowed)
+    return bool(name) and matches_any_glob(name, limits.allowed)
 
 
 def _cause(process: Evidence) -> str:

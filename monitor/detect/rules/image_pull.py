@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from monitor.base.text import shorten
 from monitor.detect.base import MAX_RAW_CHARS, Rule, RuleContext, RuleResult
 from monitor.detect.lib.pods import blind_scopes, pod_labels, pod_values, raw_text
 from monitor.detect.lib.pulls import FailedPull, failed_pulls, with_known_cause
@@ -35,7 +36,7 @@ def detect(context: RuleContext, memory: Any) -> RuleResult:
     for failed in failed_pulls(facts):
         pull = with_known_cause(failed, before.get(failed.key))
         if pull.has_cause:
-            messages[pull.key] = pull.diagnosis.message[:MAX_RAW_CHARS]
+            messages[pull.key] = shorten(pull.diagnosis.message, MAX_RAW_CHARS)
         finding = _finding(pull, facts)
         limits: Limits = context.limits.of(finding.labels)
         if (pull.event.count if pull.event else 1) >= limits.failures:

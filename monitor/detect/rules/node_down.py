@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from monitor.base.text import shorten
 from monitor.detect.base import ANY_CAUSE, MAX_RAW_CHARS, Latency, Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.visibility import label_value, prometheus_unavailable, resources_unavailable
+from monitor.detect.visibility import label_value, resources_unavailable
 from monitor.facts.agents import AgentFact
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.kube import ConditionFact, NodeFact
@@ -34,7 +35,7 @@ def detect(context: RuleContext, memory: Any) -> RuleResult:
     if resources_unavailable(context, "nodes"):
         return RuleResult(memory=remembered, blind=(Scope(labels={}),))
     findings, changes = [], {}
-    agents = {} if prometheus_unavailable(context) else context.facts.agent_of_node
+    agents = context.facts.agent_of_node
     for node in context.facts.nodes:
         limits: Limits = context.limits.of({"node": node.name})
         entry = _changes(node, remembered.get(node.name), limits, context.now)
@@ -125,7 +126,7 @@ def _ready_message(node: NodeFact) -> str | None:
 
 
 def _condition_message(condition: ConditionFact) -> str:
-    return ": ".join(part for part in (condition.reason, condition.message) if part)[:MAX_RAW_CHARS]
+    return shorten(": ".join(part for part in (condition.reason, condition.message) if part), MAX_RAW_CHARS)
 
 
 def _finding(context: RuleContext, node: NodeFact, problem: _NodeProblem, agent: AgentFact | None) -> Finding:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from monitor.base.text import shorten
 from monitor.detect.base import ANY_CAUSE, MAX_RAW_CHARS, Delay, Latency, Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.visibility import label_value
 from monitor.facts.cluster import SourceView
@@ -62,7 +63,7 @@ def _kubernetes(context: RuleContext) -> Iterator[ServiceFact]:
     lost = [source for source in sources if source.name in ("pods", "nodes") and not source.ok]
     if not lost or all((source.why or "").startswith("starting") for source in lost):
         return
-    why = "; ".join(dict.fromkeys(source.why or "" for source in lost))[:MAX_RAW_CHARS]
+    why = shorten("; ".join(dict.fromkeys(source.why or "" for source in lost)), MAX_RAW_CHARS)
     text = why.lower()
     cause = next((cause for cause, phrases in API_ERROR_PHRASES if any(phrase in text for phrase in phrases)), "error")
     since = [source.since for source in lost if source.since is not None]
@@ -80,7 +81,7 @@ def _kubernetes(context: RuleContext) -> Iterator[ServiceFact]:
 
 def _finding(fact: ServiceFact, labels: dict[str, str], since: float, now: float) -> Finding:
     cause = fact.cause if fact.cause in CAUSES else "unknown"
-    message = (fact.detail or "")[:MAX_RAW_CHARS] or ("no message" if cause == "unknown" else "")
+    message = shorten(fact.detail or "", MAX_RAW_CHARS) or ("no message" if cause == "unknown" else "")
     values: dict[str, Value] = {
         "service": fact.name,
         "target": fact.target,

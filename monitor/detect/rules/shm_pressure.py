@@ -102,7 +102,7 @@ def _labels(report: NodeReport, container: ContainerFact, facts: ClusterFacts) -
         "pod": container.pod_name,
         "namespace": container.namespace,
         "container": None if container.pod_name else container.name or container.id,
-        "user": (identity.user if identity else None) or container.user,
+        "user": facts.container_user(container),
         "job": identity.job if identity else None,
         "queue": identity.queue if identity else None,
     }

@@ -8,11 +8,10 @@ import time
 from dataclasses import dataclass, replace
 from functools import partial
 
-import msgspec
-
 import monitor
 from monitor.base.threads import run_parallel
 from monitor.cluster.agents.client import AgentError, SnapshotClient
+from monitor.cluster.agents.poller import decode_snapshot
 from monitor.config.types import Listen
 from monitor.doctor.checks import kubernetes
 from monitor.doctor.context import DoctorContext
@@ -239,12 +238,12 @@ def _pods(context: DoctorContext) -> tuple[dict[str, str | None], tuple[str, ...
 
 def _list(context: DoctorContext, path: str, query: dict[str, str]) -> bytes:
     """A list from the API server's cache, which is recent enough. Raise _DiscoveryError."""
-    from monitor.kube.client import ApiConnectionError, ApiError
+    from monitor.kube.client import MAX_LIST_BYTES, ApiConnectionError, ApiError
 
     api = context.cached(kubernetes.read).api
     assert api is not None
     try:
-        return api.get(path, {"resourceVersion": "0", **query}, kubernetes.JSON, LIST_SECONDS)
+        return api.get(path, {"resourceVersion": "0", **query}, kubernetes.JSON, LIST_SECONDS, MAX_LIST_BYTES)
     except (ApiError, ApiConnectionError) as error:
         raise _DiscoveryError(f"{path.rpartition('/')[2]} cannot be listed: {error}") from error
 
@@ -254,11 +253,9 @@ def _poll(client: SnapshotClient, target: str, node: str | None) -> PolledAgent:
     try:
         body = client(target)
         midpoint = (before + time.time()) / 2
-        snapshot = msgspec.json.decode(body, type=NodeSnapshot)
+        snapshot = decode_snapshot(body)
     except AgentError as error:
         return PolledAgent(target, node, _trouble(error), str(error))
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        return PolledAgent(target, node, "no-snapshot", "the reply is not a snapshot")
     return PolledAgent(target, node, snapshot=snapshot, offset=snapshot.at - midpoint)
 
 

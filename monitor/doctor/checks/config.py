@@ -78,10 +78,12 @@ def read_files(context: DoctorContext) -> FilesFacts:
     values = list(_values(context.config, ""))
     return FilesFacts(
         files=tuple(
-            _file(setting, value) for setting, value in values if isinstance(value, str) and setting.endswith("_file")
+            read_file(setting, value)
+            for setting, value in values
+            if isinstance(value, str) and setting.endswith("_file")
         ),
         inline=tuple(setting for setting, value in values if isinstance(value, SecretStr)),
-        config=_file("--config", path) if path is not None else None,
+        config=read_file("--config", path) if path is not None else None,
         in_pod=context.in_pod,
     )
 
@@ -101,8 +103,9 @@ def _values(value: object, setting: str) -> Iterator[tuple[str, object]]:
         yield setting, value
 
 
-def _file(setting: str, path: str) -> NamedFile:
-    secret = setting.endswith(SECRET_SETTINGS)
+def read_file(setting: str, path: str) -> NamedFile:
+    """Mode of the file that a setting names, or why it cannot be read."""
+    secret = setting.endswith(SECRET_SETTINGS) and not setting.endswith("public_key_file")
     try:
         with open(path, "rb") as file:
             return NamedFile(setting, path, secret, stat.S_IMODE(os.fstat(file.fileno()).st_mode))

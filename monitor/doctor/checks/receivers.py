@@ -1,10 +1,9 @@
-"""Alert receivers and the services that the daemon uses: Alertmanager, the heartbeat, Prometheus."""
+"""Alert receivers and the services that the daemon uses: Alertmanager and the heartbeat."""
 
 from __future__ import annotations
 
 import socket
 import ssl
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,7 +13,6 @@ from monitor.alert.receivers.base import ReceiverSettings
 from monitor.base.endpoint import Endpoint
 from monitor.base.http import RequestError
 from monitor.base.threads import run_parallel
-from monitor.config.prometheus import PrometheusConfig
 from monitor.config.types import Listen
 from monitor.doctor.context import DoctorContext, SentMessage
 from monitor.doctor.model import Check, Verdicts, not_checked, ok, problem, warning
@@ -26,8 +24,8 @@ PROXY_PORT = 3128
 PORTS = {"http": 80, "https": 443}
 # Why a connection cannot be made.
 TROUBLES = ("dns", "refused", "timeout", "tls", "error")
-# What can be wrong with a service that accepts connections: an error reply, or a Prometheus that scrapes no agent.
-SERVICE_TROUBLES = ("answer", "no-agents")
+# What can be wrong with a service that accepts connections: an error reply.
+SERVICE_TROUBLES = ("answer",)
 
 
 @dataclass(frozen=True)
@@ -99,7 +97,7 @@ def read(context: DoctorContext) -> ReceiverFacts:
 
 
 def read_services(context: DoctorContext) -> tuple[Reachability, ...]:
-    """Ask Alertmanager and Prometheus whether they are ready, and connect to the heartbeat service."""
+    """Ask Alertmanager whether it is ready, and connect to the heartbeat service."""
     alerts = context.config.daemon.alerts
     connections: list[tuple[str, Callable[[], Reachability]]] = []
     if (alertmanager := alerts.alertmanager) is not None:
@@ -114,8 +112,6 @@ def read_services(context: DoctorContext) -> tuple[Reachability, ...]:
         # Only connect: a request would count as a heartbeat.
         endpoint = Endpoint(url=heartbeat.address)
         connections.append(("heartbeat", partial(_connect, Reachability("heartbeat", endpoint.host), endpoint, None)))
-    if (prometheus := context.config.daemon.prometheus) is not None:
-        connections.append(("Prometheus", partial(_prometheus, prometheus)))
     return _connect_all(connections)
 
 
@@ -142,19 +138,6 @@ def _alertmanager(endpoint: Endpoint, token: str | None) -> Reachability:
     except RequestError as error:
         return Reachability("Alertmanager", endpoint.host, "answer", str(error))
     return Reachability("Alertmanager", endpoint.host)
-
-
-def _prometheus(config: PrometheusConfig) -> Reachability:
-    """Ask Prometheus which agents it scrapes."""
-    from monitor.cluster.prometheus.client import MetricStore, StoreError
-    from monitor.cluster.prometheus.query import agents_up
-
-    store = MetricStore(replace(config.settings().store, limit=CONNECT_SECONDS))
-    try:
-        series = store.query(agents_up(config.selector), time.time()).series
-    except StoreError as error:
-        return Reachability("Prometheus", store.name, "answer", str(error))
-    return Reachability("Prometheus", store.name, None if series else "no-agents")
 
 
 def _receiver(settings: ReceiverSettings) -> Reachability:

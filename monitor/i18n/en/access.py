@@ -13,6 +13,9 @@ WORDS: dict[str, str] = {
     "access.login.wrong": "Name or password is wrong.",
     "access.login.code-wrong": "The code has been used or has expired, or the token is wrong.",
     "access.login.locked": "Too many attempts. Try again in {seconds} s.",
+    "access.database-locked": (
+        "The change was not saved: another process locks the daemon's database. Try again in a few seconds."
+    ),
     "act.kill": "Kill process {pid} ({process}) on {node}, which holds GPU {gpu}.",
     "act.evict": "Evict pod {pod} of {user} from {node}: graceful termination, disruption budgets are respected.",
     "act.delete": "Delete pod {pod} of {user} on {node}: graceful termination, then it is killed.",

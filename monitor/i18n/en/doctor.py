@@ -215,8 +215,6 @@ WORDS: dict[str, str] = {
     "doctor.services.lost.do": "Check its address in the configuration, and whether it is running.",
     "doctor.services.answer": "{name} is not ready: {why}.",
     "doctor.services.answer.do": "Check its address and token in the configuration, and its own log.",
-    "doctor.services.no-agents": "{name} at {host} does not scrape any agent.",
-    "doctor.services.no-agents.do": "Configure it to scrape the agents, and check daemon.prometheus.selector.",
     "doctor.state.ok": "{path}, {count:database|databases}.",
     "doctor.state.not-yet": "{path} is created at the first start.",
     "doctor.state.not-writable": "This user may not write to {path}: {why}.",
@@ -224,7 +222,7 @@ WORDS: dict[str, str] = {
         "Make it writable for the user that runs gpuwarden, or set daemon.state and agent.paths.state."
     ),
     "doctor.state.damaged": "The database {path} cannot be used: {why}.",
-    "doctor.state.damaged.do": "Keep a copy; at its next start the daemon moves it aside and creates a new one.",
+    "doctor.state.damaged.do": "Keep a copy; at its next start the daemon moves it aside and keeps what is readable.",
     "doctor.state.full": "Little space is left for {path}: {free:bytes} free.",
     "doctor.state.full.do": "Free some space, or move the directory to a larger disk.",
     "doctor.state.no-inodes": "The file system of {path} has no inodes left.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 WORDS: dict[str, str] = {
     # shared
+    "rule-too-many": "Rule {rule} reports more on {node} than a node can have; {count} findings are left out.",
     "rule-broken": "Rule {rule} could not be evaluated: {error}. Its last findings are kept.",
     "doc.limit.after": "How long the condition must last.",
     "doc.limit.io_wait_cores": "Number of cores waiting for I/O above which storage is the cause.",
@@ -12,9 +13,10 @@ WORDS: dict[str, str] = {
     "rule.monitor-blind": "Monitoring data missing",
     "doc.monitor-blind": (
         "The monitor itself has no data from the Kubernetes API, from its agents or from some of them, or it cannot "
-        "evaluate rules or save its state. Its `agents` cause explains `agent-silent`."
+        "evaluate rules or save its state, or its state was damaged, was written by a newer version or is too large. "
+        "Its `agents` cause explains `agent-silent`."
     ),
-    "doc.monitor-blind.severity": "critical; warning for a single source",
+    "doc.monitor-blind.severity": "critical; warning for a single source and for a large state directory",
     "doc.monitor-blind.incident": "Monitoring had stopped without notice.",
     "monitor-blind.api-server": (
         "The monitor has had no data from the Kubernetes API for {seconds:duration} ({source}): alerts about pods "
@@ -24,15 +26,22 @@ WORDS: dict[str, str] = {
         "The monitor has had no data from any agent for {seconds:duration} ({source}): problems on the nodes are not "
         "detected: {why}"
     ),
-    "monitor-blind.prometheus": (
-        "The monitor has been unable to query Prometheus for {seconds:duration} ({source}): problems on the nodes "
-        "are not detected, and alerts about them keep their last state: {why}"
-    ),
     "monitor-blind.detection": (
         "The monitor has not evaluated its rules for {seconds:duration} ({source}): no new alerts can fire: {why}"
     ),
     "monitor-blind.state": (
         "The monitor cannot save its state ({source}): if it stops now, alerts and queued messages are lost: {why}"
+    ),
+    "monitor-blind.state-damaged": (
+        "Part of the monitor's state was damaged ({source}): readable records were kept, the damaged file was moved "
+        "aside: {why}"
+    ),
+    "monitor-blind.state-newer": (
+        "A newer version wrote the monitor's state ({source}): this version leaves the files unchanged and keeps its "
+        "own state in memory only, so it is lost on restart: {why}"
+    ),
+    "monitor-blind.state-size": (
+        "The state directory is too large ({source}) although the monitor has removed all old records: {why}"
     ),
     "monitor-blind.source": (
         "The monitor has had no data from {source} for {seconds:duration}: problems there are not detected: {why}"
@@ -44,11 +53,20 @@ WORDS: dict[str, str] = {
     "monitor-blind.agents.advice": (
         "Check that the agents are running ({source}): kubectl get pod -A -o wide | grep gpuwarden-agent"
     ),
-    "monitor-blind.prometheus.advice": (
-        "Check that the metrics store responds ({source}) and that daemon.prometheus is correct: gpuwarden status"
-    ),
     "monitor-blind.detection.advice": "Read the monitor's own log ({source}), then restart it.",
     "monitor-blind.state.advice": "Free space in the directory daemon.state, or make it writable ({source}): df -h",
+    "monitor-blind.state-damaged.advice": (
+        "Check the disk that holds daemon.state for errors: dmesg -T. Then check silences and recent alerts, and "
+        "remove or archive {source} to end this alert."
+    ),
+    "monitor-blind.state-newer.advice": (
+        "Install the newer version again. To continue with this version without that state, move {source} out of the "
+        "directory daemon.state; no restart is needed."
+    ),
+    "monitor-blind.state-size.advice": (
+        "Look for large files in the directory daemon.state ({source}), for example damaged databases that were moved "
+        "aside: du -a | sort -n | tail"
+    ),
     "monitor-blind.source.advice": "Check the status of {source}: gpuwarden status",
     # receiver-failing
     "rule.receiver-failing": "Alerts not delivered",

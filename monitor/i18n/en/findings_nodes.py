@@ -71,13 +71,21 @@ WORDS: dict[str, str] = {
     # actions-refused
     "rule.actions-refused": "Action refused",
     "doc.actions-refused": (
-        "An agent refused an action request: wrong token, reused or expired request, or too many requests."
+        "An agent refused an action request: invalid signature, meant for another node, reused, expired, or too many."
     ),
     "doc.actions-refused.severity": "warning",
     "doc.actions-refused.incident": "An attempt to delete other users' data.",
     "doc.actions-refused.limit.quiet": "How long no request may be refused before the alert resolves.",
+    "actions-refused.signature": (
+        "The agent on {node} received action requests without a valid signature: {count:time|times}, last "
+        "{seconds:duration} ago."
+    ),
     "actions-refused.token": (
-        "The agent on {node} received action requests with a wrong token: {count:time|times}, last "
+        "The agent on {node} received action requests with a token, which agents no longer accept: "
+        "{count:time|times}, last {seconds:duration} ago."
+    ),
+    "actions-refused.node": (
+        "The agent on {node} received action requests for another node: {count:time|times}, last "
         "{seconds:duration} ago."
     ),
     "actions-refused.replayed": (
@@ -92,16 +100,28 @@ WORDS: dict[str, str] = {
         "The agent on {node} received requests that have expired or are not valid yet: {count:time|times}, last "
         "{seconds:duration} ago."
     ),
+    "actions-refused.token.too": "Requests with a token instead of a signature: {count}",
+    "actions-refused.node.too": "Requests for another node: {count}",
     "actions-refused.replayed.too": "Replayed requests: {count}",
     "actions-refused.too-many.too": "Requests above the limit per minute: {count}",
     "actions-refused.expired.too": "Requests expired or not valid yet: {count}",
+    "actions-refused.signature.advice": (
+        "No action was taken. Check that agent.actions.public_key_file on {node} contains the public key that belongs "
+        "to daemon.cleanup.agents.private_key_file. If it does, another client is trying: find its address in the "
+        "agent's log."
+    ),
     "actions-refused.token.advice": (
-        "No action was taken. Compare the daemon's action token with agent.actions.token_file on {node}. If they are "
-        "equal, another client is trying: find its address in the agent's log and rotate the token."
+        "No action was taken. Update the daemon, create keys with gpuwarden keys, and set "
+        "daemon.cleanup.agents.private_key_file and agent.actions.public_key_file. If the daemon is up to date, "
+        "another client is trying: find its address in the agent's log."
+    ),
+    "actions-refused.node.advice": (
+        "No action was taken. Compare agent.node_name on {node} with the name that Kubernetes or the daemon shows. If "
+        "they are equal, a request was redirected: find its address in the agent's log, and set agent.actions.tls."
     ),
     "actions-refused.replayed.advice": (
         "No action was taken. The daemon never sends a request id twice, so a request may have been recorded. Set "
-        "agent.actions.tls on {node} to prevent eavesdropping, and rotate the token."
+        "agent.actions.tls on {node} to prevent eavesdropping."
     ),
     "actions-refused.too-many.advice": (
         "Check whether more than one daemon is running. If the plans really are this large, raise "

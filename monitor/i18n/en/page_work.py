@@ -25,6 +25,7 @@ _ALERTS = {
     "phase.resolved": "resolved",
     "silence.list": "Silences",
     "silence.none": "No silences.",
+    "silence.disabled": "Disabled, mutes nothing: {reason}",
     "silence.title": "Silence",
     "silence.of": "Matchers",
     "silence.for": "For",

@@ -13,6 +13,7 @@ WORDS: dict[str, str] = {
     "access.login.wrong": "用户名或密码不正确。",
     "access.login.code-wrong": "登录码已用过或已过期，或者令牌不正确。",
     "access.login.locked": "尝试次数过多，请 {seconds} 秒后再试。",
+    "access.database-locked": "更改未能保存：daemon 的数据库正被另一个进程锁定，请几秒后重试。",
     "act.kill": "结束 {node} 上的进程 {pid}（{process}），它占着 GPU {gpu}。",
     "act.evict": "从 {node} 驱逐 {user} 的 Pod {pod}：先通知它退出，并遵守 PDB 的限制。",
     "act.delete": "删除 {user} 在 {node} 上的 Pod {pod}：先通知它退出，超时则强行停止。",

@@ -68,12 +68,18 @@ WORDS: dict[str, str] = {
     ),
     # actions-refused
     "rule.actions-refused": "操作请求被拒",
-    "doc.actions-refused": "agent 拒绝了操作请求：令牌不对、请求重放或过期、次数过多。",
+    "doc.actions-refused": "agent 拒绝了操作请求：签名无效、发给其他节点、请求重放或过期、次数过多。",
     "doc.actions-refused.severity": "警告",
     "doc.actions-refused.incident": "有人试图越权删除。",
     "doc.actions-refused.limit.quiet": "多久没有再被拒绝才算恢复。",
+    "actions-refused.signature": (
+        "{node} 上的 agent 收到签名无效的操作请求：共 {count} 次，最近一次在 {seconds:duration}前。"
+    ),
     "actions-refused.token": (
-        "{node} 上的 agent 收到令牌错误的操作请求：共 {count} 次，最近一次在 {seconds:duration}前。"
+        "{node} 上的 agent 收到使用令牌的操作请求（已不再接受令牌）：共 {count} 次，最近一次在 {seconds:duration}前。"
+    ),
+    "actions-refused.node": (
+        "{node} 上的 agent 收到发给其他节点的操作请求：共 {count} 次，最近一次在 {seconds:duration}前。"
     ),
     "actions-refused.replayed": (
         "{node} 上的 agent 收到已执行过的请求（重放）：共 {count} 次，最近一次在 {seconds:duration}前。"
@@ -84,16 +90,27 @@ WORDS: dict[str, str] = {
     "actions-refused.expired": (
         "{node} 上的 agent 收到已过期或尚未生效的请求：共 {count} 次，最近一次在 {seconds:duration}前。"
     ),
+    "actions-refused.token.too": "使用令牌而未签名的请求：{count} 次",
+    "actions-refused.node.too": "发给其他节点的请求：{count} 次",
     "actions-refused.replayed.too": "重放的请求：{count} 次",
     "actions-refused.too-many.too": "超出每分钟上限的请求：{count} 次",
     "actions-refused.expired.too": "已过期或尚未生效的请求：{count} 次",
+    "actions-refused.signature.advice": (
+        "没有执行任何操作。请确认 {node} 上的 agent.actions.public_key_file 包含与 daemon 的 "
+        "daemon.cleanup.agents.private_key_file 配对的公钥；如果包含，说明有其他来源在尝试：在 agent 日志里"
+        "查看来源地址。"
+    ),
     "actions-refused.token.advice": (
-        "没有执行任何操作。请核对 daemon 的操作令牌与 {node} 上的 agent.actions.token_file；如果一致，说明有其他来源"
-        "在尝试：在 agent 日志里查看来源地址，并更换令牌。"
+        "没有执行任何操作。请升级 daemon，用 gpuwarden keys 生成密钥对，并设置 daemon.cleanup.agents.private_key_file "
+        "和 agent.actions.public_key_file；如果 daemon 已是新版本，说明有其他来源在尝试：在 agent 日志里查看来源地址。"
+    ),
+    "actions-refused.node.advice": (
+        "没有执行任何操作。请核对 {node} 上的 agent.node_name 与 Kubernetes 或 daemon 显示的节点名；如果一致，说明请求"
+        "被转发到了错误的节点：在 agent 日志里查看来源地址，并配置 agent.actions.tls。"
     ),
     "actions-refused.replayed.advice": (
         "没有执行任何操作。daemon 不会用同一个 id 发送两次请求，请求可能被截获：请在 {node} 上配置 agent.actions.tls "
-        "防止窃听，并更换令牌。"
+        "防止窃听。"
     ),
     "actions-refused.too-many.advice": (
         "检查是否有多个 daemon 同时在工作；如果计划确实很大，调高 {node} 上的 agent.actions.per_minute。"

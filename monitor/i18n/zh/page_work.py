@@ -25,6 +25,7 @@ _ALERTS = {
     "phase.resolved": "已恢复",
     "silence.list": "静默",
     "silence.none": "没有静默。",
+    "silence.disabled": "已停用，不会静默任何告警：{reason}",
     "silence.title": "静默告警",
     "silence.of": "匹配条件",
     "silence.for": "时长",

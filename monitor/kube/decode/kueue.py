@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from sys import intern
 
+from monitor.facts.base import BoundedText
 from monitor.facts.kube import Amounts, ConditionFact, QueueFact, WorkloadFact
 from monitor.kube.decode.pod import resources
 from monitor.kube.decode.pod_wire import WireContainer
@@ -23,10 +24,10 @@ from monitor.kube.decode.values import (
 class WireFlavorResource(Wire):
     """A resource of a flavor, as quota (spec) or usage (status)."""
 
-    name: str = ""
-    nominal_quota: str | int | None = None
-    borrowing_limit: str | int | None = None
-    total: str | int | None = None
+    name: BoundedText = ""
+    nominal_quota: BoundedText | int | None = None
+    borrowing_limit: BoundedText | int | None = None
+    total: BoundedText | int | None = None
 
 
 class WireFlavor(Wire):
@@ -44,10 +45,10 @@ class WireResourceGroup(Wire):
 class WireKueueSpec(Wire):
     """`spec` of a ClusterQueue or LocalQueue."""
 
-    cluster_queue: str | None = None
-    cohort: str | None = None
-    cohort_name: str | None = None  # since v1beta2
-    stop_policy: str | None = None
+    cluster_queue: BoundedText | None = None
+    cohort: BoundedText | None = None
+    cohort_name: BoundedText | None = None  # since v1beta2
+    stop_policy: BoundedText | None = None
     resource_groups: list[WireResourceGroup] | None = None
 
 
@@ -149,7 +150,7 @@ class WirePodSet(Wire):
 class WireWorkloadSpec(Wire):
     """`spec` of a Workload."""
 
-    queue_name: str | None = None
+    queue_name: BoundedText | None = None
     priority: int | None = None
     active: bool | None = None
     pod_sets: list[WirePodSet] | None = None
@@ -158,7 +159,7 @@ class WireWorkloadSpec(Wire):
 class WireAdmission(Wire):
     """`status.admission`."""
 
-    cluster_queue: str | None = None
+    cluster_queue: BoundedText | None = None
 
 
 class WireWorkloadStatus(Wire):

@@ -6,6 +6,8 @@ from sys import intern
 
 import msgspec
 
+from monitor.base.text import MAX_TEXT_CHARS, shorten_name
+from monitor.facts.base import BoundedText
 from monitor.facts.kube import EventFact, NamespaceFact, NodeFact, OwnerFact, QuotaFact, TaintFact
 from monitor.kube.decode.values import (
     RawAmounts,
@@ -26,10 +28,10 @@ NAMESPACE_OWNER = "owner"  # annotation of Kubeflow profiles
 class WireTaint(Wire):
     """One of `spec.taints`."""
 
-    key: str = ""
-    effect: str = ""
-    value: str | None = None
-    time_added: str | None = None
+    key: BoundedText = ""
+    effect: BoundedText = ""
+    value: BoundedText | None = None
+    time_added: BoundedText | None = None
 
 
 class WireNodeSpec(Wire):
@@ -42,15 +44,15 @@ class WireNodeSpec(Wire):
 class WireAddress(Wire):
     """One of `status.addresses`."""
 
-    type: str | None = None
-    address: str | None = None
+    type: BoundedText | None = None
+    address: BoundedText | None = None
 
 
 class WireNodeInfo(Wire):
     """`status.nodeInfo`."""
 
-    kubelet_version: str | None = None
-    container_runtime_version: str | None = None
+    kubelet_version: BoundedText | None = None
+    container_runtime_version: BoundedText | None = None
 
 
 class WireNodeStatus(Wire):
@@ -108,25 +110,25 @@ def _taint(raw: WireTaint) -> TaintFact:
 class WireInvolved(Wire):
     """`involvedObject`."""
 
-    kind: str = ""
-    name: str = ""
-    namespace: str | None = None
-    uid: str | None = None
-    field_path: str | None = None
+    kind: BoundedText = ""
+    name: BoundedText = ""
+    namespace: BoundedText | None = None
+    uid: BoundedText | None = None
+    field_path: BoundedText | None = None
 
 
 class WireEventSource(Wire):
     """`source`."""
 
-    component: str | None = None
-    host: str | None = None
+    component: BoundedText | None = None
+    host: BoundedText | None = None
 
 
 class WireSeries(Wire):
     """`series`: the count of the newer events API."""
 
     count: int | None = None
-    last_observed_time: str | None = None
+    last_observed_time: BoundedText | None = None
 
 
 class WireEvent(Wire):
@@ -134,17 +136,17 @@ class WireEvent(Wire):
 
     metadata: WireMeta
     involved_object: WireInvolved | None = None
-    reason: str | None = None
-    type: str | None = None
+    reason: BoundedText | None = None
+    type: BoundedText | None = None
     message: str | None = None
     count: int | None = None
-    first_timestamp: str | None = None
-    last_timestamp: str | None = None
-    event_time: str | None = None
+    first_timestamp: BoundedText | None = None
+    last_timestamp: BoundedText | None = None
+    event_time: BoundedText | None = None
     series: WireSeries | None = None
     source: WireEventSource | None = None
-    reporting_component: str | None = None
-    reporting_instance: str | None = None
+    reporting_component: BoundedText | None = None
+    reporting_instance: BoundedText | None = None
 
 
 _NO_OBJECT, _NO_SOURCE, _NO_SERIES = WireInvolved(), WireEventSource(), WireSeries()
@@ -185,7 +187,7 @@ class WireQuotaSpec(Wire):
     """`spec`."""
 
     hard: RawAmounts = None
-    scopes: list[str] | None = None
+    scopes: list[BoundedText] | None = None
     scope_selector: msgspec.Raw = msgspec.Raw()
 
 
@@ -242,5 +244,8 @@ def namespace_fact(raw: WireObject) -> NamespaceFact:
     meta = raw.metadata
     owner = (meta.annotations or {}).get(NAMESPACE_OWNER)
     return NamespaceFact(
-        uid=meta.uid, name=intern(meta.name), resource_version=meta.resource_version, owner=owner or None
+        uid=meta.uid,
+        name=intern(meta.name),
+        resource_version=meta.resource_version,
+        owner=shorten_name(owner, MAX_TEXT_CHARS) if owner else None,
     )

@@ -12,6 +12,7 @@ from sys import intern
 
 import msgspec
 
+from monitor.base.text import MAX_TEXT_CHARS, shorten_name
 from monitor.facts.kube import (
     Amounts,
     ConditionFact,
@@ -35,7 +36,17 @@ from monitor.kube.decode.pod_wire import (
     WireStatus,
     WireToleration,
 )
-from monitor.kube.decode.values import RawAmounts, amounts, conditions, interned, owner_of, parse_time, truncated
+from monitor.kube.decode.values import (
+    MAX_CACHED_BYTES,
+    RawAmounts,
+    amounts,
+    cached_if_small,
+    conditions,
+    interned,
+    owner_of,
+    parse_time,
+    truncated,
+)
 from monitor.kube.decode.volume import volumes
 
 NodeTerms = tuple[tuple[NodeRequirementFact, ...], ...]
@@ -100,7 +111,7 @@ def pod_fact(raw: WirePod, keep: PodFieldFilter) -> PodFact:
 def _selected(annotations: dict[str, str] | None, names: frozenset[str]) -> dict[str, str]:
     if not annotations or names.isdisjoint(annotations):
         return {}
-    return {name: value for name, value in annotations.items() if name in names}
+    return {name: shorten_name(value, MAX_TEXT_CHARS) for name, value in annotations.items() if name in names}
 
 
 def _selected_env(spec: WireSpec, names: frozenset[str]) -> dict[str, str]:
@@ -111,7 +122,9 @@ def _selected_env(spec: WireSpec, names: frozenset[str]) -> dict[str, str]:
         for name in _quoted(names) if encoded else ():
             if name in encoded:
                 variables |= {
-                    env.name: env.value for env in _env.decode(encoded) or () if env.name in names and env.value
+                    env.name: shorten_name(env.value, MAX_TEXT_CHARS)
+                    for env in _env.decode(encoded) or ()
+                    if env.name in names and env.value
                 }
                 break
     return variables
@@ -125,15 +138,15 @@ def _quoted(names: frozenset[str]) -> tuple[bytes, ...]:
 def _containers(spec: WireSpec) -> tuple[PodContainerFact, ...]:
     """Init containers in execution order, then the others."""
     containers = [
-        _container(c.name, c.image, c.restart_policy, bytes(c.resources), True) for c in spec.init_containers or ()
+        _container(bytes(c.resources), c.name, c.image, c.restart_policy, True) for c in spec.init_containers or ()
     ]
-    containers += [_container(c.name, c.image, None, bytes(c.resources), False) for c in spec.containers or ()]
+    containers += [_container(bytes(c.resources), c.name, c.image, None, False) for c in spec.containers or ()]
     return tuple(containers)
 
 
-@lru_cache(maxsize=16384)
+@cached_if_small(16384)
 def _container(
-    name: str, image: str | None, restart_policy: str | None, raw_resources: bytes, init: bool
+    raw_resources: bytes, name: str, image: str | None, restart_policy: str | None, init: bool
 ) -> PodContainerFact:
     requests, limits = resources(raw_resources)
     sidecar = init and restart_policy == "Always"
@@ -158,7 +171,12 @@ def _pod_requests(containers: tuple[tuple[bytes, bool], ...], raw_whole: bytes, 
 def _requests(spec: WireSpec) -> Amounts:
     ends = [(bytes(c.resources), c.restart_policy != "Always") for c in spec.init_containers or ()]
     stay = [(bytes(c.resources), False) for c in spec.containers or ()]
-    return _pod_requests((*ends, *stay), bytes(spec.resources), bytes(spec.overhead))
+    parts, whole, overhead = (*ends, *stay), bytes(spec.resources), bytes(spec.overhead)
+    size = sum([len(raw) for raw, _ in parts]) + len(whole) + len(overhead)
+    requests: Amounts = (_pod_requests if size <= MAX_CACHED_BYTES else _pod_requests.__wrapped__)(
+        parts, whole, overhead
+    )
+    return requests
 
 
 def _sum(one: Amounts, other: Amounts) -> Amounts:
@@ -223,7 +241,7 @@ def _termination(raw: WireState) -> TerminationFact:
     )
 
 
-@lru_cache(maxsize=4096)
+@cached_if_small(4096)
 def resources(raw: bytes) -> tuple[Amounts, Amounts]:
     """Requests and limits of `resources`. A limit without a request is also the request."""
     if raw in _EMPTY:
@@ -233,7 +251,7 @@ def resources(raw: bytes) -> tuple[Amounts, Amounts]:
     return limits | amounts(decoded.requests), limits
 
 
-@lru_cache(maxsize=4096)
+@cached_if_small(4096)
 def tolerations(raw: bytes) -> tuple[TolerationFact, ...]:
     """`spec.tolerations` as facts."""
     if raw in _EMPTY:
@@ -250,7 +268,7 @@ def tolerations(raw: bytes) -> tuple[TolerationFact, ...]:
     )
 
 
-@lru_cache(maxsize=4096)
+@cached_if_small(4096)
 def affinity(raw: bytes) -> tuple[NodeTerms, bool]:
     """Required node terms of `spec.affinity`, and whether pod affinity is required too."""
     if raw in _EMPTY:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from monitor.facts.base import BoundedText, Identifier
 from monitor.kube.decode.values import RawAmounts, Wire, WireCondition, WireMeta
 
 ABSENT = msgspec.Raw()
@@ -12,9 +13,9 @@ ABSENT = msgspec.Raw()
 class WireContainer(Wire):
     """One of `spec.containers`."""
 
-    name: str = ""
-    image: str | None = None
-    restart_policy: str | None = None
+    name: BoundedText = ""
+    image: BoundedText | None = None
+    restart_policy: BoundedText | None = None
     env: msgspec.Raw = ABSENT
     resources: msgspec.Raw = ABSENT
 
@@ -22,19 +23,19 @@ class WireContainer(Wire):
 class WireGate(Wire):
     """One of `spec.schedulingGates`."""
 
-    name: str = ""
+    name: BoundedText = ""
 
 
 class WireSpec(Wire):
     """`spec`."""
 
-    node_name: str | None = None
+    node_name: Identifier | None = None
     priority: int | None = None
-    priority_class_name: str | None = None
-    scheduler_name: str | None = None
+    priority_class_name: BoundedText | None = None
+    scheduler_name: BoundedText | None = None
     scheduling_gates: list[WireGate] | None = None
     host_network: bool | None = None
-    node_selector: dict[str, str] | None = None
+    node_selector: dict[BoundedText, BoundedText] | None = None
     affinity: msgspec.Raw = ABSENT
     tolerations: msgspec.Raw = ABSENT
     resources: msgspec.Raw = ABSENT
@@ -47,12 +48,12 @@ class WireSpec(Wire):
 class WireState(Wire):
     """Content of `state.waiting`, `.running` or `.terminated`."""
 
-    reason: str | None = None
+    reason: BoundedText | None = None
     message: str | None = None
     exit_code: int | None = None
     signal: int | None = None
-    started_at: str | None = None
-    finished_at: str | None = None
+    started_at: BoundedText | None = None
+    finished_at: BoundedText | None = None
 
 
 class WireStates(Wire):
@@ -66,11 +67,11 @@ class WireStates(Wire):
 class WireContainerStatus(Wire):
     """One of `status.containerStatuses`."""
 
-    name: str = ""
+    name: BoundedText = ""
     ready: bool | None = None
     restart_count: int | None = None
-    image_id: str | None = msgspec.field(name="imageID", default=None)
-    container_id: str | None = msgspec.field(name="containerID", default=None)
+    image_id: BoundedText | None = msgspec.field(name="imageID", default=None)
+    container_id: BoundedText | None = msgspec.field(name="containerID", default=None)
     state: WireStates | None = None
     last_state: WireStates | None = None
 
@@ -78,13 +79,13 @@ class WireContainerStatus(Wire):
 class WireStatus(Wire):
     """`status`."""
 
-    phase: str | None = None
-    reason: str | None = None
+    phase: BoundedText | None = None
+    reason: BoundedText | None = None
     message: str | None = None
-    nominated_node_name: str | None = None
-    pod_ip: str | None = msgspec.field(name="podIP", default=None)
-    start_time: str | None = None
-    qos_class: str | None = None
+    nominated_node_name: BoundedText | None = None
+    pod_ip: BoundedText | None = msgspec.field(name="podIP", default=None)
+    start_time: BoundedText | None = None
+    qos_class: BoundedText | None = None
     conditions: list[WireCondition] | None = None
     container_statuses: list[WireContainerStatus] | None = None
     init_container_statuses: list[WireContainerStatus] | None = None
@@ -101,8 +102,8 @@ class WirePod(Wire):
 class WireEnv(Wire):
     """One of `env`. Values from secrets are not included."""
 
-    name: str = ""
-    value: str | None = None
+    name: BoundedText = ""
+    value: str | None = None  # only a few are kept, and cut then
 
 
 class WireResources(Wire):
@@ -115,19 +116,19 @@ class WireResources(Wire):
 class WireToleration(Wire):
     """One of `spec.tolerations`."""
 
-    key: str | None = None
-    operator: str | None = None
-    value: str | None = None
-    effect: str | None = None
+    key: BoundedText | None = None
+    operator: BoundedText | None = None
+    value: BoundedText | None = None
+    effect: BoundedText | None = None
     toleration_seconds: float | None = None
 
 
 class WireExpression(Wire):
     """One of `matchExpressions` or `matchFields`."""
 
-    key: str
-    operator: str
-    values: list[str] | None = None
+    key: BoundedText
+    operator: BoundedText
+    values: list[BoundedText] | None = None
 
 
 class WireTerm(Wire):

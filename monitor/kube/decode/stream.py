@@ -10,6 +10,9 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from monitor.base.bounded_json import cut_strings, decode_bounded
+from monitor.base.text import shorten
+from monitor.facts.base import BoundedText
 from monitor.facts.kube import (
     EventFact,
     NamespaceFact,
@@ -40,7 +43,8 @@ from monitor.kube.decode.values import Wire
 from monitor.kube.decode.volcano import WirePodGroup, WireVolcanoQueue, pod_group_fact, volcano_queue_fact
 
 F = TypeVar("F", bound=ObjectFact)
-MAX_LINE_BYTES = 64 << 20  # etcd limits objects to 1.5 MiB
+MAX_LINE_BYTES = 16 << 20  # etcd limits objects to 1.5 MiB; escapes in JSON take six times as much
+MAX_PROXY_PAGE_CHARS = 200
 # Decoding errors: not JSON, wrong types, invalid UTF-8, unbounded nesting.
 _DECODE_ERRORS = (msgspec.MsgspecError, ValueError, RecursionError)
 
@@ -52,8 +56,8 @@ class MalformedResponseError(Exception):
 class WireListMeta(Wire):
     """`metadata` of a list."""
 
-    resource_version: str | None = None
-    continue_: str | None = msgspec.field(name="continue", default=None)
+    resource_version: BoundedText | None = None
+    continue_: BoundedText | None = msgspec.field(name="continue", default=None)
 
 
 class WireList(Wire):
@@ -66,14 +70,14 @@ class WireList(Wire):
 class WireLine(Wire):
     """One line of a watch."""
 
-    type: str
+    type: BoundedText
     object: msgspec.Raw
 
 
 class WireBookmarkMeta(Wire):
     """`metadata` of a bookmark."""
 
-    resource_version: str | None = None
+    resource_version: BoundedText | None = None
 
 
 class WireBookmark(Wire):
@@ -86,8 +90,8 @@ class ApiStatus(Wire):
     """`Status` object: why the API server rejected the request."""
 
     code: int | None = None
-    reason: str | None = None
-    message: str | None = None
+    reason: BoundedText | None = None
+    message: BoundedText | None = None
 
 
 class ListPage(msgspec.Struct, Generic[F], frozen=True):
@@ -135,7 +139,7 @@ class ObjectKind(Generic[F]):
         problem = None
         for item in raw.items or ():
             try:
-                items.append(self._build(self._object.decode(item)))
+                items.append(self._fact(item))
             except _DECODE_ERRORS as error:
                 problem = problem or f"{_name(item)}: {error}"
         meta = raw.metadata or WireListMeta()
@@ -150,14 +154,24 @@ class ObjectKind(Generic[F]):
                 meta = _bookmark.decode(raw.object).metadata
                 return WatchEvent(raw.type, resource_version=meta.resource_version if meta else None)
             if raw.type == "ERROR":
-                return WatchEvent(raw.type, status=_status.decode(raw.object))
+                return WatchEvent(raw.type, status=decode_bounded(_status, raw.object))
         except _DECODE_ERRORS as error:
             raise MalformedResponseError(f"not a watch event: {error}") from error
         return self._changed(raw)
 
+    def _fact(self, raw: msgspec.Raw) -> F:
+        """Fact of an object, with strings cut that are too long. Raise _DECODE_ERRORS, also for a long identifier."""
+        try:
+            return self._build(self._object.decode(raw))
+        except msgspec.ValidationError:
+            cut = cut_strings(raw)
+            if cut is None:
+                raise
+        return self._build(self._object.decode(cut))
+
     def _changed(self, raw: WireLine) -> WatchEvent[F]:
         try:
-            fact = self._build(self._object.decode(raw.object))
+            fact = self._fact(raw.object)
         except _DECODE_ERRORS as error:
             return _undecodable_event(raw, str(error))
         return WatchEvent(raw.type, fact.uid, fact.resource_version, fact)
@@ -201,9 +215,10 @@ def lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
 def decode_status(data: bytes) -> ApiStatus:
     """Status in the body of an error response. A body that is not JSON (a proxy's page) becomes the message."""
     try:
-        return _status.decode(data)
+        return decode_bounded(_status, data)
     except _DECODE_ERRORS:
-        return ApiStatus(message=data[:200].decode("utf-8", "replace").strip() or None)
+        text = data[: 2 * MAX_PROXY_PAGE_CHARS].decode("utf-8", "replace").strip()
+        return ApiStatus(message=shorten(text, MAX_PROXY_PAGE_CHARS) or None)
 
 
 def pods(keep: PodFieldFilter) -> ObjectKind[PodFact]:

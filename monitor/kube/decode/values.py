@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, wraps
 from math import isfinite
 from sys import intern
+from typing import Any, TypeVar, cast
 
 import msgspec
 
+from monitor.base.text import shorten
+from monitor.facts.base import BoundedText, Identifier
 from monitor.facts.kube import Amounts, ConditionFact, OwnerRef
 
 MAX_MESSAGE_CHARS = 2048
+MAX_CACHED_BYTES = 16 << 10  # of a key of a cache: a larger part of an object is rare, and decoded each time
 _SUFFIXES = {"": 1.0, "n": 1e-9, "u": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
 _SUFFIXES |= {f"{prefix}i": 1024.0**power for power, prefix in enumerate("KMGTPE", 1)}
 _DIGITS = "0123456789."
 _STATUS = {"True": True, "False": False}
 _ZERO_TIME = "0001-01-01T00:00:00Z"  # zero value of Go's time.Time
 
-RawAmounts = dict[str, str | int | float | None] | None
+C = TypeVar("C", bound=Callable[..., Any])
+RawAmounts = dict[BoundedText, BoundedText | int | float | None] | None
 
 
 class Wire(msgspec.Struct, rename="camel", gc=False):
@@ -28,37 +34,37 @@ class Wire(msgspec.Struct, rename="camel", gc=False):
 class WireOwner(Wire):
     """One of `metadata.ownerReferences`."""
 
-    kind: str = ""
-    name: str = ""
-    uid: str | None = None
-    api_version: str | None = None
+    kind: BoundedText = ""
+    name: Identifier = ""
+    uid: Identifier | None = None
+    api_version: BoundedText | None = None
     controller: bool | None = None
 
 
 class WireMeta(Wire):
     """`metadata`. Every object has a name and a uid."""
 
-    name: str
-    uid: str
-    namespace: str | None = None
-    resource_version: str | None = None
-    creation_timestamp: str | None = None
-    deletion_timestamp: str | None = None
+    name: Identifier
+    uid: Identifier
+    namespace: Identifier | None = None
+    resource_version: Identifier | None = None
+    creation_timestamp: BoundedText | None = None
+    deletion_timestamp: BoundedText | None = None
     deletion_grace_period_seconds: float | None = None
-    finalizers: list[str] | None = None
-    labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
+    finalizers: list[BoundedText] | None = None
+    labels: dict[BoundedText, BoundedText] | None = None
+    annotations: dict[str, str] | None = None  # only a few are kept, and cut then
     owner_references: list[WireOwner] | None = None
 
 
 class WireCondition(Wire):
     """One of `status.conditions`."""
 
-    type: str = ""
-    status: str | None = None
-    reason: str | None = None
-    message: str | None = None
-    last_transition_time: str | None = None
+    type: BoundedText = ""
+    status: BoundedText | None = None
+    reason: BoundedText | None = None
+    message: str | None = None  # see `truncated`
+    last_transition_time: BoundedText | None = None
 
 
 @lru_cache(maxsize=16384)  # times repeat within objects; a hit is 4 times cheaper than parsing
@@ -94,11 +100,24 @@ def amounts(raw: RawAmounts) -> Amounts:
     return {intern(name): value for name, text in raw.items() if (value := parse_quantity(text)) is not None}
 
 
+def cached_if_small(maxsize: int) -> Callable[[C], C]:
+    """Cache a function by its first argument, raw JSON, and the others, unless the JSON is long: tenants write it."""
+
+    def decorate(work: C) -> C:
+        cached = lru_cache(maxsize)(work)
+
+        @wraps(work)
+        def choose(raw: bytes, *args: Any) -> Any:
+            return cached(raw, *args) if len(raw) <= MAX_CACHED_BYTES else work(raw, *args)
+
+        return cast("C", choose)
+
+    return decorate
+
+
 def truncated(text: str | None) -> str | None:
     """The message, limited to MAX_MESSAGE_CHARS."""
-    if not text:
-        return None
-    return text if len(text) <= MAX_MESSAGE_CHARS else text[: MAX_MESSAGE_CHARS - 1] + "…"
+    return shorten(text, MAX_MESSAGE_CHARS) if text else None
 
 
 def interned(text: str | None) -> str | None:

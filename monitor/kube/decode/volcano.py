@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sys import intern
 
+from monitor.facts.base import BoundedText
 from monitor.facts.kube import PodGroupFact, QueueFact
 from monitor.kube.decode.values import (
     RawAmounts,
@@ -28,7 +29,7 @@ class WireVolcanoQueueSpec(Wire):
     """`spec` of a Volcano queue."""
 
     weight: float | None = None
-    parent: str | None = None
+    parent: BoundedText | None = None
     capability: RawAmounts = None
     deserved: RawAmounts = None
     guarantee: WireGuarantee | None = None
@@ -37,7 +38,7 @@ class WireVolcanoQueueSpec(Wire):
 class WireVolcanoQueueStatus(Wire):
     """`status` of a Volcano queue."""
 
-    state: str | None = None
+    state: BoundedText | None = None
     pending: int | None = None
     running: int | None = None
     allocated: RawAmounts = None
@@ -78,15 +79,15 @@ class WirePodGroupSpec(Wire):
     """`spec` of a PodGroup."""
 
     min_member: int | None = None
-    queue: str | None = None
-    priority_class_name: str | None = None
+    queue: BoundedText | None = None
+    priority_class_name: BoundedText | None = None
     min_resources: RawAmounts = None
 
 
 class WirePodGroupStatus(Wire):
     """`status` of a PodGroup."""
 
-    phase: str | None = None
+    phase: BoundedText | None = None
     conditions: list[WireCondition] | None = None
     running: int | None = None
     succeeded: int | None = None

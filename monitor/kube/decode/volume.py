@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 
 import msgspec
 
+from monitor.base.text import MAX_TEXT_CHARS, shorten_name
+from monitor.facts.base import BoundedText
 from monitor.facts.kube import PodVolumeFact
-from monitor.kube.decode.values import Wire, parse_quantity
+from monitor.kube.decode.values import Wire, cached_if_small, parse_quantity
 
 # Every pod has one with a random name: the token and certificate of its service account.
 _TOKEN = b'{"name":"kube-api-access-'
@@ -17,17 +18,17 @@ _TOKEN = b'{"name":"kube-api-access-'
 class WireSource(Wire):
     """Body of a volume source; a union of the fields of all kinds."""
 
-    claim_name: str | None = None  # persistentVolumeClaim
-    path: str | None = None  # hostPath, nfs, cephfs, glusterfs
-    server: str | None = None  # nfs
-    endpoints: str | None = None  # glusterfs
-    monitors: list[str] | None = None  # cephfs
-    driver: str | None = None  # csi, flexVolume
-    name: str | None = None  # configMap
-    secret_name: str | None = None  # secret
-    medium: str | None = None  # emptyDir
-    size_limit: str | int | None = None  # emptyDir
-    sources: list[dict[str, WireSource | None]] | None = None  # projected
+    claim_name: BoundedText | None = None  # persistentVolumeClaim
+    path: BoundedText | None = None  # hostPath, nfs, cephfs, glusterfs
+    server: BoundedText | None = None  # nfs
+    endpoints: BoundedText | None = None  # glusterfs
+    monitors: list[BoundedText] | None = None  # cephfs
+    driver: BoundedText | None = None  # csi, flexVolume
+    name: BoundedText | None = None  # configMap
+    secret_name: BoundedText | None = None  # secret
+    medium: BoundedText | None = None  # emptyDir
+    size_limit: BoundedText | int | None = None  # emptyDir
+    sources: list[dict[BoundedText, WireSource | None]] | None = None  # projected
 
 
 _KINDS = (
@@ -55,10 +56,10 @@ def volumes(raw: Iterable[msgspec.Raw]) -> tuple[PodVolumeFact, ...]:
     return tuple([_volume(volume) for volume in encoded if not volume.startswith(_TOKEN)])
 
 
-@lru_cache(maxsize=8192)  # most pods of a job, user or cluster share volumes
+@cached_if_small(8192)  # most pods of a job, user or cluster share volumes
 def _volume(raw: bytes) -> PodVolumeFact:
     fields = _decoder.decode(raw)
-    name = msgspec.json.decode(fields.get("name", b'""'), type=str)
+    name = msgspec.json.decode(fields.get("name", b'""'), type=BoundedText)
     for kind in _KINDS:
         if kind in fields:
             return _fact(name, kind, _source.decode(fields[kind]))
@@ -70,7 +71,11 @@ def _fact(name: str, kind: str, source: WireSource) -> PodVolumeFact:
         name=name,
         kind=kind,
         claim=source.claim_name,
-        server=source.server or source.endpoints or source.driver or ",".join(source.monitors or ()) or None,
+        server=source.server
+        or source.endpoints
+        or source.driver
+        or shorten_name(",".join(source.monitors or ()), MAX_TEXT_CHARS)
+        or None,
         path=source.path,
         names=tuple(_names(source)),
         medium=source.medium or None,

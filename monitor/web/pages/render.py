@@ -21,7 +21,7 @@ from monitor.base.logs import printable
 from monitor.base.units import format_size
 from monitor.facts.agents import AgentFact
 from monitor.facts.node import NodeSnapshot
-from monitor.i18n import LANGUAGES, Value, say
+from monitor.i18n import LANGUAGES, Value, code, say
 from monitor.i18n.figures import duration, number, percent
 from monitor.present import disks
 from monitor.present.rows import MAX_ROWS, page_text
@@ -169,6 +169,7 @@ class PageRequest:
             "t": self.t,
             "t_or": self.t_or,
             "rule": self.rule,
+            "code": lambda word: code(self.lang, word),
             "lang": self.lang,
             "principal": self.principal,
             "admin": self.principal.has_role("admin"),

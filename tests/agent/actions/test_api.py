@@ -16,19 +16,19 @@ from monitor.agent.actions.api import ActionApi
 from monitor.agent.actions.auth import ActionAuthenticator, UsedIds
 from monitor.agent.actions.dispatcher import ActionDispatcher, ActionHandler, ActionQueueFullError
 from monitor.agent.actions.outcome import ActionContext, ActionOutcome, done
+from monitor.agent.http_io import MAX_BODY_BYTES
 from monitor.agent.journal import ActionJournal
-from monitor.agent.server import MAX_BODY_BYTES, AgentServer
+from monitor.agent.server import AgentServer
 from monitor.detect.rules.actions_refused import RULE
 from monitor.facts import NodeSnapshot
 from monitor.facts.actions import Action, ActionFact, ActionState, PruneBuildCache, ScanDatasets
 from monitor.facts.agents import AgentFact
-from tests.agent.actions.requests_sent import request
+from tests.agent.actions.requests_sent import request, signed, verifier
 from tests.detect.builders_nodes import only, rule_context
 from tests.support import wait_until
 from tests.support.snapshots import full_snapshot
 
-TOKEN, READ_TOKEN = "act-t0ken", "read-t0ken"
-BEARER = {"Authorization": f"Bearer {TOKEN}"}
+READ_TOKEN = "read-t0ken"
 PER_MINUTE = 20
 
 
@@ -39,9 +39,8 @@ class Node:
         self.performed: list[Action] = []
         handlers: dict[type[Action], ActionHandler] = {PruneBuildCache: self._prune, ScanDatasets: self._scan}
         dispatcher = ActionDispatcher(handlers, frozenset({ScanDatasets}), ActionJournal(str(folder / "journal")))
-        self.api = ActionApi(
-            ActionAuthenticator(TOKEN, PER_MINUTE, UsedIds(str(folder / "used"), time.time())), dispatcher
-        )
+        used_ids = UsedIds(str(folder / "used"), time.time())
+        self.api = ActionApi(ActionAuthenticator(verifier(), PER_MINUTE, used_ids), dispatcher)
         self.server = AgentServer("127.0.0.1", 0, READ_TOKEN, self.snapshot, self.api)
         self.server.start()
         host, port = self.server.address
@@ -61,7 +60,12 @@ class Node:
 
     def post(self, body: bytes | None = None, headers: dict[str, str] | None = None) -> requests.Response:
         body = msgspec.json.encode(request()) if body is None else body
-        return requests.post(self.url, body, headers=BEARER if headers is None else headers, timeout=60)
+        return requests.post(self.url, body, headers=signed(body=body) if headers is None else headers, timeout=60)
+
+    def ask(self, method: str, path: str) -> requests.Response:
+        """A signed request without a body to a path below /v1/actions."""
+        headers = signed(method, f"/v1/actions{path}")
+        return requests.request(method, self.url + path, headers=headers, timeout=60)
 
     def metrics(self) -> str:
         page = self.url.replace("/v1/actions", "/metrics")
@@ -86,7 +90,7 @@ def test_an_action_is_accepted_done_and_told(node: Node) -> None:
     assert (reply.status_code, fact(reply).id) == (202, sent.id)
 
     def current() -> ActionFact:
-        return fact(requests.get(f"{node.url}/{sent.id}", headers=BEARER, timeout=60))
+        return fact(node.ask("GET", f"/{sent.id}"))
 
     wait_until(lambda: current().state is ActionState.DONE, 30, "the action is done")
     assert (current().outcome, current().freed_bytes, node.performed) == ("removed", 5, [sent.action])
@@ -97,7 +101,7 @@ def test_a_scan_is_stopped(node: Node) -> None:
     sent = request(ScanDatasets(root="/mnt/a", pattern="*"))
     node.post(msgspec.json.encode(sent))
     for status in (202, 409):
-        assert requests.post(f"{node.url}/{sent.id}/stop", headers=BEARER, timeout=60).status_code == status
+        assert node.ask("POST", f"/{sent.id}/stop").status_code == status
         wait_until(lambda: not node.api.fact().running, 30, "the scan has ended")
 
 
@@ -126,11 +130,12 @@ Ask = Callable[[Node], requests.Response]
 @pytest.mark.parametrize(
     ("reason", "ask", "status", "done"),
     [
-        ("token", lambda node: node.post(headers={}), 401, 0),
-        ("token", lambda node: node.post(headers={"Authorization": "Bearer wrong"}), 401, 0),
+        ("signature", lambda node: node.post(headers={}), 401, 0),
+        ("signature", lambda node: node.post(headers=signed(body=b"another")), 401, 0),
         ("token", lambda node: node.post(headers={"Authorization": f"Bearer {READ_TOKEN}"}), 401, 0),
-        ("token", lambda node: requests.get(f"{node.url}/a1", timeout=60), 401, 0),
-        ("token", lambda node: requests.post(f"{node.url}/a1/stop", timeout=60), 401, 0),
+        ("signature", lambda node: requests.get(f"{node.url}/a1", timeout=60), 401, 0),
+        ("signature", lambda node: requests.post(f"{node.url}/a1/stop", timeout=60), 401, 0),
+        ("node", lambda node: node.post(headers=signed(node="gpu-02")), 421, 0),
         ("replayed", replayed, 409, 1),
         ("expired", expired, 410, 0),
         ("too-many", too_many, 429, PER_MINUTE),
@@ -139,7 +144,6 @@ Ask = Callable[[Node], requests.Response]
 def test_it_is_refused_counted_and_found(node: Node, reason: str, ask: Ask, status: int, done: int) -> None:
     reply = ask(node)
     assert reply.status_code == status
-    assert TOKEN not in reply.text
     wait_until(lambda: len(node.performed) == done, 30, "accepted actions are done")
     snapshot = node.snapshot()
     assert snapshot.actions is not None
@@ -151,11 +155,12 @@ def test_it_is_refused_counted_and_found(node: Node, reason: str, ask: Ask, stat
 
 
 def test_a_guesser_is_slowed_down_and_the_daemon_is_not(node: Node) -> None:
+    guess = signed(body=b"another")
     for _ in range(PER_MINUTE):
-        assert node.post(headers={"Authorization": "Bearer guess"}).status_code == 401
-    reply = node.post(headers={"Authorization": "Bearer guess"})
-    assert (reply.status_code, node.api.fact().refused) == (429, {"token": PER_MINUTE, "too-many": 1})
-    node.api._authenticator.authenticate(f"Bearer {TOKEN}", "127.0.0.2")
+        assert node.post(headers=guess).status_code == 401
+    reply = node.post(headers=guess)
+    assert (reply.status_code, node.api.fact().refused) == (429, {"signature": PER_MINUTE, "too-many": 1})
+    node.api._authenticator.authenticate("GET", "/x", signed("GET", "/x")["Authorization"], "127.0.0.2", b"")
 
 
 def altered(**changes: Any) -> bytes:
@@ -190,15 +195,15 @@ def test_what_is_malformed_is_told_what_is_wrong(node: Node, name: str, body: by
 
 def test_paths_that_do_not_exist(node: Node) -> None:
     for method, path in (("GET", ""), ("GET", "/a1"), ("POST", "/a1"), ("GET", "/a1/stop"), ("POST", "/a1/b/stop")):
-        assert requests.request(method, node.url + path, headers=BEARER, timeout=60).status_code == 404
-    assert requests.post(f"{node.url}x", headers=BEARER, timeout=60).status_code == 405
+        assert node.ask(method, path).status_code == 404
+    assert node.ask("POST", "x").status_code == 405
 
 
 def test_a_body_without_end_is_not_read(node: Node) -> None:
-    headers = BEARER | {"Content-Length": str(MAX_BODY_BYTES + 1)}
+    headers = signed() | {"Content-Length": str(MAX_BODY_BYTES + 1)}
     assert node.post(b"", headers).status_code == 413
     chunks = iter([b"{}"])
-    assert requests.post(node.url, chunks, headers=BEARER, timeout=60).status_code == 413
+    assert requests.post(node.url, chunks, headers=signed(), timeout=60).status_code == 400
     assert node.performed == []
 
 

@@ -1,4 +1,4 @@
-"""Admission of action requests: token, single use, validity and rate limit."""
+"""Admission of action requests: signature, single use, validity and rate limit."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 
 from monitor.agent.actions.auth import MAX_PEERS, ActionAuthenticator, ActionRefusedError, UsedIds
 from monitor.facts.actions import ActionRequest, PruneBuildCache
+from tests.agent.actions.requests_sent import NODE, SIGNER, verifier
 from tests.support.clock import FakeClock
 
-TOKEN = "s3cret-t0ken"
-BEARER = f"Bearer {TOKEN}"
+PEER, BODY = "10.0.0.1", b"{}"
 
 
 def request(clock: FakeClock, request_id: str = "a1", **more: Any) -> ActionRequest:
@@ -23,46 +23,76 @@ def request(clock: FakeClock, request_id: str = "a1", **more: Any) -> ActionRequ
 
 
 def authenticator(folder: Path, clock: FakeClock, per_minute: int = 3) -> ActionAuthenticator:
-    return ActionAuthenticator(TOKEN, per_minute, UsedIds(str(folder / "used"), clock.time()), clock)
+    return ActionAuthenticator(verifier(), per_minute, UsedIds(str(folder / "used"), clock.time()), clock)
+
+
+def header(clock: FakeClock, body: bytes = BODY, node: str = NODE, off: float = 0.0) -> str:
+    return SIGNER.sign(node, "POST", "/v1/actions", body, clock.time() + off)
+
+
+def ask(auth: ActionAuthenticator, authorization: str, peer: str = PEER) -> None:
+    auth.authenticate("POST", "/v1/actions", authorization, peer, BODY)
+
+
+SIGNATURE = SIGNER.sign(NODE, "POST", "/v1/actions", BODY, FakeClock().time())
 
 
 @pytest.mark.parametrize(
-    "authorization",
-    ["", "Bearer", "Bearer ", f"Basic {TOKEN}", TOKEN, f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", "Bearer \xe9"],
+    ("name", "authorization", "reason", "status"),
+    [
+        ("nothing", "", "signature", 401),
+        ("a token", "Bearer s3cret-t0ken", "token", 401),
+        ("half a signature", SIGNATURE[:-9], "signature", 401),
+        ("not base64", SIGNATURE[:-9] + "*" * 9, "signature", 401),
+        ("a missing field", SIGNATURE.replace(f"node={NODE}, ", ""), "signature", 401),
+        ("fields in another order", SIGNATURE.replace(f"node={NODE}, ", "") + f", node={NODE}", "signature", 401),
+        ("a time that is no number", SIGNATURE.replace("at=", "at=-"), "signature", 401),
+        ("another time", SIGNATURE.replace("at=1700000000", "at=1700000001"), "signature", 401),
+        ("an unknown key", SIGNATURE.replace(SIGNER.key_id, "0" * 16), "signature", 401),
+        ("too long", SIGNATURE + " " * 3000, "signature", 401),
+        ("another body", header(FakeClock(), b"{ }"), "signature", 401),
+        ("another node", header(FakeClock(), node="gpu-02"), "node", 421),
+        ("from the past", header(FakeClock(), off=-331.0), "expired", 410),
+        ("from the future", header(FakeClock(), off=32.0), "expired", 410),
+    ],
 )
-def test_a_wrong_token(tmp_path: Path, authorization: str) -> None:
+def test_what_is_not_signed_for_this_node_now(
+    tmp_path: Path, name: str, authorization: str, reason: str, status: int
+) -> None:
     with pytest.raises(ActionRefusedError) as refused:
-        authenticator(tmp_path, FakeClock()).authenticate(authorization, "10.0.0.1")
-    assert (refused.value.reason, refused.value.status) == ("token", HTTPStatus.UNAUTHORIZED)
-    assert TOKEN not in str(refused.value)
+        ask(authenticator(tmp_path, FakeClock()), authorization)
+    assert (refused.value.reason, refused.value.status) == (reason, status)
 
 
-@pytest.mark.parametrize("authorization", [BEARER, f"bearer  {TOKEN} "])
-def test_the_right_token(tmp_path: Path, authorization: str) -> None:
-    authenticator(tmp_path, FakeClock()).authenticate(authorization, "10.0.0.1")
+@pytest.mark.parametrize(
+    "authorization", [SIGNATURE, SIGNATURE.replace("GPUwarden", "gpuwarden"), header(FakeClock(), off=-300.0)]
+)
+def test_what_the_daemon_signed(tmp_path: Path, authorization: str) -> None:
+    ask(authenticator(tmp_path, FakeClock()), authorization)
 
 
 def test_an_address_that_guesses_has_to_wait_and_no_other(tmp_path: Path) -> None:
     clock = FakeClock()
     auth = authenticator(tmp_path, clock)
+    wrong = header(clock, b"another")
     for _ in range(3):
-        with pytest.raises(ActionRefusedError, match="Bearer"):
-            auth.authenticate("Bearer x", "10.0.0.1")
-    for authorization in ("Bearer x", BEARER):  # a correct guess is not revealed either
-        with pytest.raises(ActionRefusedError, match="too many wrong tokens") as refused:
-            auth.authenticate(authorization, "10.0.0.1")
+        with pytest.raises(ActionRefusedError, match="does not match"):
+            ask(auth, wrong)
+    for authorization in (wrong, header(clock)):  # a valid signature is not revealed either
+        with pytest.raises(ActionRefusedError, match="without a valid signature") as refused:
+            ask(auth, authorization)
         assert (refused.value.reason, refused.value.retry_after) == ("too-many", 60.0)
-    auth.authenticate(BEARER, "10.0.0.2")
+    ask(auth, header(clock), "10.0.0.2")
     clock.advance(60)
-    auth.authenticate(BEARER, "10.0.0.1")
+    ask(auth, header(clock))
 
 
 def test_addresses_that_guess_are_not_remembered_without_end(tmp_path: Path) -> None:
     auth = authenticator(tmp_path, FakeClock())
     for number in range(MAX_PEERS + 50):
         with pytest.raises(ActionRefusedError):
-            auth.authenticate("Bearer x", str(number))
-    assert len(auth._wrong_tokens) == MAX_PEERS
+            ask(auth, "Bearer x", str(number))
+    assert len(auth._wrong) == MAX_PEERS
 
 
 @pytest.mark.parametrize(

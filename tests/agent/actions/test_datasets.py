@@ -12,13 +12,16 @@ import msgspec
 import pytest
 
 from monitor.agent.actions.datasets import DatasetActions
+from monitor.agent.actions.limits import PurgeLimits
 from monitor.agent.actions.outcome import ActionContext, ActionOutcome
 from monitor.agent.datasets.mounts import FsLocation
 from monitor.agent.datasets.root_scan import FindUses
 from monitor.agent.datasets.trash import Trash
+from monitor.agent.datasets.trash_age import TrashAges
 from monitor.agent.journal import ActionJournal
 from monitor.facts.actions import ActionState, PurgeTrash, RestoreUnit, ScanDatasets, TrashUnit
 from monitor.facts.datasets import PurgeFact, ScanFact, TrashFact, UnitFact, UseFact
+from tests.agent.actions.requests_sent import NO_LIMITS
 from tests.support.filesystems import node_paths
 
 T = TypeVar("T")
@@ -41,7 +44,9 @@ def actions(root: Path) -> DatasetActions:
 
 
 def make_actions(root: Path, find_uses: FindUses) -> DatasetActions:
-    return DatasetActions((str(root),), node_paths(), ActionJournal(str(root.parent / "journal")), find_uses)
+    ages = TrashAges(str(root.parent / "state"), "boot-1")
+    journal = ActionJournal(str(root.parent / "journal"))
+    return DatasetActions((str(root),), node_paths(), journal, find_uses, ages, PurgeLimits(NO_LIMITS))
 
 
 def no_uses(_locations: Sequence[FsLocation]) -> Mapping[FsLocation, tuple[UseFact, ...]]:

@@ -13,8 +13,7 @@ from pydantic import ValidationError
 
 from monitor.agent.settings import AgentSettings
 from monitor.config.root import Config
-
-SECRET = "act-s3cret"
+from tests.agent.actions.requests_sent import KEYS
 
 
 def settings(tmp_path: Path, **actions: Any) -> AgentSettings:
@@ -24,29 +23,32 @@ def settings(tmp_path: Path, **actions: Any) -> AgentSettings:
 
 def test_nothing_is_done_unless_told() -> None:
     actions = Config().agent_settings().actions
-    assert (actions.enabled, actions.token, actions.per_minute, actions.dataset_roots) == (False, None, 60, ())
+    assert (actions.enabled, actions.public_keys, actions.per_minute, actions.dataset_roots) == (False, None, 60, ())
+    assert (actions.limits.min_trash, actions.limits.min_grace) == (86400.0, 10.0)
 
 
 def test_what_is_written_reaches_the_agent(tmp_path: Path) -> None:
-    (tmp_path / "token").write_text(f"{SECRET}\n")
+    (tmp_path / "key").write_text(f"# of the daemon\n{KEYS.public}\n")
     tls = {"cert_file": "/a.pem", "key_file": "/a.key", "client_ca_file": "/ca.pem"}
     given = settings(
-        tmp_path, enabled=True, token_file=str(tmp_path / "token"), per_minute=5, dataset_roots=["/mnt/share"], tls=tls
-    )
+        tmp_path, enabled=True, public_key_file=str(tmp_path / "key"), per_minute=5, dataset_roots=["/mnt/share"],
+        tls=tls, limits={"min_trash": "3d", "purge_bytes_per_hour": "1TiB"},
+    )  # fmt: skip
     assert msgspec.json.decode(msgspec.json.encode(given), type=AgentSettings) == given
     actions = given.actions
-    assert (actions.token, actions.per_minute, actions.dataset_roots) == (SECRET, 5, ("/mnt/share",))
+    assert (actions.per_minute, actions.dataset_roots) == (5, ("/mnt/share",))
+    assert KEYS.public in (actions.public_keys or "")
+    assert (actions.limits.min_trash, actions.limits.purge_bytes_per_hour) == (3 * 86400.0, 1 << 40)
     assert actions.tls is not None
     assert actions.tls.client_ca_file == "/ca.pem"
-    assert SECRET not in repr(given) + repr(actions)
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"enabled": True}, "is enabled without a token; write token_file: /etc/gpuwarden/action-token"),
-        ({"enabled": True, "token": "reading"}, "has the token of the agent's pages"),
-        ({"enabled": True, "token": "a", "token_file": "/a"}, "give token or token_file, not both"),
+        ({"enabled": True}, "is enabled without a key; write public_key_file: /etc/gpuwarden/action-public-key"),
+        ({"enabled": True, "public_key_file": "/nonexistent"}, "cannot read '/nonexistent'"),
+        ({"limits": {"images_per_hour": 0}}, "greater than or equal to 1"),
         ({"per_minute": 0}, "greater than or equal to 1"),
         ({"dataset_roots": ["mnt"]}, "not an absolute path"),
         ({"dataset_roots": ["/"]}, "belongs to the system"),
@@ -68,12 +70,14 @@ def test_what_is_refused(given: dict[str, Any], message: str) -> None:
 
 @pytest.mark.parametrize(("enabled", "loaded"), [(False, False), (True, True)])
 def test_an_agent_that_only_reads_does_not_pay_for_actions(tmp_path: Path, enabled: bool, loaded: bool) -> None:
-    given = settings(tmp_path, enabled=enabled, token=SECRET)
+    (tmp_path / "key").write_text(KEYS.public)
+    given = settings(tmp_path, enabled=enabled, public_key_file=str(tmp_path / "key"))
     program = (
         "import sys, threading, msgspec\n"
         "from monitor.agent.settings import AgentSettings\nfrom monitor.agent import main\n"
         f"agent = main.RunningAgent(msgspec.json.decode({msgspec.json.encode(given)!r}, type=AgentSettings))\n"
         "print(any(name.startswith('monitor.agent.actions') for name in sys.modules))\n"
+        "assert 'nacl' not in sys.modules, 'it is loaded with the first signature'\n"
         "print(any('act-' in thread.name for thread in threading.enumerate()), agent.snapshot().actions.enabled)\n"
         "agent.stop()"
     )

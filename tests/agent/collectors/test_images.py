@@ -193,6 +193,8 @@ def test_without_containers_an_image_keeps_its_times(docker: DockerEngine, tmp_p
 
 def test_the_file_is_small_and_readable(node: Node, tmp_path: Path) -> None:
     node.caches()
-    content: dict[str, Any] = json.loads((tmp_path / "state" / "images.json").read_text())
+    saved: dict[str, Any] = json.loads((tmp_path / "state" / "images.json").read_text())
+    assert saved.keys() == {"version", "uses"}
+    content = saved["uses"]
     assert content.keys() == {"docker", "containerd"}
     assert all(times.keys() <= {"first_seen_at", "last_used_at"} for times in content["docker"].values())

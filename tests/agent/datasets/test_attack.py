@@ -106,7 +106,7 @@ def operate(fixture: RootFixture, counts: Counter[str]) -> None:
                 counts["purged"] += trash.purge(entry.id, NOW).finished
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 def test_nothing_outside_is_ever_touched() -> None:
     counts: Counter[str] = Counter()
     with memory_fixture() as fixture:

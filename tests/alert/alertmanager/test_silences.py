@@ -57,9 +57,11 @@ def test_those_that_are_over_are_left_out(state: str, count: int) -> None:
 
 
 def test_one_that_is_not_understood_silences_nothing_and_the_others_do(caplog: pytest.LogCaptureFixture) -> None:
-    odd = theirs(matcher("node", r"\p{Greek}", regex=True), id="odd")
-    assert [each.id for each in read_silences(body(odd, theirs()))] == ["7d8a"]
-    assert "ignoring Alertmanager silence odd" in caplog.text
+    odd = theirs(matcher("node", "(?=a)", regex=True), id="odd")
+    void = theirs(id="void") | {"matchers": []}
+    shown = read_silences(body(odd, void, theirs()))
+    assert [(each.id, each.disabled is None) for each in shown] == [("odd", False), ("7d8a", True)]
+    assert "ignoring Alertmanager silence void" in caplog.text
 
 
 @pytest.mark.parametrize("answer", [b"", b"{}", b"<html>", b'[{"id": 1}]', b"[null]"])

@@ -16,14 +16,15 @@ import msgspec
 import pytest
 
 from monitor.base.peer_http import PeerTls
+from monitor.base.signing import RequestSignature, RequestSigner, RequestVerifier, generate_keys
 from monitor.cleanup.execute import agent_client
-from monitor.cleanup.execute.agent_client import Access, ActionClient, AgentRefusesError, AgentSilentError
+from monitor.cleanup.execute.agent_client import Access, ActionClient, AgentRefusesError, AgentSilentError, AgentTarget
 from monitor.facts.actions import ActionFact, ActionRequest, ActionState
 from tests.cleanup.support import remove
 from tests.support import free_port
 from tests.support.certificates import authority
 
-TOKEN = "act-s3cret"
+KEYS = generate_keys()
 Reply = tuple[int, dict[str, str], bytes]
 
 
@@ -38,7 +39,9 @@ def request() -> ActionRequest:
 
 
 @contextmanager
-def agent(*replies: Reply, tls: Any = None) -> Iterator[tuple[str, list[tuple[str, str, dict[str, str], bytes]]]]:
+def agent(
+    *replies: Reply, tls: Any = None
+) -> Iterator[tuple[AgentTarget, list[tuple[str, str, dict[str, str], bytes]]]]:
     """An agent that gives these replies one after the other, the last one again and again; and what it was asked."""
     left, seen = list(replies), list[tuple[str, str, dict[str, str], bytes]]()
 
@@ -65,7 +68,7 @@ def agent(*replies: Reply, tls: Any = None) -> Iterator[tuple[str, list[tuple[st
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
-        yield f"127.0.0.1:{server.server_port}", seen
+        yield AgentTarget("gpu-01", f"127.0.0.1:{server.server_port}"), seen
     finally:
         server.shutdown()
         server.server_close()
@@ -73,7 +76,7 @@ def agent(*replies: Reply, tls: Any = None) -> Iterator[tuple[str, list[tuple[st
 
 
 def client(limit: float = 60.0, stopping: threading.Event | None = None, **more: Any) -> ActionClient:
-    return ActionClient(Access(TOKEN, limit, **more), stopping or threading.Event())
+    return ActionClient(Access(RequestSigner(KEYS.private), limit, **more), stopping or threading.Event())
 
 
 def test_what_is_sent_and_what_comes_back() -> None:
@@ -83,12 +86,17 @@ def test_what_is_sent_and_what_comes_back() -> None:
     assert (done.outcome, done.freed_bytes) == ("removed", 7)
     assert [each[:2] for each in seen] == [("POST", "/v1/actions"), ("GET", "/v1/actions/act-1")]
     assert msgspec.json.decode(seen[0][3], type=ActionRequest) == request()
-    assert {each[2]["Authorization"] for each in seen} == {f"Bearer {TOKEN}"}
+    verifier = RequestVerifier("gpu-01", KEYS.public)
+    for method, path, headers, body in seen:
+        signature = RequestSignature.parse(headers["Authorization"])
+        assert signature is not None
+        assert verifier.verify(signature, method, path, body)
 
 
 REFUSALS: list[tuple[int, str, float | None]] = [
-    (401, "token", None), (403, "disabled", None), (409, "replayed", None), (410, "expired", None),
-    (429, "too-many", 7.0), (400, "malformed", None), (503, "failed", None), (599, "failed", None),
+    (401, "signature", None), (421, "node", None), (403, "disabled", None), (409, "replayed", None),
+    (410, "expired", None), (429, "too-many", 7.0), (400, "malformed", None), (503, "failed", None),
+    (599, "failed", None),
 ]  # fmt: skip
 
 
@@ -101,7 +109,6 @@ def test_refusals(status: int, word: str, after: float | None) -> None:
     ):
         client().submit(target, request())
     assert (caught.value.word, caught.value.retry_after) == (word, after)
-    assert TOKEN not in str(caught.value)
 
 
 def test_an_action_that_nobody_remembers() -> None:
@@ -122,7 +129,7 @@ def test_what_cannot_be_believed(name: str, reply: Reply) -> None:
 
 def test_nobody_there() -> None:
     with pytest.raises(AgentSilentError, match="Connection refused"):
-        client().ask(f"127.0.0.1:{free_port()}", "act-1")
+        client().ask(AgentTarget("gpu-01", f"127.0.0.1:{free_port()}"), "act-1")
 
 
 def stay_silent(_connection: socket.socket, ended: threading.Event) -> None:
@@ -149,7 +156,7 @@ def test_the_limit_is_on_the_whole(behave: Callable[[socket.socket, threading.Ev
         thread.start()
         began = time.monotonic()
         with pytest.raises(AgentSilentError, match=r"no complete answer within 0\.3 s"):
-            client(0.3).ask(f"127.0.0.1:{listening.getsockname()[1]}", "act-1")
+            client(0.3).ask(AgentTarget("gpu-01", f"127.0.0.1:{listening.getsockname()[1]}"), "act-1")
         assert time.monotonic() - began < 30
         ended.set()
         thread.join(60)
@@ -170,7 +177,7 @@ def test_waiting_for_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
         client().finish(target, running, 60)
     monkeypatch.setattr(agent_client, "MAX_SILENCE_SECONDS", 0.2)
     with pytest.raises(AgentSilentError, match="refused"):
-        client().finish(f"127.0.0.1:{free_port()}", running, 60)
+        client().finish(AgentTarget("gpu-01", f"127.0.0.1:{free_port()}"), running, 60)
 
 
 def test_tls_and_whom_it_trusts(tmp_path: Path) -> None:
@@ -195,4 +202,4 @@ def test_tls_and_whom_it_trusts(tmp_path: Path) -> None:
 
 
 def test_no_secret_in_a_repr() -> None:
-    assert TOKEN not in repr(Access(TOKEN))
+    assert KEYS.private not in repr(Access(RequestSigner(KEYS.private))) + repr(KEYS)

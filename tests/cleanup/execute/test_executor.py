@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from monitor.cleanup.execute.agent_client import ActionClient, AgentRefusesError, AgentSilentError
+from monitor.cleanup.execute.agent_client import ActionClient, AgentRefusesError, AgentSilentError, AgentTarget
 from monitor.cleanup.execute.executor import ExecutorDeps, RemoteItemExecutor, names_to_keep
 from monitor.cleanup.execute.run_plan import ItemOutcome, ShutdownError
 from monitor.cleanup.journal import CleanupJournal, ItemState, JournalEntry
@@ -31,11 +31,11 @@ class Agent(ActionClient):
         self.requests: list[ActionRequest] = []
         self.awaited: list[str] = []
 
-    def submit(self, _target: str, request: ActionRequest) -> ActionFact:
+    def submit(self, _target: AgentTarget, request: ActionRequest) -> ActionFact:
         self.requests.append(request)
         return self._next()
 
-    def finish(self, _target: str, started: ActionFact, *_: Any) -> ActionFact:
+    def finish(self, _target: AgentTarget, started: ActionFact, *_: Any) -> ActionFact:
         self.awaited.append(started.id)
         return self._next()
 
@@ -80,7 +80,7 @@ def executor(
     journal: CleanupJournal, agent: Agent | None = None, stopping: threading.Event | None = None, **deps: Any
 ) -> RemoteItemExecutor:
     given: dict[str, Any] = {
-        "target": lambda _: "127.0.0.1:1",
+        "target": lambda node: AgentTarget(node, "127.0.0.1:1"),
         "references": lambda _: References({}),
         "recheck": lambda *_: None,
     }

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from monitor.cleanup.execute.agent_client import ActionClient, AgentRefusesError, AgentSilentError
+from monitor.cleanup.execute.agent_client import ActionClient, AgentRefusesError, AgentSilentError, AgentTarget
 from monitor.cleanup.execute.references_reader import VolumeList
 from monitor.cleanup.execute.scanner import RootScan, ScanError, Scanner, ScannerDeps
 from monitor.cleanup.inputs import other_mounts
@@ -32,27 +32,31 @@ class Agents(ActionClient):
         self.roots: dict[str, str] = {}
         self.stopped: list[str] = []
 
-    def submit(self, target: str, request: ActionRequest) -> ActionFact:
+    def submit(self, target: AgentTarget, request: ActionRequest) -> ActionFact:
         assert isinstance(request.action, ScanDatasets)
-        self.roots[target] = request.action.root
-        found = self._results[target]
+        self.roots[target.node] = request.action.root
+        found = self._results[target.node]
         if isinstance(found, Exception):
             raise found
-        return ActionFact(id=target, kind="scan-datasets", state=ActionState.RUNNING, started_at=NOW)
+        return ActionFact(id=target.node, kind="scan-datasets", state=ActionState.RUNNING, started_at=NOW)
 
-    def finish(self, target: str, fact: ActionFact, _limit: float, on_progress: Any = None) -> ActionFact:
+    def finish(self, target: AgentTarget, fact: ActionFact, _limit: float, on_progress: Any = None) -> ActionFact:
         on_progress(msgspec.structs.replace(fact, progress={"entries": 5}))
-        found = self._results[target]
+        found = self._results[target.node]
         result = {"scan": msgspec.Raw(msgspec.json.encode(found))} if found is not None else {}
         return msgspec.structs.replace(fact, state=ActionState.DONE, result=result)
 
-    def stop(self, target: str, _scan_id: str) -> None:
-        self.stopped.append(target)
+    def stop(self, target: AgentTarget, _scan_id: str) -> None:
+        self.stopped.append(target.node)
 
 
 def scanner(agents: Agents, others: dict[str, str] | None = None, unseen: tuple[str, ...] = ()) -> Scanner:
     volumes = VolumeList((VolumeUse("Pod t/p", "/x"),), ())
-    deps = ScannerDeps(lambda node: None if node == "gone" else node, lambda _: (others or {}, unseen), lambda: volumes)
+    deps = ScannerDeps(
+        lambda node: None if node == "gone" else AgentTarget(node, "a:1"),
+        lambda _: (others or {}, unseen),
+        lambda: volumes,
+    )
     return Scanner(agents, deps, {}, lambda: NOW)
 
 
@@ -112,7 +116,7 @@ def test_one_at_a_time_and_it_can_be_stopped() -> None:
     started, go_on = threading.Event(), threading.Event()
 
     class Slow(Agents):
-        def finish(self, target: str, fact: ActionFact, limit: float, on_progress: Any = None) -> ActionFact:
+        def finish(self, target: AgentTarget, fact: ActionFact, limit: float, on_progress: Any = None) -> ActionFact:
             started.set()
             assert go_on.wait(60)
             on_progress(fact)

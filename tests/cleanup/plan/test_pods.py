@@ -60,8 +60,8 @@ def test_a_pod_that_ended_long_ago() -> None:
 
 SPARED: list[tuple[str, PodFact, dict[str, Any], str]] = [
     ("the system's", finished(namespace="kube-system"), {}, "exempt"),
-    ("a DaemonSet's", finished(owner=OwnerRef(kind="DaemonSet", name="d")), {}, "exempt"),
-    ("a static pod", finished(annotations={"kubernetes.io/config.mirror": "x"}), {}, "exempt"),
+    ("a DaemonSet's", finished(namespace="monitoring", owner=OwnerRef(kind="DaemonSet", name="d")), {}, "exempt"),
+    ("a static pod", finished(namespace="monitoring", annotations={"kubernetes.io/config.mirror": "x"}), {}, "exempt"),
     ("a namespace", finished(), {"exempt": Exempt(namespaces=("te*",))}, "exempt"),
     ("a user", finished(), {"exempt": Exempt(users=("zhang",))}, "exempt"),
     ("a label", finished(labels={"keep": ""}), {"exempt": Exempt(labels=("keep",))}, "exempt"),
@@ -215,8 +215,8 @@ ON_GPU = GpuProcessFact(gpu_uuid="g", pid=7, kind="compute", pod_uid="uid-p")
 RUNNING = PodFact(uid="r", name="r", namespace="team", phase="Running", owner=JOB)
 EVIDENCE: list[tuple[PodFact, AgentFact | None, dict[str, Any], str, str | None]] = [
     (finished(namespace="kube-system"), None, {}, "exempt", "kube-system"),
-    (finished(owner=OwnerRef(kind="DaemonSet", name="d")), None, {}, "exempt", "DaemonSet"),
-    (finished(annotations={"kubernetes.io/config.mirror": "x"}), None, {}, "exempt", "Node"),
+    (finished(namespace="monitoring", owner=OwnerRef(kind="DaemonSet", name="d")), None, {}, "exempt", "DaemonSet"),
+    (finished(namespace="monitoring", annotations={"kubernetes.io/config.mirror": "x"}), None, {}, "exempt", "Node"),
     (finished(), None, {"exempt": Exempt(namespaces=("te*",))}, "exempt", "team"),
     (finished(), None, {"exempt": Exempt(users=("zh*",))}, "exempt", "zhang"),
     (finished(labels={"tier": "gold"}), None, {"exempt": Exempt(labels=("tier=g*",))}, "exempt", "tier=g*"),

@@ -76,13 +76,16 @@ def test_what_the_daemon_knows_of_itself() -> None:
         "gpuwarden_view_age_seconds 2.0",
     ]
     known = DaemonStatus(
-        version="1.2", now=8.0, view_at=9.0, evaluated_at=7.0, evaluation_seconds=0.5, lease_held=False
-    )
+        version="1.2", now=8.0, view_at=9.0, evaluated_at=7.0, evaluation_seconds=0.5, lease_held=False,
+        reload_ok=False, loaded_at=5.0,
+    )  # fmt: skip
     assert lines(own.families(known))[1:] == [
         "gpuwarden_view_age_seconds 0.0",
         "gpuwarden_last_look_seconds 7.0",
         "gpuwarden_look_duration_seconds 0.5",
         "gpuwarden_lease_held 0.0",
+        "gpuwarden_config_last_reload_successful 0.0",
+        "gpuwarden_config_last_reload_success_timestamp_seconds 5.0",
     ]
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from monitor.base.state_problems import StateProblem, StateProblemKind
 from monitor.detect.meta.monitor import CAUSES, KUBERNETES_DOWN, RULE, MonitorState, with_monitor_findings
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import SourceView
@@ -59,6 +60,16 @@ SAID: list[tuple[str, MonitorState, list[tuple[str, str]]]] = [
     ("nobody asks them", observed(agents=[heard("n1", NOW - 130.0), silent("n2")]), [("agents", "monitor/agents")]),
     ("nobody has looked lately", observed(looked_at=NOW - 61.0), [("detection", "monitor/detection")]),
     ("nobody has ever looked", observed(looked_at=None), [("detection", "monitor/detection")]),
+    (
+        "each kind of problem with the state is one finding, right after the start",
+        observed(started_at=NOW, looked_at=None, state=(
+            StateProblem(StateProblemKind.DAMAGED, "/s/alerts.db.damaged-1", "malformed; 3 rows were kept"),
+            StateProblem(StateProblemKind.UNWRITABLE, "/s/alerts.db", "read-only"),
+            StateProblem(StateProblemKind.UNWRITABLE, "/s/audit.db", "read-only"),
+            StateProblem(StateProblemKind.NEWER, "/s/record.db", "its schema version is 7"),
+        )),
+        [(cause, f"monitor/{cause}") for cause in ("state", "state-damaged", "state-newer")],
+    ),
 ]  # fmt: skip
 
 

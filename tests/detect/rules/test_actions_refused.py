@@ -27,12 +27,15 @@ def agent(refused: dict[str, int], ago: float = 5.0, *, now: float = NOW, skew: 
 CASES: list[tuple[str, AgentFact, str | None, tuple[str, ...]]] = [
     ("nothing was refused", agent({}), None, ()),
     ("an agent that does not tell", AgentFact(target="n1:9835", node="n1", received_at=NOW - 1, snapshot=NodeSnapshot(node="n1", at=NOW - 1, agent_version="0")), None, ()),
-    ("a wrong token", agent({"token": 1}), "token", ("wrong token: 1 time,", "token_file on n1")),
-    ("wrong tokens, by a clock that is an hour ahead", agent({"token": 3}, skew=FAST_CLOCK), "token", ("3 times", "5 s ago")),
+    ("a wrong signature", agent({"signature": 1}), "signature", ("without a valid signature: 1 time,", "public_key_file on n1")),
+    ("a token of an old daemon", agent({"token": 1}), "token", ("no longer accept: 1 time,", "gpuwarden keys")),
+    ("a request for another node", agent({"node": 2}), "node", ("another node: 2 times", "agent.node_name on n1")),
+    ("tokens, by a clock that is an hour ahead", agent({"token": 3}, skew=FAST_CLOCK), "token", ("3 times", "5 s ago")),
     ("already executed", agent({"replayed": 2}), "replayed", ("2 times", "agent.actions.tls")),
     ("an old request", agent({"expired": 1}), "expired", ("NTP",)),
     ("too many", agent({"too-many": 9}), "too-many", ("9 requests refused", "per_minute")),
     ("the gravest is the cause, the others are evidence", agent({"expired": 1, "token": 1, "too-many": 4}), "token", ("per minute: 4", "valid yet: 1")),
+    ("all of them", agent({"node": 1, "signature": 1, "token": 2}), "signature", ("instead of a signature: 2", "another node: 1")),
     ("that it was asked though it is off is no attack", agent({"disabled": 3, "malformed": 2}), None, ()),
     ("long ago", agent({"token": 1}, ago=1000), None, ()),
 ]  # fmt: skip

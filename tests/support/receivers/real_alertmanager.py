@@ -29,7 +29,9 @@ receivers:
     webhook_configs:
       - url: {hook}
         send_resolved: true
+        http_config: {{authorization: {{credentials: {token}}}}}
 """
+CALLBACK_TOKEN = "callback-0123456789abcdef"
 
 
 @dataclass(frozen=True)
@@ -61,10 +63,10 @@ class RealAlertmanager:
 
 @contextmanager
 def real_alertmanager(folder: Path, hook: str) -> Iterator[RealAlertmanager]:
-    """Run Alertmanager with a webhook receiver for `hook` until the context exits."""
+    """Run Alertmanager with a webhook receiver for `hook`, called with CALLBACK_TOKEN, until the context exits."""
     need(shutil.which(BINARY) is not None, f"{BINARY} (Debian package)")
     config = folder / "alertmanager.yml"
-    config.write_text(CONFIG.format(hook=hook))
+    config.write_text(CONFIG.format(hook=hook, token=CALLBACK_TOKEN))
     running = RealAlertmanager(f"http://127.0.0.1:{free_port()}")
     with (folder / "alertmanager.log").open("wb") as log:
         process = subprocess.Popen(

@@ -22,6 +22,7 @@ from monitor.sim.demo import settings
 from monitor.sim.simulation import Simulation
 from tests.support import free_port, need, wait_until
 from tests.support.command import command, get, running
+from tests.support.local_token import local_headers
 
 CHROMIUM = "/usr/bin/chromium"
 SCREENSHOTS = Path(__file__).parents[3] / "build" / "screenshots"  # screenshots, kept after the run
@@ -40,15 +41,15 @@ class Site:
 
     url: str
     story: Simulation
+    state: Path
 
     def view(self) -> ClusterView:
         return msgspec.json.decode(get(f"{self.url}/v1/view")[2], type=ClusterView)
 
     def login_link(self) -> str:
-        """A one-time login link for an admin, as a local process may create it."""
-        ask = urllib.request.Request(
-            f"{self.url}/v1/login-link", b"{}", {"Content-Type": "application/json"}, method="POST"
-        )
+        """A one-time login link for an admin."""
+        headers = local_headers(self.state) | {"Content-Type": "application/json"}
+        ask = urllib.request.Request(f"{self.url}/v1/login-link", b"{}", headers, method="POST")
         with urllib.request.urlopen(ask, timeout=60) as answer:
             return self.url + str(json.load(answer)["path"])
 
@@ -85,7 +86,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         config.write_text(json.dumps(settings(story, directory, Listen(host="127.0.0.1", port=port), "en")))
         environ = {name: value for name, value in os.environ.items() if not name.startswith("GPUWARDEN_")}
         with running(command("daemon", "--config", str(config)), environ):
-            site = Site(f"http://127.0.0.1:{port}", story)
+            site = Site(f"http://127.0.0.1:{port}", story, directory / "state")
             wait_until(lambda: _ready(site), 30, "the daemon sees all GPUs")
             yield site
     finally:

@@ -62,7 +62,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- $agent := dict "listen" (printf "%s:%v" .Values.agent.address .Values.agent.port) "paths" $paths
       "token_file" "/etc/gpuwarden/secrets/agent-token" -}}
 {{- if .Values.actions.enabled -}}
-{{- $_ := set $agent "actions" (dict "enabled" true "token_file" "/etc/gpuwarden/secrets/action-token"
+{{- $_ := set $agent "actions" (dict "enabled" true "public_key_file" "/etc/gpuwarden/keys/action-public-key"
       "dataset_roots" .Values.actions.datasetRoots) -}}
 {{- end -}}
 {{- $whole := dict "agent" (mustMergeOverwrite $agent (deepCopy (.Values.config.agent | default dict))) -}}
@@ -79,7 +79,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
       "agents" $agents "kubernetes" (dict "enabled" "yes") "token_file" "/etc/gpuwarden/secrets/page-token"
       "access" (dict "tokens" (list $metrics)) -}}
 {{- if .Values.actions.enabled -}}
-{{- $_ := set $daemon "cleanup" (dict "agents" (dict "token_file" "/etc/gpuwarden/secrets/action-token")) -}}
+{{- $_ := set $daemon "cleanup" (dict "agents" (dict "private_key_file" "/etc/gpuwarden/keys/action-private-key")) -}}
 {{- end -}}
 {{- if gt (int .Values.daemon.replicas) 1 -}}
 {{- $_ := set $daemon "lease" (dict "namespace" .Release.Namespace "name" (include "gpuwarden.fullname" .)) -}}
@@ -109,10 +109,13 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- if and .Values.wecom.url (gt (int .Values.daemon.replicas) 1) (not (contains "alertmanager" (toYaml (dig "daemon" "alerts" "receivers" list .Values.config)))) -}}
 {{- fail "wecom.url with more than one daemon: each would tell the group, so it would tell the group twice; add an Alertmanager to config.daemon.alerts.receivers, or keep one replica" -}}
 {{- end -}}
-{{- range list "agent-token" "page-token" "metrics-token" "action-token" "wecom-url" -}}
+{{- range list "agent-token" "page-token" "metrics-token" "wecom-url" -}}
 {{- if hasKey $.Values.secrets.extra . -}}
-{{- fail (printf "secrets.extra holds %s, which has a value of its own: secrets.agentToken, pageToken, metricsToken, actionToken, or wecom.url" .) -}}
+{{- fail (printf "secrets.extra holds %s, which has a value of its own: secrets.agentToken, pageToken, metricsToken, or wecom.url" .) -}}
 {{- end -}}
+{{- end -}}
+{{- if and .Values.actions.enabled (not .Values.actions.keys) -}}
+{{- fail (printf "actions.enabled needs keys: create them once with `gpuwarden keys --kubernetes gpuwarden-keys | kubectl create -n %s -f -`, and set actions.keys=gpuwarden-keys" .Release.Namespace) -}}
 {{- end -}}
 {{- if and .Values.actions.datasetRoots (not .Values.actions.enabled) -}}
 {{- fail "actions.datasetRoots is set and actions.enabled is not: agents that may not act need no dataset roots" -}}

@@ -1,1 +1,0 @@
-"""Node facts from a metrics store that scrapes the agents."""

@@ -56,6 +56,7 @@ def test_any_of_several_keys_may_have_signed() -> None:
         (PAIR.public[:-4], "holds no public key"),
         (PAIR.private, "holds the private key where the public key belongs"),
     ],
+    ids=["empty", "only a comment", "too many", "a token", "cut", "private"],  # keys differ in each process
 )
 def test_what_is_no_file_of_public_keys(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message) as refused:
@@ -66,6 +67,7 @@ def test_what_is_no_file_of_public_keys(text: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [("an-old-shared-token", "holds no private key"), (PAIR.public, "holds the public key where the private")],
+    ids=["a token", "public"],
 )
 def test_what_is_no_private_key(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message) as refused:

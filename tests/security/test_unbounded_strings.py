@@ -35,7 +35,6 @@ from monitor.cleanup.plan.references import image_references
 from monitor.cleanup.policy import ImagePolicy
 from monitor.cluster.agents.client import AgentError
 from monitor.cluster.agents.poller import decode_snapshot
-from monitor.cluster.prometheus.query import QuerySeries
 from monitor.daemon.state_keeper import StateKeeper
 from monitor.detect.bounds import MAX_FINDINGS_PER_NODE, TOO_MANY
 from monitor.detect.engine import DetectionHistory, detect
@@ -78,7 +77,7 @@ CUT_LATER = {
 }  # fmt: skip
 WIRE = (
     NodeSnapshot, ActionFact, ActionRequest, ScanFact, TrashFact, PurgeFact, CallbackPayload, silences._ApiSilence,
-    harbor._Project, harbor._RetentionRun, harbor._RetentionTask, harbor._GcRun, http_probe._Health, QuerySeries,
+    harbor._Project, harbor._RetentionRun, harbor._RetentionTask, harbor._GcRun, http_probe._Health,
 )  # fmt: skip
 
 

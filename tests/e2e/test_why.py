@@ -115,7 +115,11 @@ def test_a_selector_that_no_node_satisfies(scene: Scene, asker: Asker) -> None:
         "train",
         "selector",
         # nodes of other tests may still be there, so their number is left open
-        en=(f"It requires {label}=a100, which none of the ", "sufficiently large nodes matches.", f"{label} = v100 (2)."),
+        en=(
+            f"It requires {label}=a100, which none of the ",
+            "sufficiently large nodes matches.",
+            f"{label} = v100 (2).",
+        ),
         zh=(f"它要求 {label}=a100，而容量够大的", f"节点上 {label} 的值有：v100 (2)。"),
     )
 

@@ -8,7 +8,7 @@ PYTEST := $(BIN)/python -m pytest
 E2E := tests/e2e tests/scorecard tests/deploy/test_install.py tests/docs/test_shell.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test check unit e2e e2e-read-only bench soak chaos mutation coverage audit fuzz lab-up lab-down lock generate proto image clean
+.PHONY: help run demo test check unit e2e e2e-read-only bench soak chaos mutation coverage threats audit fuzz lab-up lab-down lock generate proto image clean
 
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -45,7 +45,7 @@ e2e: $(VENV)/.dev ## end-to-end tests in a real Kubernetes (built once, about 9 
 	$(BIN)/python -m tests.lab build
 	$(PYTEST) -m "e2e and not long" --durations=10 $(E2E) $(ARGS)
 
-e2e-read-only: $(VENV)/.dev ## read-only end-to-end tests in the cluster of $KUBECONFIG
+e2e-read-only: $(VENV)/.dev ## run doctor, status and why in the cluster of $KUBECONFIG, and verify that nothing is written
 	$(PYTEST) tests/e2e --read-only $(ARGS)
 
 lab-up: $(VENV)/.dev ## start the Kubernetes of the end-to-end tests for interactive use
@@ -76,6 +76,9 @@ mutation: $(VENV)/.dev ## mutation tests of the alert lifecycle and cleanup plan
 coverage: $(VENV)/.dev ## branch coverage of decision code; fails below 90 % in a package
 	$(BIN)/python -m tests.mutation.branches $(ARGS)
 
+threats: $(VENV)/.dev ## remove each protection of the threat model in turn: its test must fail; ARGS selects some
+	$(BIN)/python -m tests.security.removals $(ARGS)
+
 audit: $(VENV)/.dev ## check locked dependencies for known vulnerabilities; fails without network
 	deploy/setup/audit $(BIN)/python requirements/runtime.txt
 
@@ -90,9 +93,8 @@ generate: $(VENV)/.dev ## regenerate what is derived: reference pages, Prometheu
 proto: $(VENV)/.dev ## regenerate the protocol buffer modules
 	deploy/setup/proto $(BIN)/python
 
-image: ## build the container image; BASE sets the base image
-	docker build -f deploy/Dockerfile -t gpuwarden:$(VERSION) $(if $(BASE),--build-arg BASE=$(BASE)) \
-	  --build-arg VERSION=$(VERSION) --build-arg REVISION=$$(git rev-parse --short HEAD 2>/dev/null || echo unknown) .
+image: ## build the container image; BASE=NAME@sha256:DIGEST names the base image
+	@UNPINNED=$(UNPINNED) deploy/setup/image gpuwarden:$(VERSION) $(VERSION) $(BASE)
 
 clean: ## remove the virtual environment and build artefacts
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .hypothesis

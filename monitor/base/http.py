@@ -23,10 +23,9 @@ from urllib.parse import unquote, urlsplit
 import requests
 import urllib3
 from requests.adapters import HTTPAdapter
-from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from monitor import __version__
+from monitor.base.cancellable import POOL_CLASSES, cancelled_by
 from monitor.base.endpoint import Endpoint
 from monitor.base.threads import Cancellation, with_deadline
 
@@ -117,13 +116,28 @@ def exchange(
 ) -> Reply:
     """One request and its reply, whatever its status; of the body, at most the first `max_bytes`.
 
-    Raise what `requests` and `urllib3` raise (an OSError), or TimeoutError if the body does not end in time. `direct`
-    ignores proxies and other settings of the environment. No redirect is followed.
+    Raise what `requests` and `urllib3` raise (an OSError), or TimeoutError if the reply is not complete in time: the
+    timeout limits the whole exchange. `direct` ignores proxies and other settings of the environment. No redirect is
+    followed.
     """
-    deadline = time.monotonic() + endpoint.timeout
+    return with_deadline(
+        endpoint.timeout,
+        lambda cancellation: _exchange(method, endpoint, body, headers or {}, max_bytes, direct, cancellation),
+    )
+
+
+def _exchange(
+    method: str,
+    endpoint: Endpoint,
+    body: bytes | None,
+    headers: Mapping[str, str],
+    max_bytes: int,
+    direct: bool,
+    cancellation: Cancellation,
+) -> Reply:
     if not endpoint.verify_tls:  # chosen in the configuration: a warning per request adds nothing
         urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
-    with no_requests_logged(), requests.Session() as session:
+    with cancelled_by(cancellation), no_requests_logged(), requests.Session() as session:
         session.trust_env = not direct
         session.mount("http://", _Adapter())
         session.mount("https://", _Adapter())
@@ -131,7 +145,7 @@ def exchange(
             method,
             endpoint.url,
             data=body,
-            headers={"User-Agent": f"gpuwarden/{__version__}", "Connection": "close", **(headers or {})},
+            headers={"User-Agent": f"gpuwarden/{__version__}", "Connection": "close", **headers},
             auth=_login_of(endpoint.url),
             timeout=endpoint.timeout,
             allow_redirects=False,
@@ -139,36 +153,28 @@ def exchange(
             verify=endpoint.ca_file or True if endpoint.verify_tls else False,
             proxies={"http": endpoint.proxy, "https": endpoint.proxy} if endpoint.proxy else None,
         ) as response:
-            content = _read_body(response, max_bytes, deadline)
+            content = _read_body(response, max_bytes)
             return Reply(response.status_code, dict(response.headers), content, response.reason or "")
 
 
-def _read_body(response: requests.Response, max_bytes: int, deadline: float) -> bytes:
+def _read_body(response: requests.Response, max_bytes: int) -> bytes:
     content = bytearray()
     for piece in response.iter_content(PIECE_BYTES):
         content += piece
         if len(content) >= max_bytes:
             break
-        if time.monotonic() > deadline:
-            raise TimeoutError("the body does not end in time")
     return bytes(content[:max_bytes])
 
 
 def _ask(method: str, way: Endpoint, body: bytes | None, headers: Mapping[str, str]) -> Reply:
-    try:
-        result = with_deadline(way.timeout, lambda cancellation: _send(method, way, body, headers, cancellation))
-    except TimeoutError:
-        result = _too_slow(way)
+    result = _send(method, way, body, headers)
     # Raised outside the except block: the exception of urllib3 in its context names the whole address.
     if isinstance(result, RequestError):
         raise result
     return result
 
 
-def _send(
-    method: str, way: Endpoint, body: bytes | None, headers: Mapping[str, str], cancellation: Cancellation
-) -> Reply | RequestError:
-    _this_thread.cancellation = cancellation
+def _send(method: str, way: Endpoint, body: bytes | None, headers: Mapping[str, str]) -> Reply | RequestError:
     try:
         return _judge(way, exchange(method, way, body, headers))
     except Exception as error:  # requests lets through what urllib3, ssl and idna raise: each is a failed request
@@ -260,50 +266,17 @@ def _login_of(url: str) -> Any:
     return (unquote(parts.username), unquote(parts.password or ""))
 
 
-class _HeldHttp(HTTPConnection):
-    def _new_conn(self) -> socket.socket:
-        return _held(super()._new_conn())
-
-
-class _HeldHttps(HTTPSConnection):
-    def _new_conn(self) -> socket.socket:
-        return _held(super()._new_conn())
-
-
-def _held(sock: socket.socket) -> socket.socket:
-    cancellation: Cancellation | None = getattr(_this_thread, "cancellation", None)
-    if cancellation is None:
-        return sock
-    try:
-        cancellation.hold(sock)
-    except BaseException:
-        sock.close()
-        raise
-    return sock
-
-
-class _HttpPool(HTTPConnectionPool):
-    ConnectionCls = _HeldHttp
-
-
-class _HttpsPool(HTTPSConnectionPool):
-    ConnectionCls = _HeldHttps
-
-
-_POOLS = {"http": _HttpPool, "https": _HttpsPool}
-
-
 class _Adapter(HTTPAdapter):
     """Creates connections that a Cancellation can break off."""
 
     def init_poolmanager(self, *args: Any, **more: Any) -> None:
         super().init_poolmanager(*args, **more)
-        self.poolmanager.pool_classes_by_scheme = _POOLS
+        self.poolmanager.pool_classes_by_scheme = POOL_CLASSES
 
     def proxy_manager_for(self, proxy: str, **more: Any) -> Any:
         manager = super().proxy_manager_for(proxy, **more)
         if not proxy.lower().startswith("socks"):
-            manager.pool_classes_by_scheme = _POOLS
+            manager.pool_classes_by_scheme = POOL_CLASSES
         return manager
 
 
@@ -314,7 +287,6 @@ class _RedactingFilter(logging.Filter):
         return not _in_progress
 
 
-_this_thread = threading.local()
 _in_progress: list[bool] = []  # one entry per request
 _lock = threading.Lock()
 for _name in ("connection", "connectionpool", "poolmanager", "response", "util.retry"):

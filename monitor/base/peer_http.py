@@ -19,6 +19,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from monitor.base.deadline_socket import DeadlineSocket
 from monitor.base.net import break_off
 from monitor.base.threads import with_deadline
 
@@ -113,7 +114,7 @@ class PeerClient:
         """Connection to the first address that accepts one. Raise OSError."""
         failure = OSError(f"{host} has no address")
         for family, kind, protocol, _, address in _addresses(host, port, deadline):
-            sock = _DeadlineSocket(family, kind, protocol)
+            sock = DeadlineSocket(family, kind, protocol)
             sock.deadline = deadline
             try:
                 self._register(sock)
@@ -154,35 +155,11 @@ class PeerClient:
         sock.close()  # outside the lock: closing lets other threads run, and all of them would wait for the lock
 
 
-class _DeadlineSocket(socket.socket):
-    """A socket whose operations together must end by a deadline."""
-
-    deadline = 0.0
-
-    def connect(self, address: Any) -> None:
-        self._limit()
-        super().connect(address)
-
-    def sendall(self, data: Any, flags: int = 0) -> None:
-        self._limit()
-        super().sendall(data, flags)
-
-    def recv_into(self, buffer: Any, nbytes: int | None = None, flags: int = 0) -> int:
-        self._limit()
-        return super().recv_into(buffer, nbytes or 0, flags)
-
-    def _limit(self) -> None:
-        left = self.deadline - time.monotonic()
-        if left <= 0:
-            raise TimeoutError
-        self.settimeout(left)
-
-
-class _DeadlineTlsSocket(_DeadlineSocket, ssl.SSLSocket):
+class _DeadlineTlsSocket(DeadlineSocket, ssl.SSLSocket):
     """The same with TLS."""
 
     def do_handshake(self, block: bool = False) -> None:
-        self._limit()
+        self.limit()
         super().do_handshake(block)
 
 

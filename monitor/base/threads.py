@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Generic, Literal, TypeVar
+from typing import Generic, Literal, Protocol, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -160,6 +160,12 @@ def map_parallel(work: Callable[[T], R], items: Sequence[T], workers: int, name:
     return [results[number] for number in range(len(items))]
 
 
+class HasFileno(Protocol):
+    """A connection: a socket, or an object of a client library that has one."""
+
+    def fileno(self) -> int: ...
+
+
 class Cancellation:
     """The open connections of some work, so that another thread can break them off."""
 
@@ -168,13 +174,18 @@ class Cancellation:
         self._handles: list[socket.socket] = []
         self._cancelled = False
 
-    def hold(self, sock: socket.socket) -> None:
+    def hold(self, sock: HasFileno) -> None:
         """Register a new connection. Raise ConnectionAbortedError if the work is already cancelled."""
         with self._lock:
             if self._cancelled:
                 raise ConnectionAbortedError("cancelled")
             # A duplicate: TLS detaches the descriptor of the socket it wraps, which can then no longer be shut down.
             self._handles.append(socket.socket(fileno=os.dup(sock.fileno())))
+
+    @property
+    def cancelled(self) -> bool:
+        with self._lock:
+            return self._cancelled
 
     def cancel(self) -> None:
         """Break off all connections and refuse new ones."""
@@ -209,7 +220,7 @@ def with_deadline(timeout: float, work: Callable[[Cancellation], T]) -> T:
     spawn("with-deadline", run).join(timeout)
     if not results:
         cancellation.cancel()
-        raise TimeoutError
+        raise TimeoutError(f"not finished within {timeout:g} s")
     if results[0].error is not None:
         raise results[0].error
     assert results[0].value is not None

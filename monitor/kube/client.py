@@ -15,9 +15,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Any
 
+from monitor.base.threads import Cancellation, with_deadline
 from monitor.kube.decode.stream import decode_status
 
 CONNECT_TIMEOUT_SECONDS = 5.0
+ERROR_SECONDS = 30.0  # for the body of an error
 MIN_RELOAD_SECONDS = 5.0  # between reloads of rejected credentials
 CHUNK_BYTES = 1 << 16
 PIECE_BYTES = 1 << 20  # of a body that is read as a whole
@@ -62,22 +64,50 @@ class ResponseStream:
 
     def __init__(self, response: Any) -> None:
         self._response = response
+        self._late = False
 
     def header(self, name: str) -> str | None:
         value = self._response.headers.get(name)
         return None if value is None else str(value)
 
-    def read(self, max_bytes: int = MAX_BODY_BYTES) -> bytes:
-        """The whole body. Raise ApiConnectionError if the connection breaks, ApiBodyTooLargeError if it is longer."""
+    def read(self, seconds: float, max_bytes: int = MAX_BODY_BYTES) -> bytes:
+        """The whole body. Raise ApiConnectionError if the connection breaks or the body is not complete in time.
+
+        Raise ApiBodyTooLargeError if it is longer.
+        """
         body = bytearray()
-        while True:
+        with self._within(seconds):
+            while piece := self._response.read(PIECE_BYTES):
+                body += piece
+                if len(body) > max_bytes:
+                    raise ApiBodyTooLargeError(f"response of more than {max_bytes >> 20} MiB")
+        return bytes(body)
+
+    def read_beginning(self, seconds: float) -> bytes:
+        """The first part of the body. Raise ApiConnectionError if it does not arrive in time."""
+        with self._within(seconds):
+            return bytes(self._response.read(CHUNK_BYTES))
+
+    @contextmanager
+    def _within(self, seconds: float) -> Iterator[None]:
+        """Abort reading after a time: the timeout of a connection limits only the silence between two bytes."""
+        connection = self._response.connection
+        timer = threading.Timer(seconds, self._expire)
+        timer.daemon = True
+        timer.start()
+        try:
             with _connection_errors():
-                piece = self._response.read(PIECE_BYTES)
-            if not piece:
-                return bytes(body)
-            body += piece
-            if len(body) > max_bytes:
-                raise ApiBodyTooLargeError(f"response of more than {max_bytes >> 20} MiB")
+                yield
+        finally:
+            timer.cancel()
+            if self._late and connection is not None:
+                connection.close()  # it may have returned to the pool
+        if self._late:  # the connection was cut off, which may look like the end of the body
+            raise ApiConnectionError(f"the response is not complete after {seconds:g} s")
+
+    def _expire(self) -> None:
+        self._late = True
+        self.abort()
 
     def chunks(self) -> Iterator[bytes]:
         """Yield bytes as they arrive, until the end. Raise ApiConnectionError if the connection breaks."""
@@ -117,35 +147,38 @@ class KubeApi:
     def open(self, path: str, query: Mapping[str, str], accept: str, read_seconds: float) -> ResponseStream:
         """GET `path`. Raise ApiError or ApiConnectionError.
 
-        `read_seconds` limits the time between two pieces of the response, not the whole.
+        `read_seconds` limits the time until the response begins, and then the time between two pieces of it.
         """
         client, response = self._request("GET", path, query, accept, read_seconds)
         if response.status == 200:
             return ResponseStream(response)
         raise self._api_error(response, client)
 
-    def send(self, method: str, path: str, body: bytes, read_seconds: float, content_type: str = _JSON) -> bytes:
-        """Send `body`, JSON of media type `content_type`, and return the response.
+    def send(self, method: str, path: str, body: bytes, seconds: float, content_type: str = _JSON) -> bytes:
+        """Send `body`, JSON of media type `content_type`, and return the response, which must begin and end in time.
 
         The request is sent once. After ApiConnectionError its outcome is unknown. Raise ApiError or ApiConnectionError.
         """
-        client, response = self._request(method, path, {}, _JSON, read_seconds, body, content_type)
+        client, response = self._request(method, path, {}, _JSON, seconds, body, content_type)
         if not 200 <= response.status < 300:
             raise self._api_error(response, client)
         with closing(ResponseStream(response)) as stream:
-            return stream.read()
+            return stream.read(seconds)
 
     def get(
         self,
         path: str,
         query: Mapping[str, str],
         accept: str,
-        read_seconds: float,
+        seconds: float,
         max_bytes: int = MAX_BODY_BYTES,
     ) -> bytes:
-        """The whole response of GET `path`. Raise ApiError, ApiConnectionError or ApiBodyTooLargeError."""
-        with closing(self.open(path, query, accept, read_seconds)) as stream:
-            return stream.read(max_bytes)
+        """The whole response of GET `path`, which must begin and end in time.
+
+        Raise ApiError, ApiConnectionError or ApiBodyTooLargeError.
+        """
+        with closing(self.open(path, query, accept, seconds)) as stream:
+            return stream.read(seconds, max_bytes)
 
     def _request(
         self,
@@ -158,8 +191,6 @@ class KubeApi:
         content_type: str = _JSON,
     ) -> tuple[Any, Any]:
         """Send a request; return the client used and the unread response."""
-        import urllib3  # expensive, like the kubernetes library that depends on it
-
         client = self._client
         url = client.configuration.host.rstrip("/") + path
         headers = self._headers(client, accept)
@@ -168,16 +199,8 @@ class KubeApi:
             headers["Content-Type"] = content_type
             content = {"body": body}
         with _connection_errors():
-            response = client.rest_client.pool_manager.request(
-                method,
-                url,
-                headers=headers,
-                timeout=urllib3.Timeout(connect=CONNECT_TIMEOUT_SECONDS, read=read_seconds),
-                retries=False,
-                preload_content=False,
-                **content,
-            )
-        return client, response
+            pools = client.rest_client.pool_manager
+            return client, _begin(pools, method, url, read_seconds, headers=headers, **content)
 
     def _headers(self, client: Any, accept: str) -> dict[str, str]:
         headers = {**client.default_headers, "User-Agent": "gpuwarden", "Accept": accept}
@@ -189,9 +212,8 @@ class KubeApi:
         return headers
 
     def _api_error(self, response: Any, client: Any) -> ApiError:
-        with _connection_errors():
-            body = response.read(CHUNK_BYTES)
-        response.close()
+        with closing(ResponseStream(response)) as stream:
+            body = stream.read_beginning(ERROR_SECONDS)
         if response.status == 401:
             self._reload(client)
         status = decode_status(body)
@@ -225,6 +247,8 @@ def load_client(kubeconfig: str | None, context: str | None) -> Any:
     """Library client with the credentials. Raise KubeCredentialsError."""
     from kubernetes import client, config  # 0.4 s and 20 MiB: imported only when needed
 
+    from monitor.base.cancellable import POOL_CLASSES
+
     loader: Any = config  # the library is only partially typed
     settings = client.Configuration()
     settings.connection_pool_maxsize = 32  # one watch per resource, plus lists
@@ -237,7 +261,9 @@ def load_client(kubeconfig: str | None, context: str | None) -> Any:
             loader.load_kube_config(
                 config_file=kubeconfig, context=context, client_configuration=settings, persist_config=False
             )
-        return client.ApiClient(settings)
+        loaded = client.ApiClient(settings)
+        loaded.rest_client.pool_manager.pool_classes_by_scheme = POOL_CLASSES
+        return loaded
     except Exception as error:  # parser, file system and plugin errors of any type
         where = "the pod's service account" if in_cluster else kubeconfig or "$KUBECONFIG or ~/.kube/config"
         raise KubeCredentialsError(f"no credentials for a cluster in {where}: {error}") from error
@@ -262,6 +288,24 @@ def _in_cluster(kubeconfig: str | None, context: str | None) -> bool:
 
 def _seconds(retry_after: str | None) -> float | None:
     return float(retry_after) if retry_after and retry_after.isdecimal() else None
+
+
+def _begin(pools: Any, method: str, url: str, read_seconds: float, **content: Any) -> Any:
+    """Unread response of a request, which must begin in time, however slowly its headers arrive."""
+    import urllib3  # expensive, like the kubernetes library that depends on it
+
+    from monitor.base.cancellable import cancelled_by
+
+    def request(cancellation: Cancellation) -> Any:
+        timeout = urllib3.Timeout(connect=CONNECT_TIMEOUT_SECONDS, read=read_seconds)
+        with cancelled_by(cancellation):
+            response = pools.request(method, url, timeout=timeout, retries=False, preload_content=False, **content)
+        if cancellation.cancelled:  # too late: the caller has given up
+            response.close()
+            raise ConnectionAbortedError("cancelled")
+        return response
+
+    return with_deadline(CONNECT_TIMEOUT_SECONDS + read_seconds, request)
 
 
 @contextmanager

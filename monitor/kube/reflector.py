@@ -43,7 +43,8 @@ class WatchTiming(msgspec.Struct, frozen=True, kw_only=True):
     """Timeouts and retry intervals in seconds, and the page size of lists."""
 
     page_size: int = 500
-    list_timeout: float = 30.0  # between two pieces of a list
+    list_timeout: float = 30.0  # until a page begins, and between two pieces of it
+    page_timeout: float = 180.0  # for a whole page
     watch_duration: float = 75.0  # timeoutSeconds of a watch: the server ends it, and the next one starts
     watch_margin: float = 15.0  # without data beyond that, the server is gone
     min_watch: float = 1.0  # a watch that ends sooner without any event has failed
@@ -223,7 +224,8 @@ class Reflector:
 
     def _get(self, path: str, query: dict[str, str]) -> bytes:
         with self._open(path, query, self._timing.list_timeout, listing=True) as stream:
-            return stream.read(MAX_BODY_BYTES if "limit" in query else MAX_LIST_BYTES)
+            max_bytes = MAX_BODY_BYTES if "limit" in query else MAX_LIST_BYTES
+            return stream.read(self._timing.page_timeout, max_bytes)
 
     # Watching
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from monitor.base.threads import Cancellation, with_deadline
 from monitor.probes.runner import ProbeError, ServiceTarget
 from monitor.probes.tcp import network_error
 
@@ -12,6 +13,7 @@ TABLE = "gpuwarden_probe"
 READ_ONLY, DISK_FULL, INSUFFICIENT_PRIVILEGE = "25006", "53100", "42501"
 UNAVAILABLE = ("57P03", "57P01", "57P02", "53300")  # starting up, shutting down, crashed, too many connections
 CANCELED = "57014"
+GRACE_SECONDS = 1.0  # the timeout of the server comes first, because it says what was too slow
 MIN_CONNECT_TIMEOUT_SECONDS = 2  # libpq raises smaller values to 2 s
 # libpq reports all network errors as one exception type: its messages tell them apart.
 NETWORK_ERROR_TEXTS = (
@@ -39,12 +41,17 @@ def probe(target: ServiceTarget) -> None:
     except ImportError:
         raise ProbeError("error", "psycopg is not installed; install gpuwarden[postgresql]") from None
     try:
-        with psycopg.connect(target.url, **_options(target)) as connection:
-            _query(connection, target)
+        with_deadline(target.limit + GRACE_SECONDS, lambda cancellation: _attempt(psycopg, target, cancellation))
     except psycopg.Error as error:
         raise _probe_error(error) from error
     except OSError as error:
         raise network_error(error) from error
+
+
+def _attempt(library: Any, target: ServiceTarget, cancellation: Cancellation) -> None:
+    with library.connect(target.url, **_options(target)) as connection:
+        cancellation.hold(connection)
+        _query(connection, target)
 
 
 def _options(target: ServiceTarget) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import ssl
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
+from monitor.base.threads import with_deadline
 from monitor.probes.runner import ProbeError, ServiceTarget
 
 MAX_DEPTH = 10  # of nested exceptions
@@ -16,9 +17,14 @@ def probe(target: ServiceTarget) -> None:
     """Connect to a service. Raise ProbeError if it does not accept the connection."""
     url = urlsplit(target.url)
     try:
-        socket.create_connection((url.hostname or "", url.port or 0), timeout=target.limit).close()
+        with_deadline(target.limit, lambda _: _connect(url.hostname or "", url.port or 0, target.limit))
     except OSError as error:
         raise network_error(error) from error
+
+
+def _connect(host: str, port: int, timeout: float) -> None:
+    """Connect to the first address of a name that accepts. The timeout applies to each of them."""
+    socket.create_connection((host, port), timeout=timeout).close()
 
 
 def network_error(error: BaseException) -> ProbeError:

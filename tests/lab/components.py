@@ -78,6 +78,10 @@ def _apiserver(layout: Layout, ports: Ports, programs: Programs) -> list[str]:
         f"--service-account-key-file={layout.service_account_key}",
         f"--service-account-signing-key-file={layout.service_account_key}",
         f"--token-auth-file={layout.tokens}",
+        f"--audit-policy-file={layout.audit_policy}",
+        f"--audit-log-path={layout.audit_log}",
+        "--audit-log-maxsize=20",  # MB, of each of two files
+        "--audit-log-maxbackup=1",
         "--authorization-mode=Node,RBAC",
         "--allow-privileged=true",
         # Pods need no token here and would otherwise wait for one.

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import secrets
 import subprocess
 
 from tests.lab.components import LOOPBACK
-from tests.lab.layout import DEVICE_PLUGINS, Layout
+from tests.lab.layout import DEVICE_PLUGINS, PRODUCT_USER, Layout
 from tests.lab.ports import Ports
 from tests.lab.programs import Programs
 
@@ -29,8 +30,8 @@ KUBECONFIG = """\
 apiVersion: v1
 kind: Config
 clusters: [{{name: lab, cluster: {{server: "https://{address}", certificate-authority: "{ca}"}}}}]
-users: [{{name: admin, user: {{token: "{token}"}}}}]
-contexts: [{{name: lab, context: {{cluster: lab, user: admin}}}}]
+users: [{{name: "{user}", user: {{token: "{token}"}}}}]
+contexts: [{{name: lab, context: {{cluster: lab, user: "{user}"}}}}]
 current-context: lab
 """
 REGISTRY = """\
@@ -41,6 +42,19 @@ http: {{addr: "{address}"}}
 """
 
 
+# All requests of the product, and all writes of others.
+AUDIT_POLICY = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [
+        {"level": "Metadata", "users": [PRODUCT_USER]},
+        {"level": "None", "verbs": ["get", "list", "watch"]},
+        {"level": "Metadata"},
+    ],
+}
+
+
 def write_files(layout: Layout, ports: Ports, token: str, programs: Programs) -> None:
     """Write all configuration files; CalledProcessError if key generation fails."""
     layout.runtime.write_text(RUNTIME.format(runc=programs["runc"]))
@@ -49,13 +63,19 @@ def write_files(layout: Layout, ports: Ports, token: str, programs: Programs) ->
     layout.docker_config.write_text(json.dumps({"deprecated-key-path": str(layout.root / "docker-key.json")}))
     registry = REGISTRY.format(root=layout.root / "registry", address=f"{LOOPBACK}:{ports.registry}")
     layout.registry_config.write_text(registry)
-    layout.tokens.write_text(f'{token},admin,admin,"system:masters"\n')
-    address = f"{LOOPBACK}:{ports.apiserver}"
-    layout.kubeconfig.write_text(KUBECONFIG.format(address=address, ca=layout.ca, token=token))
-    for secret in (layout.tokens, layout.kubeconfig):
-        secret.chmod(0o600)
+    _write_credentials(layout, f"{LOOPBACK}:{ports.apiserver}", {"admin": token, PRODUCT_USER: secrets.token_hex(16)})
+    layout.audit_policy.write_text(json.dumps(AUDIT_POLICY))
     key = [programs["openssl"], "genrsa", "-out", str(layout.service_account_key), "2048"]
     subprocess.run(key, check=True, capture_output=True, timeout=60)
     # Device plugins have a fixed path; this link makes them visible below the kubelet's root directory too.
     layout.kubelet_root.mkdir()
     (layout.kubelet_root / DEVICE_PLUGINS.name).symlink_to(DEVICE_PLUGINS)
+
+
+def _write_credentials(layout: Layout, address: str, tokens: dict[str, str]) -> None:
+    """Write the tokens of the users, all of them administrators, and their kubeconfigs."""
+    layout.tokens.write_text("".join(f'{token},{user},{user},"system:masters"\n' for user, token in tokens.items()))
+    layout.tokens.chmod(0o600)
+    for user, path in (("admin", layout.kubeconfig), (PRODUCT_USER, layout.product_kubeconfig)):
+        path.write_text(KUBECONFIG.format(address=address, ca=layout.ca, user=user, token=tokens[user]))
+        path.chmod(0o600)

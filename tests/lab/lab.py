@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import signal
@@ -15,7 +16,7 @@ from tests.lab.cluster import Cluster, FakeNodes, is_ready
 from tests.lab.components import LOOPBACK, command_lines
 from tests.lab.errors import LabError, wait_for
 from tests.lab.files import write_files
-from tests.lab.layout import GPU_RESOURCE, KUBELET_SOCKET, NODE, Layout, gpu_ids, state_dir
+from tests.lab.layout import GPU_RESOURCE, KUBELET_SOCKET, NODE, PRODUCT_USER, Layout, gpu_ids, state_dir
 from tests.lab.lock import locked
 from tests.lab.logs import tail
 from tests.lab.manifests import pod_manifest
@@ -117,6 +118,17 @@ class Lab:
     @property
     def kubeconfig(self) -> Path:
         return self._layout.kubeconfig
+
+    @property
+    def product_kubeconfig(self) -> Path:
+        """Credentials of an administrator whose requests are all in the audit log."""
+        return self._layout.product_kubeconfig
+
+    def audited(self) -> list[dict[str, Any]]:
+        """Requests of that administrator in the audit log of the API server, oldest first."""
+        lines = self._layout.audit_log.read_text(encoding="utf-8").splitlines()
+        events = [json.loads(line) for line in lines if line.endswith("}")]
+        return [event for event in events if event["user"]["username"] == PRODUCT_USER]
 
     @property
     def docker_socket(self) -> Path:

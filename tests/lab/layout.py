@@ -9,6 +9,7 @@ from pathlib import Path
 from tests.lab.errors import LabError
 
 NODE = "gpu-01"
+PRODUCT_USER = "gpuwarden"
 GPU_RESOURCE = "nvidia.com/gpu"
 # The kubelet uses these fixed paths regardless of --root-dir.
 DEVICE_PLUGINS = Path("/var/lib/kubelet/device-plugins")
@@ -63,6 +64,19 @@ class Layout:
     @property
     def kubeconfig(self) -> Path:
         return self.root / "kubeconfig"
+
+    @property
+    def product_kubeconfig(self) -> Path:
+        """Credentials of PRODUCT_USER, whose requests the audit log tells apart."""
+        return self.root / "product-kubeconfig"
+
+    @property
+    def audit_policy(self) -> Path:
+        return self.root / "audit-policy.json"
+
+    @property
+    def audit_log(self) -> Path:
+        return self.logs / "audit.log"
 
     @property
     def docker_socket(self) -> Path:

@@ -66,9 +66,10 @@ def test_the_gpus_are_those_of_the_driver_library(tmp_path: Path, monkeypatch: p
 
 
 def test_the_written_files_are_what_their_readers_expect() -> None:
-    kubeconfig = yaml.safe_load(KUBECONFIG.format(address="127.0.0.1:1", ca="/c", token="t"))
+    kubeconfig = yaml.safe_load(KUBECONFIG.format(address="127.0.0.1:1", ca="/c", user="u", token="t"))
     assert kubeconfig["clusters"][0]["cluster"] == {"server": "https://127.0.0.1:1", "certificate-authority": "/c"}
-    assert kubeconfig["users"][0]["user"] == {"token": "t"}
+    assert kubeconfig["users"] == [{"name": "u", "user": {"token": "t"}}]
+    assert kubeconfig["contexts"][0]["context"] == {"cluster": "lab", "user": "u"}
     registry = yaml.safe_load(REGISTRY.format(root="/r", address="127.0.0.1:2"))
     assert registry["http"] == {"addr": "127.0.0.1:2"}
     assert registry["storage"]["filesystem"] == {"rootdirectory": "/r"}

@@ -21,6 +21,7 @@ from monitor.cluster.identity import identify
 from monitor.cluster.owners import no_owners
 from monitor.cluster.platforms import all_rules
 from monitor.facts.agents import AgentFact
+from monitor.facts.cluster import UsageView
 from monitor.facts.node import NodeSnapshot
 from tests.alert.receivers.batches import batch, finding, notification, receiver, subject
 from tests.cluster.builders import NOW, pod
@@ -85,8 +86,12 @@ def test_in_a_chat_it_mentions_nobody_links_nowhere_and_breaks_no_line(kind: str
 
 @pytest.mark.parametrize("kind", DATA)
 def test_for_programs_it_is_data(kind: str) -> None:
+    """The labels arrive unchanged, and a value adds no other label."""
     (body,) = delivered(kind)
-    assert any(tag in text for text in texts(body) for tag in TAGS), "or it proves nothing"
+    (alert,) = body["alerts"] if kind == "webhook" else body
+    hostile_labels = ("mount", "pod", "namespace", "user", "job", "image")
+    assert [alert["labels"][name] for name in hostile_labels] == [EVIL] * len(hostile_labels)
+    assert set(alert["labels"]) <= {*hostile_labels, "alertname", "severity", "node", "cluster", "cause"}
 
 
 def test_in_a_mail_it_is_no_header_and_no_tag(capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,8 +136,10 @@ def _samples(snapshot: NodeSnapshot) -> list[Any]:
 
 def test_in_the_terminal_and_the_log_it_is_text() -> None:
     view = view_of(AgentFact(target="n1:9835", node="n1", snapshot=evil_snapshot(), received_at=NOW - 1))
+    view = msgspec.structs.replace(view, users={EVIL: UsageView(gpus=1)})
     printed = io.StringIO()
     print_view(view, printed)
+    assert "Bcc" in printed.getvalue(), "or it proves nothing"
     assert all(line.isprintable() for line in printed.getvalue().split("\n"))
     record = logging.LogRecord(EVIL, logging.INFO, "", 1, "pod %s", (EVIL,), None)
     assert LogfmtFormatter().format(record).isprintable()

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from monitor.cleanup.plan.images import plan_images
@@ -87,8 +88,12 @@ def test_depth_is_no_snapshot(body: bytes) -> None:
         decode_snapshot(body)
 
 
-@pytest.mark.parametrize("behave", [sends(100), sends_chunks(100), trickles], ids=["100 MB", "in chunks", "slowly"])
-def test_a_body_without_end_costs_neither_memory_nor_others(behave: Any) -> None:
+@pytest.mark.parametrize(
+    ("behave", "error"),
+    [(sends(100), "more than 8 MiB"), (sends_chunks(100), "more than 8 MiB"), (trickles, "no complete answer within")],
+    ids=["100 MB", "in chunks", "slowly"],
+)
+def test_a_body_without_end_costs_neither_memory_nor_others(behave: Any, error: str) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with FakeAgent(behave) as liar, FakeAgent(reports("n2")) as honest:
         poller = AgentPoller(poll_settings(), lambda: {liar.target: "n1", honest.target: "n2"})
@@ -96,6 +101,7 @@ def test_a_body_without_end_costs_neither_memory_nor_others(behave: Any) -> None
             wait_until(lambda: _failures(poller, "n1") > 1, 10, "the liar was asked twice")
             wait_until(lambda: len(honest.asked) > 2, 5, "the other one is still asked")
             assert _failures(poller, "n2") == 0
+            assert error in (_fact(poller, liar).error or "")
     assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 < ENOUGH
 
 
@@ -211,9 +217,19 @@ def test_no_image_of_another_node_is_removed_by_its_word() -> None:
 
 
 def test_what_it_shouts_is_of_its_own_node() -> None:
-    """Everything is wrong on a node with the maximum number of GPUs: no finding names another node."""
+    """The agent of n1 reports as n2 that all of 256 GPUs are broken: no finding names n2."""
     cards = [card(n, temperature_celsius=200.0, lost=True) for n in range(256)]
-    shouting = agent(*cards, processes=tuple(process(n, n % 256, state="D") for n in range(1000)))
+    lie = agent(*cards, node="n2", processes=tuple(process(n, n % 256, state="D") for n in range(1000))).snapshot
+    assert lie is not None
+    with FakeAgent(reports(lie)) as liar:
+        poller = AgentPoller(poll_settings(), lambda: {liar.target: "n1"})
+        with polling(poller):
+            wait_until(lambda: poller.facts() and poller.facts()[0].snapshot, 5, "it was heard")
+            (told,) = poller.facts()
+    assert told.snapshot is not None
+    shouting = msgspec.structs.replace(
+        told, received_at=NOW - 1, snapshot=msgspec.structs.replace(told.snapshot, at=NOW - 1)
+    )
     quiet = agent(card(0, "n2"), node="n2")
     given = rule_context(shouting, quiet, pods=(), nodes=(node("n1"), node("n2")))
     found = detect(RULES, {}, given, DetectionHistory()).findings

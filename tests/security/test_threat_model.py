@@ -2,40 +2,11 @@
 
 from __future__ import annotations
 
-import ast
-import functools
-import re
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-PAGES = (ROOT / "docs/threat-model.md", ROOT / "docs/zh/threat-model.md")
-REFERENCE = re.compile(r"`tests/(?P<path>[\w/]+\.py)::(?P<name>test_\w+)`")
-
-
-def rows(page: Path) -> list[list[str]]:
-    """Rows of the attack tables; their last column lists the tests."""
-    found: list[list[str]] = []
-    attacks = False
-    for line in page.read_text(encoding="utf-8").splitlines():
-        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-        if not line.startswith("|"):
-            attacks = False
-        elif cells[-1] in ("shown by", "由谁验证"):
-            attacks = True
-        elif attacks and not set(cells[0]) <= {"-"}:
-            found.append(cells)
-    return found
-
-
-@functools.cache
-def names_in(path: str) -> frozenset[str]:
-    """Names of the tests in a file under tests/."""
-    tree = ast.parse((ROOT / "tests" / path).read_text(encoding="utf-8"))
-    return frozenset(
-        each.name for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and each.name.startswith("test_")
-    )
+from tests.security.threat_model import PAGES, REFERENCE, names_in, rows
 
 
 @pytest.mark.parametrize("page", PAGES, ids=["en", "zh"])
@@ -62,6 +33,7 @@ def test_every_test_of_this_folder_is_named() -> None:
         for path in folder.glob("test_*.py")
         for name in names_in(f"security/{path.name}")
     }
-    about_itself = {pair for pair in written if pair[0] == "security/test_threat_model.py"}
+    own = ("security/test_threat_model.py", "security/test_removals.py")
+    about_itself = {pair for pair in written if pair[0] in own}
     helpers = {("security/test_hostile_names.py", "test_every_kind_of_receiver_is_here")}
     assert written - about_itself - helpers - named == set()

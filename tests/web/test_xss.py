@@ -21,6 +21,7 @@ from tests.web.cluster import ACCESS, Client, DaemonSite, daemon_on
 CHROMIUM = "/usr/bin/chromium"
 NAME = "<img src=x onerror=pwned=1>\"'`{{7*7}}"
 TEXT = "</title></textarea></script><script>pwned=1</script><svg onload=pwned=1><a href=javascript:pwned=1>x"
+PLANT_SCRIPT = "document.body.appendChild(Object.assign(document.createElement('script'), {text: 'pwned=1'}))"
 MAX_PAGES = 60
 FAILED = "failed"
 STARTS = ("/", "/nodes", "/pods", "/users", "/queues", "/alerts", "/cleanup", "/report", "/audit", "/why")
@@ -159,6 +160,8 @@ def test_in_a_real_browser(daemon: DaemonSite, pages: dict[str, str]) -> None:
                 assert page.evaluate("typeof window.pwned") == "undefined", path
                 assert page.locator("img[src=x]").count() == 0
             assert wrong == []
+            page.evaluate(PLANT_SCRIPT)  # what an escape that was forgotten somewhere would do
+            assert page.evaluate("typeof window.pwned") == "undefined", "inline scripts are forbidden"
             assert (
                 page.evaluate("document.cookie").find("gpuwarden-") == -1
             )  # the session cookie is not accessible to scripts

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import socket
+import time
 
 from monitor.agent.runtime.api import EngineError, NoAnswerError, NotServedError
+from monitor.base.deadline_socket import DeadlineSocket
 
 
-def dial(path: str, timeout: float | None = None) -> socket.socket:
-    """Connection to a unix socket. Raise NotServedError if it does not exist, EngineError on any other failure."""
-    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+def dial(path: str, timeout: float = math.inf) -> DeadlineSocket:
+    """Connection to a unix socket that may be used for `timeout` seconds.
+
+    Raise NotServedError if the socket does not exist, EngineError on any other failure.
+    """
+    sock = DeadlineSocket(socket.AF_UNIX, socket.SOCK_STREAM)
+    sock.deadline = time.monotonic() + timeout
     try:
-        sock.settimeout(timeout)
         sock.connect(path)
     except OSError as error:
         sock.close()

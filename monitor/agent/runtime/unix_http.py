@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import closing
 from http.client import HTTPConnection, HTTPException
 from types import TracebackType
 from typing import Self
@@ -10,8 +12,10 @@ import msgspec
 
 from monitor.agent.runtime.api import ConflictError, EngineError, GoneError
 from monitor.agent.runtime.dial import dial, explain_socket_error
+from monitor.base.deadline_socket import DeadlineSocket
 from monitor.base.msgspec_types import warm_up_msgspec
 
+MAX_REQUEST_SECONDS = 600.0  # an engine with a slow disk takes minutes to measure its images
 _MAX_ERROR_BYTES = 200
 _FAILURES: dict[int, type[EngineError]] = {404: GoneError, 409: ConflictError}
 
@@ -22,9 +26,16 @@ class _UnixConnection(HTTPConnection):
     def __init__(self, path: str) -> None:
         super().__init__("localhost")
         self._path = path
+        self._deadline = 0.0
 
     def connect(self) -> None:
-        self.sock = dial(self._path, self.timeout)
+        self.sock = dial(self._path, self._deadline - time.monotonic())
+
+    def limit(self, seconds: float) -> None:
+        """Limit the next request as a whole, however slowly its response arrives."""
+        self._deadline = time.monotonic() + seconds
+        if isinstance(self.sock, DeadlineSocket):
+            self.sock.deadline = self._deadline
 
 
 class _EngineErrorBody(msgspec.Struct):
@@ -74,12 +85,10 @@ class UnixHttp:
         connection = self._connection
         if connection is None:
             connection = self._connection = _UnixConnection(self._path)
-        connection.timeout = timeout
-        if connection.sock is not None:
-            connection.sock.settimeout(timeout)
+        connection.limit(MAX_REQUEST_SECONDS if timeout is None else timeout)
         connection.request(method, target)
-        response = connection.getresponse()
-        return response.status, response.read()
+        with closing(connection.getresponse()) as response:  # which may have taken over the socket
+            return response.status, response.read()
 
     def _disconnect(self) -> None:
         """Close the connection: after a failure it may still deliver the response to an abandoned request."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import smtplib
+import socket
 import ssl
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -22,6 +23,27 @@ from monitor.base.threads import Cancellation, with_deadline
 MAX_TEXT_BYTES = 60_000
 MAX_SUBJECT_CHARS = 150
 PERMANENT_CODE = 500  # SMTP replies from here on are final
+
+
+class _HeldSmtp(smtplib.SMTP):
+    """A session that can be broken off from its first byte: connecting reads the greeting of the server."""
+
+    def __init__(self, cancellation: Cancellation, **options: Any) -> None:
+        self._cancellation = cancellation
+        super().__init__(**options)
+
+    def _get_socket(self, host: str, port: int, timeout: float) -> socket.socket:
+        connection: socket.socket = super()._get_socket(host, port, timeout)  # type: ignore[misc]  # not in the stubs
+        try:
+            self._cancellation.hold(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+class _HeldTlsSmtp(_HeldSmtp, smtplib.SMTP_SSL):
+    """The same with TLS from the first byte, whose handshake has a deadline of its own."""
 
 
 class Mail(BaseReceiver):
@@ -81,9 +103,7 @@ class Mail(BaseReceiver):
 
     def _send(self, mail: EmailMessage, recipients: list[str], cancellation: Cancellation) -> str | DeliveryError:
         try:
-            with self._connect() as server:
-                if server.sock is not None:
-                    cancellation.hold(server.sock)
+            with self._connect(cancellation) as server:
                 if self._mail.tls == "starttls":
                     server.starttls(context=self._tls_context())
                 if self._mail.user is not None:
@@ -93,11 +113,11 @@ class Mail(BaseReceiver):
             return self._failure(error)
         return f"accepted, but not for {', '.join(sorted(refused))}" if refused else "accepted"
 
-    def _connect(self) -> smtplib.SMTP:
+    def _connect(self, cancellation: Cancellation) -> smtplib.SMTP:
         options: dict[str, Any] = {"host": self._mail.host, "port": self._mail.port, "timeout": self.settings.timeout}
         if self._mail.tls == "tls":
-            return smtplib.SMTP_SSL(**options, context=self._tls_context())
-        return smtplib.SMTP(**options)
+            return _HeldTlsSmtp(cancellation, **options, context=self._tls_context())
+        return _HeldSmtp(cancellation, **options)
 
     def _tls_context(self) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=self.settings.ca_file)

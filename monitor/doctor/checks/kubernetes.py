@@ -118,7 +118,7 @@ def _version(api: KubeApi) -> tuple[str, float | None]:
     stream = api.open("/version", {}, JSON, READ_SECONDS)
     try:
         midpoint = (before + time.time()) / 2
-        version = msgspec.json.decode(stream.read(), type=_ServerVersion).gitVersion
+        version = msgspec.json.decode(stream.read(READ_SECONDS), type=_ServerVersion).gitVersion
         return version, _offset(stream.header("Date"), midpoint)
     finally:
         stream.close()

@@ -94,9 +94,12 @@ def test_plain_http_is_not_answered(server: AgentServer) -> None:
 
 
 def test_one_that_does_not_shake_hands_holds_up_nobody(server: AgentServer, ours: Authority) -> None:
-    with socket.create_connection(server.address):
-        certificate, key = ours.sign("daemon", "DNS:daemon")
+    certificate, key = ours.sign("daemon", "DNS:daemon")
+    with socket.create_connection(server.address) as mute:
         assert b"gpu-01" in fetch(server, PeerTls(ours.ca_file, certificate, key, "gpuwarden-agent"), 60.0)
+        mute.setblocking(False)
+        with pytest.raises(BlockingIOError):  # still open: the other one was answered without waiting for its end
+            mute.recv(1)
 
 
 def test_shaking_hands_counts_in_the_limit(ours: Authority) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from monitor.agent.datasets.delete import Deletion, DeletionResult
 from monitor.agent.datasets.tree import DirectoryTree
-from tests.agent.datasets.root_fixture import RootFixture, in_mount_namespace, make_deep, memory_fixture
+from tests.agent.datasets.root_fixture import RootFixture, fingerprint, in_mount_namespace, make_deep, memory_fixture
 from tests.support import need
 
 
@@ -169,6 +169,7 @@ def test_a_directory_that_is_moved_away_meanwhile(
 
 def test_a_directory_that_is_swapped_for_a_link(fixture: RootFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     fixture.make_unit()
+    before = fingerprint(fixture.canary)
     real = os.open
 
     def swap(name: Any, *rest: Any, **more: Any) -> int:
@@ -180,6 +181,7 @@ def test_a_directory_that_is_swapped_for_a_link(fixture: RootFixture, monkeypatc
 
     monkeypatch.setattr(os, "open", swap)
     done = delete(fixture, "zhang")
+    assert fingerprint(fixture.canary) == before
     assert not done.finished, "the next run deletes the renamed directory"
     monkeypatch.undo()
     assert delete(fixture, "zhang").finished

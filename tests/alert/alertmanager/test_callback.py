@@ -216,6 +216,7 @@ def test_one_of_ours_that_becomes_worse_is_told_as_worse_and_its_end_once() -> N
         body(alerts=[{"status": "firing"}]),
         body(alert("a", startsAt="yesterday")),
         b"[" * 100_000,
+        b'{"new": ' + b"[" * 100_000,
     ],
 )
 def test_what_is_no_call_is_refused(content: bytes) -> None:

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from monitor.alert.receivers.base import MailSettings, OwnerContact, Receiver
+from monitor.alert.receivers.common import MessageWriter
 from tests.alert.receivers.batches import batch, finding, notification, receiver, refusal, subject
 from tests.support import free_port
 from tests.support.receivers.http_server import make_certificate
@@ -166,11 +168,15 @@ def test_a_template_makes_a_text_without_html() -> None:
     assert message.get_content().splitlines()[1] == "by template"
 
 
-def test_what_users_write_makes_no_headers() -> None:
-    hostile = finding(mount="/data\r\nBcc: everybody@example.com\r\n\ud800")
+def test_what_users_write_makes_no_headers(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "/data\r\nBcc: everybody@example.com\r\n\ud800"
+    real = MessageWriter.message
     with SmtpServer() as server:
-        mail(server).deliver(batch(notification(subject(hostile))))
-    assert server.taken[0].message["Bcc"] is None
+        mail(server).deliver(batch(notification(subject(finding(mount=text)))))
+        # The same if the text reaches the mail as it was written.
+        monkeypatch.setattr(MessageWriter, "message", lambda self, given: replace(real(self, given), title=text))
+        mail(server).deliver(batch())
+    assert [taken.message["Bcc"] for taken in server.taken] == [None, None]
 
 
 def test_a_digest_of_hundreds() -> None:

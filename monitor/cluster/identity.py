@@ -56,7 +56,8 @@ def identify(
     pod: PodFact, owners: OwnerLookup, rules: tuple[PlatformRule, ...], namespace_owners: Mapping[str, str]
 ) -> Identity:
     """Identity of a pod by the rules, in order of precedence."""
-    known = IdentityInput(pod, workload_of(pod, owners), namespace_owners.get(pod.namespace))
+    owner = namespace_owners.get(pod.namespace, "").strip()[:_MAX_VALUE_CHARS] or None
+    known = IdentityInput(pod, workload_of(pod, owners), owner)
     naming = user = job = queue = None
     for rule in _candidates(rules, _keys_of(rules, pod)):
         if rule.when and not any(matches(known) for matches in rule.when):

@@ -84,7 +84,7 @@ def expected(rules: tuple[PlatformRule, ...], pod: PodFact, namespace_owner: str
     annotations=values("annotation"),
     env=values("env"),
     owner=st.sampled_from([None, "bert", " "]),
-    namespace_owner=st.sampled_from([None, "fay"]),
+    namespace_owner=st.sampled_from([None, "fay", " "]),
     rules=st.sampled_from([RULES, RULES[:-1], TRUSTING, ()]),
 )
 def test_it_is_what_the_table_says(
@@ -98,5 +98,5 @@ def test_it_is_what_the_table_says(
     made_by = OwnerRef(kind="Job", name=owner) if owner is not None else None
     pod = PodFact(uid="u", name="p", namespace="n", labels=labels, annotations=annotations, env=env, owner=made_by)
     assert identify(pod, no_owners, rules, {"n": namespace_owner} if namespace_owner else {}) == expected(
-        rules, pod, namespace_owner
+        rules, pod, (namespace_owner or "").strip() or None
     )

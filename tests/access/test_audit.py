@@ -26,6 +26,13 @@ def audit(tmp_path: Path) -> Iterator[AuditLog]:
     made.close()
 
 
+def test_the_older_half_is_given_up(audit: AuditLog) -> None:
+    for number in range(4):
+        audit.write(ROOT, "10.0.0.1", "cordon", f"gpu{number}", "done")
+    assert audit.shrink()
+    assert [entry.on for entry in audit.latest(9)] == ["gpu3", "gpu2"]
+
+
 def test_what_was_done_is_there_the_last_first_also_after_a_restart(tmp_path: Path) -> None:
     path = str(tmp_path / "state" / "audit.db")
     first = AuditLog(path, lambda: 100.0)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from monitor.base.sqlite import DatabaseError
 from monitor.cleanup.execute.run_plan import PlanRunner
-from monitor.cleanup.journal import CleanupJournal, ItemState, JournalEntry, RunState, new_id
+from monitor.cleanup.journal import MAX_PLAN_BYTES, CleanupJournal, ItemState, JournalEntry, RunState, new_id
 from monitor.cleanup.relay import POSITION_KEY, Relay
 from tests.alert.delivery.sender_support import notification
 from tests.cleanup.support import NOW, FakeExecutor, Outbox, item, plan, run
@@ -48,6 +48,27 @@ def test_a_run_from_beginning_to_end(journal: CleanupJournal) -> None:
     assert journal.trashed("t-2") is None
     assert journal.ended_since(NOW + 6) == ()
     assert journal.ended_since(NOW) == (done,)
+
+
+def test_the_older_half_of_ended_runs_is_given_up_but_no_open_run_and_nothing_in_the_trash(
+    journal: CleanupJournal,
+) -> None:
+    for number in range(1, 5):
+        one = run(id=f"run-{number}", state=RunState.RUNNING if number == 1 else RunState.ENDED)
+        (entry,) = journal.begin(one, plan(item()), [item()])
+        journal.write(one, replace(entry, ended_at=NOW, trash="t-2" if number == 2 else None))
+    assert journal.shrink()
+    assert {one.id for one in journal.runs(9)} == {"run-1", "run-4"}
+    assert journal.trashed("t-2") is not None
+    assert journal.entries("run-3") == ()
+
+
+def test_a_plan_that_is_too_large_is_stored_without_its_lists(journal: CleanupJournal) -> None:
+    large = replace(item(), name="x" * MAX_PLAN_BYTES)
+    journal.begin(run(), plan(large), [item()])
+    stored = journal.plan("run-1")
+    assert stored is not None
+    assert (stored.policy, stored.items) == (plan(large).policy, ())
 
 
 def test_what_was_refused_lately(journal: CleanupJournal) -> None:

@@ -40,6 +40,21 @@ def allocated(
     return {getattr(bucket, by): bucket.allocated for bucket in store.buckets(since, until, by)}
 
 
+def test_the_older_half_is_given_up_and_the_last_hour_never(store: UsageStore) -> None:
+    store.add([bucket(H0 - number * HOUR, allocated=1.0) for number in range(4)], {H0 - 3 * HOUR: 60.0, H0: 60.0})
+    assert store.shrink()
+    assert allocated(store) == {"zhang": 2.0}
+    assert store.watched(0.0, NOW + DAY) == 60.0
+    assert store.shrink()
+    assert not store.shrink()
+    assert allocated(store) == {"zhang": 1.0}
+
+
+def test_long_names_are_cut_and_stay_apart(store: UsageStore) -> None:
+    store.add([bucket(user="u" * 9_000 + end, allocated=1.0) for end in ("a", "b", "b")], {})
+    assert sorted((len(name or ""), seconds) for name, seconds in allocated(store).items()) == [(256, 1.0), (256, 2.0)]
+
+
 def test_what_is_added_to_an_hour_is_added_up(store: UsageStore) -> None:
     every: dict[str, Any] = {name: float(number) for number, name in enumerate(FIGURES, 1)}
     store.add([bucket(**every), bucket(user="li", allocated=5.0)], {H0: 30.0})

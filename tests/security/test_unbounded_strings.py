@@ -23,7 +23,6 @@ from monitor.alert.alertmanager.callback import (
     process_callback,
     read_payload,
 )
-from monitor.alert.bounds import MAX_NOTIFICATION_BYTES
 from monitor.alert.model import Notification
 from monitor.alert.receivers.payload import MAX_WEBHOOK_BYTES
 from monitor.alert.store import FILE, AlertStore
@@ -36,14 +35,17 @@ from monitor.cleanup.policy import ImagePolicy
 from monitor.cluster.agents.client import AgentError
 from monitor.cluster.agents.poller import decode_snapshot
 from monitor.daemon.state_keeper import StateKeeper
+from monitor.detect.base import NoLimits, Rule, RuleResult
 from monitor.detect.bounds import MAX_FINDINGS_PER_NODE, TOO_MANY
 from monitor.detect.engine import DetectionHistory, detect
 from monitor.detect.meta.monitor import MonitorState, with_monitor_findings
 from monitor.detect.rules import RULES
 from monitor.facts.actions import ActionFact, ActionRequest
 from monitor.facts.datasets import PurgeFact, ScanFact, TrashFact
+from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import DiskFact
+from monitor.facts.text import Text
 from monitor.kube.decode import kueue, node, pod_wire, stream, volcano
 from monitor.kube.decode import volume as wire_volume
 from monitor.kube.decode.pod import PodFieldFilter
@@ -58,7 +60,7 @@ from tests.detect.builders_gpu import rule_context
 from tests.security import lies
 from tests.security.long_strings import LONG, filled, longest, unbounded, wire_types
 from tests.support import free_port, wait_until
-from tests.support.command import command, get, quiet_environment, running
+from tests.support.command import command, get, quiet_environment
 from tests.support.fake_agents import FakeAgent, answers
 from tests.support.living_api import LivingApi, kube_node, kube_pod
 from tests.support.receivers.http_server import LocalServer, says
@@ -154,6 +156,17 @@ def test_long_strings_everywhere_in_an_object(kind: str) -> None:
     assert 0 < longest(page.items[0]) <= MAX_TEXT_CHARS
     event = decoder.line(msgspec.json.encode({"type": "ADDED", "object": item}))
     assert event.fact == page.items[0]
+
+
+def test_annotations_and_variables_that_are_kept_are_cut() -> None:
+    """Nothing else of the pod is too long: most pods with long annotations are honest, and decoded once."""
+    item = kube_pod("p", annotations={"a": LONG, "b": LONG})
+    item["spec"]["containers"][0]["env"] = [{"name": "a", "value": LONG}]
+    item["status"]["message"] = LONG
+    page = OBJECTS["pods"][0].page(msgspec.json.encode({"items": [item]}))
+    (pod,) = page.items
+    assert (list(pod.annotations), list(pod.env)) == (["a"], ["a"])
+    assert 0 < longest(pod) <= MAX_TEXT_CHARS
 
 
 def test_caches_keep_no_large_parts_of_objects() -> None:
@@ -292,6 +305,23 @@ def test_one_rule_reports_so_many_findings_of_a_node_and_no_more() -> None:
     assert flood.headline.values["count"] == 2 * MAX_FINDINGS_PER_NODE
 
 
+def test_a_finding_has_limits_whatever_a_rule_puts_into_it() -> None:
+    """And what a cut finding explains is still recognised."""
+    words = Text(key="external", values={"text": LONG, "count": 5})
+    cause = Finding(
+        rule="x", severity=Severity.WARNING, cause=LONG, labels={"node": LONG}, headline=words, evidence=(words,) * 100,
+        advice=(words,) * 100, explains=(Scope(labels={"pod": LONG}),), raw=LONG,
+    )  # fmt: skip
+    symptom = Finding(rule="x", severity=Severity.WARNING, cause="y", labels={"pod": LONG}, headline=words)
+    rule = Rule("x", NoLimits, (), detect=lambda *_: RuleResult(findings=(cause, symptom)))
+    found = detect((rule,), {}, rule_context(agent(), nodes=(node_fact("n1"),)), DetectionHistory())
+    assert [max(map(len, each.labels.values())) for each in found.findings] == [253, 253]
+    assert len(msgspec.json.encode(found.history)) < 64 * 1024
+    assert [each.explained_by is not None for each in found.findings] == [
+        "pod" in each.labels for each in found.findings
+    ]
+
+
 def storm() -> Notification:
     return notification(*(subject(finding(mount=f"/m{number}")) for number in range(MANY)))
 
@@ -325,7 +355,9 @@ def test_a_stored_notification_has_a_limit_and_counts_what_it_leaves_out(tmp_pat
     queue = store.outbox.queue("r", 60.0, NOW)
     (sent,) = [entry.notification for entry in queue.waiting]
     store.close()
-    assert directory_bytes(str(tmp_path)) < 8 * MAX_NOTIFICATION_BYTES
+    assert directory_bytes(str(tmp_path)) < 8 * MIB
+    assert len(msgspec.json.encode(sent)) < 1.1 * MIB
+    assert sent.omitted > 0
     assert len(sent.subjects) + sent.omitted >= MANY
     (message,) = delivered("wecom", sent, behave=BOT_ACCEPTS)
     assert str(len(sent.subjects) + sent.omitted) in message.decode()
@@ -364,7 +396,7 @@ def test_the_state_directory_has_a_limit(tmp_path: Path) -> None:
 
 
 @contextmanager
-def attacked(state: Path, hook: LocalServer, **settings: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def attacked(state: Path, hook: LocalServer, **settings: str) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """A daemon with one webhook, and its address."""
     address = f"127.0.0.1:{free_port()}"
     environ = quiet_environment(
@@ -375,11 +407,16 @@ def attacked(state: Path, hook: LocalServer, **settings: str) -> Iterator[tuple[
         DAEMON__ALERTS__RECEIVERS=json.dumps([{"kind": "webhook", "url": f"{hook.base}/hook"}]),
         **settings,
     )
-    with running(command("daemon"), environ, stdout=subprocess.DEVNULL) as process:
+    # Its log is not read, and must not block it.
+    process = subprocess.Popen(command("daemon"), env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
         yield process, f"http://{address}"
+    finally:
+        process.kill()
+        process.wait()
 
 
-def assert_in_bounds(process: subprocess.Popen[str], hook: LocalServer, state: Path, page: str) -> None:
+def assert_in_bounds(process: subprocess.Popen[bytes], hook: LocalServer, state: Path, page: str) -> None:
     assert max(len(asked.body) for asked in hook.asked) < MAX_WEBHOOK_BYTES
     assert directory_bytes(str(state)) < MAX_STATE
     assert _peak_rss(process.pid) < MAX_RSS
@@ -405,12 +442,15 @@ def test_a_lying_agent_fills_neither_memory_nor_disk_nor_webhooks(tmp_path: Path
 def test_sixty_pods_with_huge_image_names_fill_neither(tmp_path: Path) -> None:
     state, api = tmp_path / "state", LivingApi()
     api.put("nodes", kube_node("n1"))
-    for number in range(60):
-        item = kube_pod(f"p{number}")
+    for number in range(60):  # 90 MB: more than a page of a list may have
+        item = kube_pod(f"p{number}", node="n1")
         name = f"harbor.lab/x{number}:" + "z" * (MIB // 2)
         item["spec"]["containers"][0]["image"] = name
         waiting = {"reason": "ImagePullBackOff", "message": f'Back-off pulling image "{name}"'}
-        item["status"] |= {"containerStatuses": [{"name": "main", "image": name, "state": {"waiting": waiting}}]}
+        item["status"] = {
+            "phase": "Pending",
+            "containerStatuses": [{"name": "main", "image": name, "state": {"waiting": waiting}}],
+        }
         api.put("pods", item)
     with LocalServer() as hook, api.served():
         kubernetes = {"DAEMON__KUBERNETES__ENABLED": "yes", "DAEMON__KUBERNETES__KUBECONFIG": api.kubeconfig(tmp_path)}

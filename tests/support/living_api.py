@@ -8,6 +8,7 @@ import queue
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 from tests.support.scripted_api import ScriptedApi, _Handler, event, page
 
@@ -61,8 +62,12 @@ class LivingApi:
             watcher.put(event(kind, item))
 
     def _list(self, handler: _Handler) -> None:
-        items = self._objects.get(_plural(handler), {}).values()
-        page(*items, rv=str(next(self._versions)))(handler)
+        items = list(self._objects.get(_plural(handler), {}).values())
+        query = dict(parse_qsl(urlsplit(handler.path).query))
+        start = int(query.get("continue", "0"))
+        end = start + int(query["limit"]) if "limit" in query else len(items)
+        more = str(end) if end < len(items) else None
+        page(*items[start:end], rv=str(next(self._versions)), more=more)(handler)
 
     def _watch(self, handler: _Handler) -> None:
         """Start the watch with all current objects, so that no change between list and watch is lost."""

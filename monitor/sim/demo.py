@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from monitor.base.private_files import replace_file
+from monitor.base.signing import generate_keys
 from monitor.config.root import Config
 from monitor.config.types import Listen
 from monitor.sim.simulation import Simulation
@@ -25,7 +27,7 @@ POLICIES = [
     {"kind": "images", "name": "node-images", "mode": "enforce", "high": "80%", "low": "60%", "announce": "0s"},
     {"kind": "pods", "name": "finished-pods", "cron": "0 3 * * *"},
 ]
-TOKEN = "simulated-agents-take-any-token"  # noqa: S105  # no secret
+KEY_FILE = "action-private-key"
 
 
 def run_demo(
@@ -72,7 +74,7 @@ def settings(simulation: Simulation, directory: Path, listen: Listen, lang: str)
                 }
             ],
             "rules": RULES,
-            "cleanup": {"agents": {"token": TOKEN}, "policies": POLICIES},
+            "cleanup": {"agents": {"private_key_file": _new_key(directory)}, "policies": POLICIES},
             "alerts": {
                 "language": lang,
                 "cluster": "demo",
@@ -81,3 +83,10 @@ def settings(simulation: Simulation, directory: Path, listen: Listen, lang: str)
             },
         },
     }
+
+
+def _new_key(directory: Path) -> str:
+    """Path of a new private key for actions; simulated agents accept any signature."""
+    path = str(directory / KEY_FILE)
+    replace_file(path, generate_keys().private.encode())
+    return path

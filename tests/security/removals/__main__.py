@@ -64,7 +64,7 @@ def _check_baseline(trees: queue.SimpleQueue[TreeCopy], tests: Sequence[str]) ->
     """Number of tests that do not pass on the unmodified tree."""
     tree = trees.get()
     try:
-        outcome = tree.run(tests, BASELINE_SECONDS)
+        outcome = tree.run(tests, BASELINE_SECONDS, {})
     finally:
         trees.put(tree)
     unfit = [test for test in tests if test.partition("[")[0] not in outcome.passed - outcome.failed - outcome.errors]

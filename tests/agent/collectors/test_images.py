@@ -107,7 +107,7 @@ def test_a_place_that_cannot_be_written_costs_one_warning(tmp_path: Path, caplog
     assert len(caplog.records) == 1
     (tmp_path / "state").unlink()
     file.save({"docker": {"i2": ImageUse(1.0)}})
-    assert json.loads((tmp_path / "state" / "images.json").read_text()).keys() == {"docker"}
+    assert json.loads((tmp_path / "state" / "images.json").read_text())["uses"].keys() == {"docker"}
 
 
 def test_a_node_without_a_runtime(tmp_path: Path) -> None:

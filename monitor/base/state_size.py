@@ -11,7 +11,7 @@ from monitor.base.sqlite import Database
 
 # The chart's volume has 2 GiB. A year of a thousand nodes takes 0.9 GiB, which leaves room for one copy of a file.
 MAX_STATE_BYTES = 1536 << 20
-VACUUM_COPIES = 2  # VACUUM writes a copy of the file, and the WAL another
+VACUUM_ROOM_FACTOR = 2  # VACUUM writes a copy of the file, and the WAL another
 
 
 class ShrinkableStore(Protocol):
@@ -48,7 +48,7 @@ def shrink_to(limit: int, measure: Callable[[], int], stores: Iterable[Shrinkabl
 def compact(database: Database, path: str) -> None:
     """Return deleted pages to the disk, if it has room for the copy that this takes. Raise DatabaseError."""
     room = os.statvfs(os.path.dirname(path) or ".")
-    if room.f_bavail * room.f_frsize > VACUUM_COPIES * file_bytes(path):
+    if room.f_bavail * room.f_frsize > VACUUM_ROOM_FACTOR * file_bytes(path):
         database.select("VACUUM")
         database.select("PRAGMA wal_checkpoint(TRUNCATE)")
 

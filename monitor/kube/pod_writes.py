@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from monitor.facts.base import Identifier
 from monitor.kube.client import ApiConnectionError, ApiError, KubeApi
 from monitor.kube.decode.values import Wire
 from monitor.kube.resources import WireGroup
@@ -41,9 +42,9 @@ class WriteResult:
 
 
 class _WireResource(Wire):
-    name: str = ""
-    group: str | None = None
-    version: str | None = None
+    name: Identifier = ""
+    group: Identifier | None = None
+    version: Identifier | None = None
 
 
 class _WireResources(Wire):
@@ -51,8 +52,8 @@ class _WireResources(Wire):
 
 
 class _WirePodMeta(Wire):
-    uid: str | None = None
-    deletion_timestamp: str | None = None
+    uid: Identifier | None = None
+    deletion_timestamp: Identifier | None = None
 
 
 class _WirePod(Wire):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from monitor.base.text import ELLIPSIS, shorten, shorten_name, shortened_prefix
 
-TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=120)
+TEXTS = st.text(max_size=120)  # without surrogates
 # Letters with accents, emoji with modifiers and joiners, wide and narrow characters.
 CLUSTERS = st.lists(
     st.sampled_from(["e\u0301", "a", " ", "好", "👍🏽", "👩\u200d🔬", "❤\ufe0f", "x\u0327\u0301", "\n"]), max_size=60

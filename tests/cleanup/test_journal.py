@@ -54,7 +54,7 @@ def test_the_older_half_of_ended_runs_is_given_up_but_no_open_run_and_nothing_in
     journal: CleanupJournal,
 ) -> None:
     for number in range(1, 5):
-        one = run(id=f"run-{number}", state=RunState.RUNNING if number == 1 else RunState.ENDED)
+        one = replace(run(), id=f"run-{number}", state=RunState.RUNNING if number == 1 else RunState.ENDED)
         (entry,) = journal.begin(one, plan(item()), [item()])
         journal.write(one, replace(entry, ended_at=NOW, trash="t-2" if number == 2 else None))
     assert journal.shrink()

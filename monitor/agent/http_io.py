@@ -19,6 +19,7 @@ MAX_BODY_BYTES = 4 * 1024 * 1024  # enough for the names of all images that a la
 MAX_LENGTH_CHARS = 10  # of Content-Length
 MAX_SMALL_BODY_BYTES = 64 * 1024
 MAX_LARGE_BODIES = 2  # at a time, each of another client
+MAX_WAITING_BODIES = 8  # for their turn, each of another client: each keeps a thread, also if it is disconnected
 _NAME_CHARS = frozenset(string.ascii_letters + string.digits + "!#$%&'*+-.^_`|~")  # a token of RFC 9110
 
 
@@ -125,6 +126,7 @@ class LargeBodies:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._clients: list[str] = []
+        self._waiting: list[str] = []
 
     @contextmanager
     def slot(self, client: str, body_bytes: int, wait_seconds: float) -> Iterator[None]:
@@ -133,7 +135,7 @@ class LargeBodies:
             yield
             return
         with self._changed:
-            if not self._changed.wait_for(lambda: self._is_free_for(client), wait_seconds):
+            if not self._is_free_for(client) and not self._wait_for_turn(client, wait_seconds):
                 raise FramingError(HTTPStatus.SERVICE_UNAVAILABLE, "too many large requests at once")
             self._clients.append(client)
         try:
@@ -142,6 +144,16 @@ class LargeBodies:
             with self._changed:
                 self._clients.remove(client)
                 self._changed.notify_all()
+
+    def _wait_for_turn(self, client: str, seconds: float) -> bool:
+        """Whether a slot became free in time."""
+        if client in self._waiting or len(self._waiting) >= MAX_WAITING_BODIES:
+            return False
+        self._waiting.append(client)
+        try:
+            return self._changed.wait_for(lambda: self._is_free_for(client), seconds)
+        finally:
+            self._waiting.remove(client)
 
     def _is_free_for(self, client: str) -> bool:
         return client not in self._clients and len(self._clients) < MAX_LARGE_BODIES

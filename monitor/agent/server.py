@@ -31,7 +31,7 @@ from monitor.agent.routes import (
 )
 from monitor.agent.settings import TlsSettings
 from monitor.base.connections import ConnectionLimits, ConnectionTable, OpenConnection, client_of
-from monitor.base.net import break_off, connect_host
+from monitor.base.net import break_off, connect_host, has_unread_data
 from monitor.base.threads import spawn
 from monitor.facts import NodeSnapshot
 
@@ -46,6 +46,7 @@ LARGE_BODY_WAIT_SECONDS = 5.0
 BUSY_RETRY_SECONDS = 5.0
 ACCEPT_RETRY_SECONDS = 0.5
 MAX_THREADS = 64  # more than connections: the thread of one that was disconnected ends a moment later
+THREAD_WAIT_SECONDS = 1.0  # for such a thread to end; meanwhile new connections queue in the kernel
 LIMITS = ConnectionLimits(total=32, per_client=16, reserved=8)
 OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
@@ -73,6 +74,7 @@ class _AgentRequestHandler(BaseHTTPRequestHandler):
 
     def parse_request(self) -> bool:
         """Read the head. Refuse what is not framed beyond doubt, and all but health checks where capacity is short."""
+        self._open.begun = True
         if not super().parse_request():
             return False
         self._reader.begin_body()
@@ -146,7 +148,7 @@ class _AgentHttpServer(ThreadingHTTPServer):
 
     daemon_threads = True
     block_on_close = False
-    request_queue_size = 64
+    request_queue_size = 256
 
     def __init__(
         self, address: tuple[str, int], routes: AgentRoutes, actions: ActionEndpoint, tls: ssl.SSLContext | None
@@ -157,6 +159,7 @@ class _AgentHttpServer(ThreadingHTTPServer):
         self.large_bodies = LargeBodies()
         self.opened: dict[socket.socket, OpenConnection] = {}
         self._connections = ConnectionTable(LIMITS)
+        self._free_threads = threading.BoundedSemaphore(MAX_THREADS)
         self._tls = tls
         super().__init__(address, _AgentRequestHandler)
 
@@ -174,9 +177,12 @@ class _AgentHttpServer(ThreadingHTTPServer):
         return request, address
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        client, disconnect = client_of(str(client_address[0])), partial(break_off, request)
-        has_thread = len(self.opened) < MAX_THREADS
-        connection = self._connections.admit(client, disconnect) if has_thread else None
+        connection = None
+        if self._free_threads.acquire(timeout=THREAD_WAIT_SECONDS):
+            client = client_of(str(client_address[0]))
+            connection = self._connections.admit(client, partial(break_off, request), partial(has_unread_data, request))
+            if connection is None:
+                self._free_threads.release()
         if connection is None:
             self.shutdown_request(request)
             return
@@ -194,6 +200,7 @@ class _AgentHttpServer(ThreadingHTTPServer):
         connection = self.opened.pop(request, None)
         if connection is not None:
             self._connections.remove(connection)
+            self._free_threads.release()
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:

@@ -268,6 +268,19 @@ def test_the_last_connections_are_for_health_checks() -> None:
                 assert get(server.address, "/healthz") == 200
 
 
+def test_large_bodies_that_wait_for_their_turn_do_not_use_up_the_threads(
+    server: AgentServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent_server, "LARGE_BODY_WAIT_SECONDS", 600.0)
+    with ExitStack() as stack:
+        for source in OTHERS * 2:
+            client = stack.enter_context(connect(server.address, source))
+            with contextlib.suppress(OSError):
+                client.sendall(post(f"Content-Length: {4 * MIB}"))
+        for _ in range(3):
+            assert get(server.address, "/healthz") == 200
+
+
 def test_running_out_of_descriptors_neither_ends_nor_spins_the_server(
     server: AgentServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -48,6 +48,7 @@ ACCEPT_RETRY_SECONDS = 0.5
 MAX_THREADS = 64  # more than connections: the thread of one that was disconnected ends a moment later
 THREAD_WAIT_SECONDS = 1.0  # for such a thread to end; meanwhile new connections queue in the kernel
 LIMITS = ConnectionLimits(total=32, per_client=16, reserved=8)
+END_OF_HEAD = b"\r\n\r\n"
 OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
@@ -62,20 +63,26 @@ class _AgentRequestHandler(BaseHTTPRequestHandler):
         self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._open = self.server.opened[self.request]
         self._deadline = SocketDeadline(self.request, REQUEST_SECONDS)
-        self._reader = RequestReader(self.request, self._deadline)
-        self.rfile = io.BufferedReader(self._reader)
-        self.wfile = ResponseWriter(self.request, self._deadline)
+        self._reader = RequestReader(self.request, self._deadline, self._begin_request)
+        self.rfile = self._buffered = io.BufferedReader(self._reader)
+        self.wfile = self._response = ResponseWriter(self.request, self._deadline)
 
     def handle_one_request(self) -> None:
         """Serve a request, which must be complete within REQUEST_SECONDS of the previous response."""
         self._deadline.restart(REQUEST_SECONDS)
         self._reader.begin_head()
+        self._open.busy = END_OF_HEAD in self._buffered.peek()  # otherwise the client determines how long it takes
+        self._open.begun = True
         super().handle_one_request()
+
+    def _begin_request(self) -> None:
+        self._open.busy = True
 
     def parse_request(self) -> bool:
         """Read the head. Refuse what is not framed beyond doubt, and all but health checks where capacity is short."""
-        self._open.begun = True
-        if not super().parse_request():
+        parsed = super().parse_request()
+        self._open.busy &= parsed and self.command == "GET"  # a body depends on the client
+        if not parsed:
             return False
         self._reader.begin_body()
         try:
@@ -125,7 +132,6 @@ class _AgentRequestHandler(BaseHTTPRequestHandler):
         self._reply(reply)
 
     def _reply(self, reply: AgentReply) -> None:
-        self._open.busy = False
         self._deadline.restart(RESPONSE_SECONDS)
         self.send_response(reply.status)
         self.send_header("Content-Type", reply.content_type)
@@ -137,7 +143,10 @@ class _AgentRequestHandler(BaseHTTPRequestHandler):
         if self.close_connection:
             self.send_header("Connection", "close")
         self.end_headers()
-        self.wfile.write(reply.body)
+        self._response.write(reply.body)
+        self._response.send_small()
+        self._open.busy = False  # the rest depends on the client
+        self._response.flush()
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # named by the base class
         log.debug("%.200s", format % args)

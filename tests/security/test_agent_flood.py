@@ -34,6 +34,7 @@ from tests.security.flood import (
     target,
 )
 from tests.support import wait_until
+from tests.support.action_keys import write_keys
 from tests.support.certificates import authority
 from tests.support.command import command, quiet_environment
 from tests.support.snapshots import full_snapshot
@@ -49,7 +50,7 @@ def post(*headers: str) -> bytes:
 @pytest.fixture(scope="module")
 def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
     folder = tmp_path_factory.mktemp("agent")
-    environ = quiet_environment(folder, AGENT__ACTIONS__ENABLED="true", AGENT__ACTIONS__TOKEN="0123456789abcdef0123")
+    environ = quiet_environment(folder, AGENT__ACTIONS=write_keys(folder / "keys").agent_actions())
     with target(command("agent"), environ, folder, r"listening on ([\d.]+):(\d+)") as running_agent:
         yield running_agent
 

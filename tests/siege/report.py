@@ -26,10 +26,10 @@ HOW = """\
 - {pods} pods with image names of a megabyte that cannot be pulled, {rate:g} of which change per second.
 - Silences with patterns that backtrack in other engines, and with the most expensive patterns that are accepted.
 
-Settings are the defaults, except for a webhook, one group per service and pod, and services that are probed every
-second and may fail for a second. A *canary* is a service that fails and a pod whose image cannot be pulled, both every
-{every:g} s; its latency is from the failure until the webhook has the message. Agent and daemon run at a raised
-priority where permitted, because the attackers share their cores.
+Settings are the defaults, except for a webhook, one group per pod, updates about services after a second, and services
+that are probed every second and may fail for a second. A *canary* is a service that fails and a pod whose image cannot
+be pulled, both every {every:g} s; its latency is from the failure until the webhook has the message. Agent and daemon
+run at a raised priority where permitted, because the attackers share their cores.
 """
 
 

@@ -193,7 +193,11 @@ def _daemon(
         "rules": {"service_down": {"after": "1s"}},
         "alerts": {
             "receivers": [{"kind": "webhook", "name": "hook", "url": hook}],
-            "group_by": ["alertname", "service", "pod"],
+            "group_by": ["alertname", "pod"],
+            "routes": [
+                {"match": {"alertname": "ServiceDown"}, "receivers": ["hook"], "group_interval": "1s"},
+                {"receivers": ["hook"]},
+            ],
         },
     }}))  # fmt: skip
     settings = {"CONFIG": str(config), "DAEMON__KUBERNETES__ENABLED": "yes"}

@@ -66,7 +66,7 @@ def test_a_siege_without_harm_is_passed() -> None:
     ],
 )
 def test_harm_is_named(change: Change, expect: str) -> None:
-    assert missed(judge(change(calm()))) == [expect]
+    assert expect in missed(judge(change(calm())))
 
 
 def _canary(course: SiegeCourse, canary: CanaryAlert) -> SiegeCourse:
@@ -113,9 +113,7 @@ def test_worst_patterns_are_valid() -> None:
     ],
     ids=["v2", "v1"],
 )
-def test_a_control_group_is_created_below_the_own_and_removed(
-    own: str, folder: str, file: str, tmp_path: Path
-) -> None:
+def test_a_control_group_is_created_below_the_own_and_removed(own: str, folder: str, file: str, tmp_path: Path) -> None:
     (tmp_path / "own").write_text(own)
     (tmp_path / folder).mkdir(parents=True)
     with memory_limit("agent", 256 * MIB, tmp_path / "own", tmp_path) as limit:

@@ -32,7 +32,8 @@ def main(arguments: list[str]) -> int:
                 for log in Path(name).glob("*.log"):
                     shutil.copy(log, given.logs)
     goals = judge(course)
-    problems = sorted({check.problem for checks in course.checks.values() for check in checks if check.problem})
+    kept = (*course.checks.values(), *course.shared_checks.values())
+    problems = sorted({check.problem for checks in kept for check in checks if check.problem})
     print(section(report(course, goals)), *course.unexpected, *problems[:20], sep="\n")
     write(course, goals)
     return 1 if missed(goals) else 0

@@ -28,7 +28,7 @@ FLOOD_SECONDS = 0.005  # between two requests of a client
 ROUND_SECONDS = 1.0  # between two bytes of a dripping client
 BODY_SECONDS = 0.5
 CONNECT_SECONDS = 5.0
-# Half of the connections come from the address of the health checks, the others from forty addresses.
+# Half of the connections come from one address, from which health is also checked, the others from forty addresses.
 SOURCES = tuple(source for n in range(2, 42) for source in ("127.0.0.1", f"127.0.1.{n}"))
 HEAD = b"GET /v1/snapshot HTTP/1.1\r\nX-A: "
 ACTION = b"POST /v1/actions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %s\r\n\r\n"

@@ -19,7 +19,7 @@ HOW = """\
 ({kind}) and {descriptors} open files. For {minutes:g} minutes, all at once:
 
 - {idle:,} idle connections to each, and {dripping} that send a byte per second (to the agent also as bodies). Each
-  comes back when it is disconnected; half come from the address of the health checks, the others from 40 addresses.
+  comes back when it is disconnected; half come from one address, the others from 40 addresses.
 - Bodies with a padded `Content-Length`, endless bodies of 4 MiB, refused requests with paths of {path:,} characters,
   and malformed requests.
 - An agent that lies: snapshots of 8 MiB with the longest accepted string in every field, different with each poll.

@@ -20,7 +20,7 @@ import yaml
 from tests.chaos.programs import Program
 from tests.security.flood import Address
 from tests.siege.canaries import CanaryAlert, CanaryHook, CanaryKeeper, Services
-from tests.siege.health import HealthCheck, keep_checking
+from tests.siege.health import OWN_ADDRESS, SHARED_ADDRESS, HealthCheck, keep_checking
 from tests.siege.limits import MIB, MemoryLimit, memory_bytes, memory_limit
 from tests.siege.silences import post_silences
 from tests.soak.samples import sample
@@ -46,6 +46,7 @@ class SiegeCourse:
     limit_kind: str = ""
     canaries: list[CanaryAlert] = field(default_factory=list)
     checks: dict[str, list[HealthCheck]] = field(default_factory=dict)
+    shared_checks: dict[str, list[HealthCheck]] = field(default_factory=dict)  # from the address of attackers
     peaks: dict[str, int] = field(default_factory=dict)  # bytes of memory
     descriptors: dict[str, int] = field(default_factory=dict)
     log_bytes: dict[str, int] = field(default_factory=dict)
@@ -134,8 +135,10 @@ def run(minutes: float, folder: Path, say: Callable[[str], None] = lambda _: Non
                               lambda pod: cluster.send(f"remove {pod}"))  # fmt: skip
         threads = [threading.Thread(target=keeper.keep, args=(began, seconds, stopping))]
         for name, target in targets.items():
-            checks = course.checks.setdefault(name, [])
-            threads.append(threading.Thread(target=keep_checking, args=(target.address, checks, stopping)))
+            for source, kept in ((OWN_ADDRESS, course.checks), (SHARED_ADDRESS, course.shared_checks)):
+                checks = kept.setdefault(name, [])
+                arguments = (target.address, source, checks, stopping)
+                threads.append(threading.Thread(target=keep_checking, args=arguments))
         for thread in threads:
             thread.start()
             stack.callback(thread.join)
@@ -272,7 +275,9 @@ def _watch(
 
 def _progress(course: SiegeCourse, keeper: CanaryKeeper) -> str:
     last: list[Any] = [None if each.seconds is None else round(each.seconds, 1) for each in keeper.canaries[-4:]]
-    slowest = {name: round(max(check.seconds for check in checks), 2) for name, checks in course.checks.items()}
+    slowest = {
+        name: round(max(check.seconds for check in checks), 2) for name, checks in course.checks.items() if checks
+    }
     memory = {name: round(peak / MIB) for name, peak in course.peaks.items()}
     return f"peak MiB {memory}, slowest health checks {slowest}, last canaries {last}, load {os.getloadavg()[0]:.1f}"
 

@@ -58,6 +58,10 @@ def test_a_siege_without_harm_is_passed() -> None:
         (lambda course: _canary(course, CanaryAlert("service", "lost", 0.0)), "siege_canaries_unreported"),
         (lambda course: _check(course, HealthCheck(2.1)), "siege_agent_health_worst_s"),
         (lambda course: _check(course, HealthCheck(0.1, "status 503")), "siege_agent_health_failed"),
+        (
+            lambda course: replace(course, shared_checks={"agent": [HealthCheck(9.0)] * 3}),
+            "siege_agent_shared_health_row",
+        ),
         (lambda course: replace(course, log_bytes={"agent": 55 * MIB}), "siege_agent_log_mib"),
         (lambda course: replace(course, state_bytes=796 * MIB), "siege_state_mib"),
         (lambda course: replace(course, largest_message_bytes=20 * MIB), "siege_message_mib"),

@@ -6,12 +6,14 @@ import math
 from collections.abc import Sequence
 
 from bench.report import Goal
+from tests.siege.health import HealthCheck, failures_in_a_row
 from tests.siege.limits import DESCRIPTORS, MIB
 from tests.siege.run import AGENT_BYTES, DAEMON_BYTES, SiegeCourse
 from tests.soak.verdict import percentile
 
 CANARY_SECONDS = 10.0
 HEALTH_SECONDS = 2.0
+KUBELET_FAILURES = 3  # failureThreshold of a probe
 LIMIT_BYTES = {"agent": AGENT_BYTES, "daemon": DAEMON_BYTES}
 LOG_MIB = 10.0  # for each process, in five minutes
 MESSAGE_MIB = 4.0  # a stored notification has at most one, which some receivers escape
@@ -56,15 +58,22 @@ def _canaries(course: SiegeCourse) -> tuple[Goal, ...]:
 def _health(course: SiegeCourse) -> tuple[Goal, ...]:
     goals: list[Goal] = []
     for name, checks in course.checks.items():
-        seconds = [check.seconds for check in checks]
+        seconds, shared = [check.seconds for check in checks], course.shared_checks.get(name, [])
         goals += [
             Goal(f"siege_{name}_health_checks", len(checks), None, f"health checks of the {name}, one each second", 1),
-            Goal(f"siege_{name}_health_failed", sum(bool(check.problem) for check in checks), 0,
-                 "of them without status 200"),
+            Goal(f"siege_{name}_health_failed", _failed(checks), 0, "of them without status 200"),
             Goal(f"siege_{name}_health_p95_s", percentile(seconds, 0.95), None, "seconds, 95th percentile"),
             Goal(f"siege_{name}_health_worst_s", max(seconds, default=math.nan), HEALTH_SECONDS, "the longest"),
+            Goal(f"siege_{name}_shared_health_failed", _failed(shared), None,
+                 f"of {len(shared)} more health checks, from the address of half of the attackers"),
+            Goal(f"siege_{name}_shared_health_row", failures_in_a_row(shared, HEALTH_SECONDS), KUBELET_FAILURES - 1,
+                 f"of these, failures in a row; a kubelet restarts a container after {KUBELET_FAILURES}"),
         ]  # fmt: skip
     return tuple(goals)
+
+
+def _failed(checks: Sequence[HealthCheck]) -> int:
+    return sum(bool(check.problem) for check in checks)
 
 
 def _output(course: SiegeCourse) -> tuple[Goal, ...]:

@@ -273,11 +273,21 @@ def test_large_bodies_that_wait_for_their_turn_do_not_use_up_the_threads(
     server: AgentServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(agent_server, "LARGE_BODY_WAIT_SECONDS", 600.0)
+    monkeypatch.setattr(agent_server, "REQUEST_SECONDS", 600.0)
+    bodies = server._server.large_bodies
     with ExitStack() as stack:
-        for source in OTHERS * 2:
+        for source in (*OTHERS[:2], *(OTHERS[2:4] * 32)):  # two have their turn, which the others do not interrupt
+            taken = len(bodies._clients) + len(bodies._waiting)
             client = stack.enter_context(connect(server.address, source))
             with contextlib.suppress(OSError):
                 client.sendall(post(f"Content-Length: {4 * MIB}"))
+            wait_until(
+                lambda client=client, taken=taken: (  # type: ignore[misc]
+                    is_closed(client) or len(bodies._clients) + len(bodies._waiting) > taken
+                ),
+                30,
+                "the body waits for its turn, or is refused",
+            )
         for _ in range(3):
             assert get(server.address, "/healthz") == 200
 

@@ -149,7 +149,7 @@ def test_a_request_with_an_expensive_pattern_is_refused_at_once(environ: dict[st
 
 
 MATCHING_AT_THE_END = """
-import threading
+import threading, time
 from monitor.base.patterns import matches_pattern
 from monitor.base.process import end_process
 matched = threading.Barrier(5)
@@ -158,6 +158,10 @@ def match():
     matched.wait()
     while True:
         matches_pattern("(.*a.*b?){100}x", "ab" * 150)
+class SlowToEnd:
+    def __del__(self, sleep=time.sleep):
+        sleep(1)  # the other threads run while the interpreter ends
+slow = SlowToEnd()
 for _ in range(4):
     threading.Thread(target=match, daemon=True).start()
 matched.wait()

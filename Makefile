@@ -8,7 +8,7 @@ PYTEST := $(BIN)/python -m pytest
 E2E := tests/e2e tests/scorecard tests/deploy/test_install.py tests/docs/test_shell.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test check unit e2e e2e-read-only bench soak chaos mutation coverage threats audit fuzz lab-up lab-down lock generate proto image clean
+.PHONY: help run demo test check unit e2e e2e-read-only bench soak chaos siege mutation coverage threats audit fuzz lab-up lab-down lock generate proto image clean
 
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -66,6 +66,9 @@ soak: $(VENV)/.dev ## run the daemon for half an hour in a large, busy cluster; 
 chaos: $(VENV)/.dev ## 20 minutes of random faults in the lab; writes bench/CHAOS.md
 	$(BIN)/python -m tests.lab build
 	$(BIN)/python -m tests.chaos $(ARGS)
+
+siege: $(VENV)/.dev ## 5 minutes of all known attacks on agent and daemon under the chart's limits; writes bench/SIEGE.md
+	$(BIN)/python -m tests.siege $(ARGS)
 
 fuzz: $(VENV)/.dev ## fuzz every parser; MINUTES=5 sets the duration, ARGS the targets
 	deploy/setup/fuzz $(BIN)/python $(or $(MINUTES),5) $(ARGS)

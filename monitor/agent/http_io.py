@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
+import select
 import socket
 import string
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from email.message import Message
 from http import HTTPStatus
@@ -18,7 +19,9 @@ MAX_HEAD_BYTES = 32 * 1024  # request line and headers
 MAX_BODY_BYTES = 4 * 1024 * 1024  # enough for the names of all images that a large cluster needs
 MAX_LENGTH_CHARS = 10  # of Content-Length
 MAX_SMALL_BODY_BYTES = 64 * 1024
+MAX_SMALL_RESPONSE_BYTES = 4096  # those of health checks and errors
 MAX_LARGE_BODIES = 2  # at a time, each of another client
+MAX_WAITING_BODIES = 8  # for their turn, each of another client: each keeps a thread, also if it is disconnected
 _NAME_CHARS = frozenset(string.ascii_letters + string.digits + "!#$%&'*+-.^_`|~")  # a token of RFC 9110
 
 
@@ -73,11 +76,15 @@ class SocketDeadline:
 
 
 class RequestReader(io.RawIOBase):
-    """Reads requests until their deadline; the size of the head is limited."""
+    """Reads requests until their deadline; the size of the head is limited.
 
-    def __init__(self, sock: socket.socket, deadline: SocketDeadline) -> None:
+    Before it reads the first data of a request, it calls `on_request`.
+    """
+
+    def __init__(self, sock: socket.socket, deadline: SocketDeadline, on_request: Callable[[], None]) -> None:
         self._sock = sock
         self._deadline = deadline
+        self._on_request = on_request
         self._head_bytes: int | None = None
 
     def begin_head(self) -> None:
@@ -93,6 +100,9 @@ class RequestReader(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         self._deadline.apply()
+        if self._head_bytes == 0 and not hasattr(self._sock, "pending"):  # TLS may hold data that the kernel lacks
+            self._wait_readable()
+            self._on_request()
         count = self._sock.recv_into(buffer)
         if self._head_bytes is not None:
             self._head_bytes += count
@@ -100,23 +110,47 @@ class RequestReader(io.RawIOBase):
                 raise HTTPException(f"more than {MAX_HEAD_BYTES} bytes")
         return count
 
+    def _wait_readable(self) -> None:
+        """Wait for data without reading it: once it is read, nothing shows that the client has sent a request."""
+        poll = select.poll()
+        poll.register(self._sock, select.POLLIN)
+        if not poll.poll(self._deadline.left() * 1000):
+            raise TimeoutError("deadline exceeded")
+
 
 class ResponseWriter(io.BufferedIOBase):
-    """Writes responses completely, or raises TimeoutError at their deadline."""
+    """Collects a response and sends it completely, or raises TimeoutError at its deadline."""
 
     def __init__(self, sock: socket.socket, deadline: SocketDeadline) -> None:
         self._sock = sock
         self._deadline = deadline
+        self._unsent: list[memoryview] = []
 
     def writable(self) -> bool:
         return True
 
     def write(self, data: Any) -> int:
-        rest = memoryview(data)
-        while rest:
-            self._deadline.apply()
-            rest = rest[self._sock.send(rest) :]
+        self._unsent.append(memoryview(data))
         return len(data)
+
+    def send_small(self) -> None:
+        """Send a small response, as far as that does not depend on the client."""
+        if sum(map(len, self._unsent)) > MAX_SMALL_RESPONSE_BYTES:
+            return
+        response = b"".join(self._unsent)
+        self._sock.settimeout(0)
+        try:
+            sent = self._sock.send(response) if response else 0
+        except OSError:  # it would block, or the client is gone, which flush() reports
+            sent = 0
+        self._unsent = [memoryview(response)[sent:]]
+
+    def flush(self) -> None:
+        unsent, self._unsent = self._unsent, []
+        for rest in unsent:
+            while rest:
+                self._deadline.apply()
+                rest = rest[self._sock.send(rest) :]  # noqa: PLW2901  # what remains of it
 
 
 class LargeBodies:
@@ -125,6 +159,7 @@ class LargeBodies:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._clients: list[str] = []
+        self._waiting: list[str] = []
 
     @contextmanager
     def slot(self, client: str, body_bytes: int, wait_seconds: float) -> Iterator[None]:
@@ -133,7 +168,7 @@ class LargeBodies:
             yield
             return
         with self._changed:
-            if not self._changed.wait_for(lambda: self._is_free_for(client), wait_seconds):
+            if not self._is_free_for(client) and not self._wait_for_turn(client, wait_seconds):
                 raise FramingError(HTTPStatus.SERVICE_UNAVAILABLE, "too many large requests at once")
             self._clients.append(client)
         try:
@@ -142,6 +177,16 @@ class LargeBodies:
             with self._changed:
                 self._clients.remove(client)
                 self._changed.notify_all()
+
+    def _wait_for_turn(self, client: str, seconds: float) -> bool:
+        """Whether a slot became free in time."""
+        if client in self._waiting or len(self._waiting) >= MAX_WAITING_BODIES:
+            return False
+        self._waiting.append(client)
+        try:
+            return self._changed.wait_for(lambda: self._is_free_for(client), seconds)
+        finally:
+            self._waiting.remove(client)
 
     def _is_free_for(self, client: str) -> bool:
         return client not in self._clients and len(self._clients) < MAX_LARGE_BODIES

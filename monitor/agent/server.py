@@ -31,7 +31,7 @@ from monitor.agent.routes import (
 )
 from monitor.agent.settings import TlsSettings
 from monitor.base.connections import ConnectionLimits, ConnectionTable, OpenConnection, client_of
-from monitor.base.net import break_off, connect_host
+from monitor.base.net import break_off, connect_host, has_unread_data
 from monitor.base.threads import spawn
 from monitor.facts import NodeSnapshot
 
@@ -46,7 +46,9 @@ LARGE_BODY_WAIT_SECONDS = 5.0
 BUSY_RETRY_SECONDS = 5.0
 ACCEPT_RETRY_SECONDS = 0.5
 MAX_THREADS = 64  # more than connections: the thread of one that was disconnected ends a moment later
+THREAD_WAIT_SECONDS = 1.0  # for such a thread to end; meanwhile new connections queue in the kernel
 LIMITS = ConnectionLimits(total=32, per_client=16, reserved=8)
+END_OF_HEAD = b"\r\n\r\n"
 OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
@@ -61,19 +63,26 @@ class _AgentRequestHandler(BaseHTTPRequestHandler):
         self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._open = self.server.opened[self.request]
         self._deadline = SocketDeadline(self.request, REQUEST_SECONDS)
-        self._reader = RequestReader(self.request, self._deadline)
-        self.rfile = io.BufferedReader(self._reader)
-        self.wfile = ResponseWriter(self.request, self._deadline)
+        self._reader = RequestReader(self.request, self._deadline, self._begin_request)
+        self.rfile = self._buffered = io.BufferedReader(self._reader)
+        self.wfile = self._response = ResponseWriter(self.request, self._deadline)
 
     def handle_one_request(self) -> None:
         """Serve a request, which must be complete within REQUEST_SECONDS of the previous response."""
         self._deadline.restart(REQUEST_SECONDS)
         self._reader.begin_head()
+        self._open.busy = END_OF_HEAD in self._buffered.peek()  # otherwise the client determines how long it takes
+        self._open.begun = True
         super().handle_one_request()
+
+    def _begin_request(self) -> None:
+        self._open.busy = True
 
     def parse_request(self) -> bool:
         """Read the head. Refuse what is not framed beyond doubt, and all but health checks where capacity is short."""
-        if not super().parse_request():
+        parsed = super().parse_request()
+        self._open.busy &= parsed and self.command == "GET"  # a body depends on the client
+        if not parsed:
             return False
         self._reader.begin_body()
         try:
@@ -123,7 +132,6 @@ class _AgentRequestHandler(BaseHTTPRequestHandler):
         self._reply(reply)
 
     def _reply(self, reply: AgentReply) -> None:
-        self._open.busy = False
         self._deadline.restart(RESPONSE_SECONDS)
         self.send_response(reply.status)
         self.send_header("Content-Type", reply.content_type)
@@ -135,7 +143,10 @@ class _AgentRequestHandler(BaseHTTPRequestHandler):
         if self.close_connection:
             self.send_header("Connection", "close")
         self.end_headers()
-        self.wfile.write(reply.body)
+        self._response.write(reply.body)
+        self._response.send_small()
+        self._open.busy = False  # the rest depends on the client
+        self._response.flush()
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # named by the base class
         log.debug("%.200s", format % args)
@@ -146,7 +157,7 @@ class _AgentHttpServer(ThreadingHTTPServer):
 
     daemon_threads = True
     block_on_close = False
-    request_queue_size = 64
+    request_queue_size = 256
 
     def __init__(
         self, address: tuple[str, int], routes: AgentRoutes, actions: ActionEndpoint, tls: ssl.SSLContext | None
@@ -157,6 +168,7 @@ class _AgentHttpServer(ThreadingHTTPServer):
         self.large_bodies = LargeBodies()
         self.opened: dict[socket.socket, OpenConnection] = {}
         self._connections = ConnectionTable(LIMITS)
+        self._free_threads = threading.BoundedSemaphore(MAX_THREADS)
         self._tls = tls
         super().__init__(address, _AgentRequestHandler)
 
@@ -174,9 +186,12 @@ class _AgentHttpServer(ThreadingHTTPServer):
         return request, address
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        client, disconnect = client_of(str(client_address[0])), partial(break_off, request)
-        has_thread = len(self.opened) < MAX_THREADS
-        connection = self._connections.admit(client, disconnect) if has_thread else None
+        connection = None
+        if self._free_threads.acquire(timeout=THREAD_WAIT_SECONDS):
+            client = client_of(str(client_address[0]))
+            connection = self._connections.admit(client, partial(break_off, request), partial(has_unread_data, request))
+            if connection is None:
+                self._free_threads.release()
         if connection is None:
             self.shutdown_request(request)
             return
@@ -194,6 +209,7 @@ class _AgentHttpServer(ThreadingHTTPServer):
         connection = self.opened.pop(request, None)
         if connection is not None:
             self._connections.remove(connection)
+            self._free_threads.release()
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:

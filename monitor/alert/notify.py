@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -14,6 +15,7 @@ from monitor.alert.routes import NotifyPolicy, Route, shortest_intervals
 from monitor.facts.findings import Severity
 
 GroupKey = tuple[str, str]  # receiver and group
+MAX_REMEMBERED_PER_NODE = 1000  # resolved alerts; an agent can report others with every poll
 
 
 @dataclass(frozen=True)
@@ -118,11 +120,18 @@ def _is_present(alert: Alert) -> bool:
 
 
 def _forgotten(alerts: Mapping[str, Alert], logged: set[str], remember: float, now: float) -> tuple[str, ...]:
-    """Alerts that are resolved, in no log entry, and too old to be flapping."""
-    return tuple(
-        fingerprint
-        for fingerprint, alert in alerts.items()
-        if alert.phase is Phase.RESOLVED
-        and fingerprint not in logged
-        and (alert.resolved_at is None or now - alert.resolved_at >= remember)
-    )
+    """Alerts that are resolved, in no log entry, and too old to be flapping, or too many of one node."""
+    forgotten: list[str] = []
+    remembered: defaultdict[str, list[Alert]] = defaultdict(list)
+    for fingerprint, alert in alerts.items():
+        if alert.phase is not Phase.RESOLVED or fingerprint in logged:
+            continue
+        if alert.resolved_at is None or now - alert.resolved_at >= remember:
+            forgotten.append(fingerprint)
+        else:
+            remembered[alert.finding.labels.get("node", "")].append(alert)
+    for of_node in remembered.values():
+        if len(of_node) > MAX_REMEMBERED_PER_NODE:
+            of_node.sort(key=lambda alert: alert.resolved_at or 0.0)
+            forgotten += [alert.fingerprint for alert in of_node[:-MAX_REMEMBERED_PER_NODE]]
+    return tuple(forgotten)

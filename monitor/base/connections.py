@@ -1,7 +1,8 @@
 """Which connections a server keeps: limits in total and per client, with room for health checks.
 
 A full server disconnects the oldest connection that is not being answered, first of the client with the most
-connections: slow or idle clients displace each other, and one client cannot keep out the rest.
+connections: slow or idle clients displace each other, and one client cannot keep out the rest. A request that has
+arrived but not been read yet stays, or a burst of idle connections would displace it before its turn.
 """
 
 from __future__ import annotations
@@ -26,11 +27,16 @@ class ConnectionLimits:
 
 @dataclass(eq=False)
 class OpenConnection:
-    """A connection of a client; while `busy`, its request is being answered and it is not disconnected."""
+    """A connection of a client; while `busy`, its request is being answered and it is not disconnected.
+
+    `has_data` tells whether unread data has arrived; it counts until the server has `begun` to read.
+    """
 
     client: str
     disconnect: Callable[[], None]
+    has_data: Callable[[], bool] = lambda: False
     busy: bool = False
+    begun: bool = False
     health_only: bool = False
 
 
@@ -49,13 +55,14 @@ def place(existing: Sequence[OpenConnection], client: str, limits: ConnectionLim
     client_full, full = counts[client] >= limits.per_client, len(existing) >= limits.total
     if not client_full and not full:
         return Placement(accepted=True)
-    idle = [
+    candidates = [
         connection
         for connection in existing
         if not connection.busy and (not client_full or connection.client == client)
     ]
-    if idle:
-        victim = max(idle, key=lambda connection: counts[connection.client])  # the oldest of several
+    candidates.sort(key=lambda connection: -counts[connection.client])  # the oldest of several first
+    victim = next((connection for connection in candidates if connection.begun or not connection.has_data()), None)
+    if victim is not None:
         return Placement(accepted=True, victim=victim)
     within_reserve = (
         counts[client] < limits.per_client + limits.reserved and len(existing) < limits.total + limits.reserved
@@ -71,7 +78,14 @@ class ConnectionTable:
         self._lock = threading.Lock()
         self._open: dict[OpenConnection, None] = {}  # oldest first
 
-    def admit(self, client: str, disconnect: Callable[[], None], *, trusted: bool = False) -> OpenConnection | None:
+    def admit(
+        self,
+        client: str,
+        disconnect: Callable[[], None],
+        has_data: Callable[[], bool] = lambda: False,
+        *,
+        trusted: bool = False,
+    ) -> OpenConnection | None:
         """Register a connection, disconnecting another one if necessary; None if there is no room.
 
         A trusted client, such as a proxy, may use all connections.
@@ -86,7 +100,7 @@ class ConnectionTable:
                 placement.victim.disconnect()
             if not placement.accepted:
                 return None
-            connection = OpenConnection(client, disconnect, health_only=placement.health_only)
+            connection = OpenConnection(client, disconnect, has_data, health_only=placement.health_only)
             self._open[connection] = None
             return connection
 

@@ -3,7 +3,7 @@
     ts=2026-11-16T02:31:47.123Z level=info logger=agent.runner msg="collector gpu failed" duration=1.2
 
 Text from outside is escaped, so that it can neither forge a line nor send control sequences to a terminal. Lines are
-limited in length, and warnings in number: a client that provokes them must not fill the disk. The agent imports this
+limited in length and number: a client or an agent that provokes them must not fill the disk. The agent imports this
 module: keep it light.
 """
 
@@ -21,7 +21,8 @@ CHATTY = ("apscheduler",)  # logs every run of a job at INFO
 MAX_VALUE_CHARS = 2000
 MAX_TRACE_CHARS = 16_000
 RATE_INTERVAL_SECONDS = 10.0
-MAX_LINES_PER_INTERVAL = 20  # warnings of one call site
+MAX_WARNINGS_PER_INTERVAL = 20  # of one call site
+MAX_LINES_PER_INTERVAL = 100  # below warnings
 _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 
 
@@ -56,7 +57,7 @@ class _CallSite:
 
 
 class LogRateFilter(logging.Filter):
-    """Limits the warnings and errors of each call site, and adds the number of suppressed ones to a later line."""
+    """Limits the lines of each call site, and adds the number of suppressed ones to a later line."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
@@ -66,8 +67,6 @@ class LogRateFilter(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether to write the record."""
-        if record.levelno < logging.WARNING:
-            return True
         with self._lock:
             suppressed = self._count(record)
         if suppressed:
@@ -78,7 +77,8 @@ class LogRateFilter(logging.Filter):
         """Number of lines suppressed before this one; None to suppress it as well."""
         now = self._now()
         site = self._sites.setdefault((record.pathname, record.lineno), _CallSite(now))
-        if now - site.since < RATE_INTERVAL_SECONDS and site.written >= MAX_LINES_PER_INTERVAL:
+        most = MAX_WARNINGS_PER_INTERVAL if record.levelno >= logging.WARNING else MAX_LINES_PER_INTERVAL
+        if now - site.since < RATE_INTERVAL_SECONDS and site.written >= most:
             site.suppressed += 1
             return None
         suppressed, site.suppressed = site.suppressed, 0

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import ipaddress
+import select
 import socket
 from collections.abc import Sequence
+from typing import Protocol
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _LOOPBACK_NAMES = ("localhost", "localhost.localdomain")
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # listening address -> address to connect to
+
+
+class SupportsFileno(Protocol):
+    """A socket, also one that belongs to an event loop."""
+
+    def fileno(self) -> int: ...
 
 
 def connect_host(host: str) -> str:
@@ -49,3 +57,13 @@ def break_off(sock: socket.socket) -> None:
         socket.socket.shutdown(sock, socket.SHUT_RDWR)  # not that of TLS, which is not thread-safe
     except OSError:  # not connected
         return
+
+
+def has_unread_data(sock: SupportsFileno) -> bool:
+    """Whether the peer of a connection has sent data that is still to be read, and has not hung up."""
+    poll = select.poll()
+    try:
+        poll.register(sock.fileno(), select.POLLIN | select.POLLRDHUP)
+        return [event for _, event in poll.poll(0)] == [select.POLLIN]
+    except (OSError, ValueError):  # closed
+        return False

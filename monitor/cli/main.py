@@ -197,11 +197,13 @@ def check_config(path: str, as_json: bool) -> None:
 def _run(serve: Callable[[], int], config: Config) -> NoReturn:
     """Exit with the exit code of `serve`, or with the message of a StartError."""
     from monitor.base import logs
+    from monitor.base.process import end_process
     from monitor.daemon.listen import StartError
 
     logs.setup(config.log_level)
     try:
-        sys.exit(serve())
+        code = serve()
     except StartError as error:
         click.echo(f"gpuwarden: {error}", err=True)
         sys.exit(error.exit_code)
+    end_process(code)

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from monitor.base.connections import ConnectionLimits, ConnectionTable, OpenConnection, client_of
-from monitor.base.net import Network, in_networks
+from monitor.base.net import Network, has_unread_data, in_networks
 from monitor.base.process import max_descriptors
 from monitor.base.threads import spawn
 
@@ -107,7 +107,8 @@ class LimitedProtocol(H11Protocol):
         super().connection_made(transport)
         address = self.client[0] if self.client is not None else ""
         trusted = in_networks(address, self._proxies)
-        self._open = self._table.admit(client_of(address), transport.abort, trusted=trusted)
+        has_data = partial(has_unread_data, transport.get_extra_info("socket"))
+        self._open = self._table.admit(client_of(address), transport.abort, has_data, trusted=trusted)
         if self._open is None:
             transport.abort()
             return
@@ -123,6 +124,8 @@ class LimitedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        if self._open is not None:
+            self._open.begun = True
         super().data_received(data)
         self._advance()
 

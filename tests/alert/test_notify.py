@@ -5,6 +5,7 @@ from dataclasses import replace as changed
 import pytest
 from msgspec.structs import replace
 
+from monitor.alert import notify
 from monitor.alert.model import Alert, AlertState, NotificationLogEntry, NotificationReason, Phase
 from monitor.alert.needs_update import needs_update
 from monitor.alert.notify import decide
@@ -182,6 +183,18 @@ def test_an_alert_is_forgotten_when_it_is_over_for_long_and_nobody_waits_to_hear
     assert scenario.phase(N1) is Phase.RESOLVED
     scenario.evaluate(after=1)
     assert scenario.alerts == {}
+
+
+def test_of_a_node_that_always_has_other_alerts_the_newest_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notify, "MAX_REMEMBERED_PER_NODE", 3)
+    scenario = Scenario()
+    scenario.evaluate(N2)
+    for number in range(5):
+        scenario.evaluate(finding("liar", mount=f"/{number}"), after=5)
+        scenario.evaluate(after=5)
+        scenario.evaluate(after=30)
+    remembered = [alert.finding.labels.get("mount", "") for alert in scenario.alerts.values()]
+    assert sorted(remembered) == ["", "/2", "/3", "/4"]
 
 
 def test_what_was_told_about_an_alert_that_nobody_knows_is_forgotten() -> None:

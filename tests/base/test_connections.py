@@ -35,6 +35,14 @@ def test_who_makes_room(existing: str, client: str, victim: int | None) -> None:
     assert place(others, client, LIMITS) == Placement(accepted=True, victim=expected)
 
 
+def test_a_request_that_has_arrived_is_not_displaced() -> None:
+    others = connections("aab")
+    others[0].has_data = lambda: True
+    assert place(others, "a", LIMITS).victim is others[1]
+    others[0].begun = True  # what follows is read at the pace of the server, and does not count
+    assert place(others, "a", LIMITS).victim is others[0]
+
+
 @pytest.mark.parametrize(
     ("existing", "client", "accepted"),
     [("AABC", "d", True), ("AAbC", "a", True), ("AAABC", "d", False), ("AAAb", "a", False)],

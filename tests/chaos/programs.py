@@ -59,6 +59,15 @@ class Program:
             self.send(signal.SIGKILL)
             self._process.wait(60)
 
+    def stop(self, seconds: float) -> int | None:
+        """Terminate the process, and return its exit code; None if it has not ended within this time."""
+        assert self._process is not None
+        self.send(signal.SIGTERM)
+        try:
+            return self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
     def said(self, after: int = 0) -> str:
         """Log output from an offset on."""
         return self.log.read_bytes()[after:].decode("utf-8", "replace") if self.log.exists() else ""

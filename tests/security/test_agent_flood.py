@@ -34,6 +34,7 @@ from tests.security.flood import (
     target,
 )
 from tests.support import wait_until
+from tests.support.action_keys import write_keys
 from tests.support.certificates import authority
 from tests.support.command import command, quiet_environment
 from tests.support.snapshots import full_snapshot
@@ -49,7 +50,7 @@ def post(*headers: str) -> bytes:
 @pytest.fixture(scope="module")
 def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
     folder = tmp_path_factory.mktemp("agent")
-    environ = quiet_environment(folder, AGENT__ACTIONS__ENABLED="true", AGENT__ACTIONS__TOKEN="0123456789abcdef0123")
+    environ = quiet_environment(folder, AGENT__ACTIONS=write_keys(folder / "keys").agent_actions())
     with target(command("agent"), environ, folder, r"listening on ([\d.]+):(\d+)") as running_agent:
         yield running_agent
 
@@ -267,6 +268,29 @@ def test_the_last_connections_are_for_health_checks() -> None:
             assert get(server.address, "/metrics") == 503
             for _ in range(3 * LIMITS.reserved):
                 assert get(server.address, "/healthz") == 200
+
+
+def test_large_bodies_that_wait_for_their_turn_do_not_use_up_the_threads(
+    server: AgentServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent_server, "LARGE_BODY_WAIT_SECONDS", 600.0)
+    monkeypatch.setattr(agent_server, "REQUEST_SECONDS", 600.0)
+    bodies = server._server.large_bodies
+    with ExitStack() as stack:
+        for source in (*OTHERS[:2], *(OTHERS[2:4] * 32)):  # two have their turn, which the others do not interrupt
+            taken = len(bodies._clients) + len(bodies._waiting)
+            client = stack.enter_context(connect(server.address, source))
+            with contextlib.suppress(OSError):
+                client.sendall(post(f"Content-Length: {4 * MIB}"))
+            wait_until(
+                lambda client=client, taken=taken: (  # type: ignore[misc]
+                    is_closed(client) or len(bodies._clients) + len(bodies._waiting) > taken
+                ),
+                30,
+                "the body waits for its turn, or is refused",
+            )
+        for _ in range(3):
+            assert get(server.address, "/healthz") == 200
 
 
 def test_running_out_of_descriptors_neither_ends_nor_spins_the_server(

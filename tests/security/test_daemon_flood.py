@@ -135,6 +135,32 @@ def test_the_last_connections_are_for_health_checks(monkeypatch: pytest.MonkeyPa
             assert get(address, "/healthz") == 200
 
 
+def test_idle_connections_do_not_displace_a_request_that_has_arrived(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server is busy while a request and then more idle connections than a client may have arrive."""
+    monkeypatch.setattr(web_server, "max_descriptors", lambda: 64)
+    web = WebServer(Response("ok"), socket.create_server(("127.0.0.1", 0)))
+    web.start()
+    wait_until(lambda: web._server.started, 30, "the server listens")
+    busy, released = threading.Event(), threading.Event()
+
+    def occupy() -> None:
+        busy.set()
+        released.wait(60)
+
+    with ExitStack() as stack:
+        stack.callback(web.wait_stopped)
+        stack.callback(web.begin_stop)
+        stack.callback(released.set)
+        web._server.servers[0].get_loop().call_soon_threadsafe(occupy)
+        assert busy.wait(60)
+        client = stack.enter_context(connect(web.address))
+        client.sendall(HEALTH_CHECK)
+        for _ in range(connection_limits(64).per_client + 2):
+            stack.enter_context(connect(web.address))
+        released.set()
+        assert status_of(client.recv(4096)) == 200
+
+
 class BlockedCluster(FakeCluster):
     """Never finishes the view until it is released."""
 

@@ -148,6 +148,36 @@ def test_a_request_with_an_expensive_pattern_is_refused_at_once(environ: dict[st
             assert (status, says in json.loads(body)["error"]) == (400, True), body[:500]
 
 
+MATCHING_AT_THE_END = """
+import threading, time
+from monitor.base.patterns import matches_pattern
+from monitor.base.process import end_process
+matched = threading.Barrier(5)
+def match():
+    matches_pattern("(.*a.*b?){100}x", "ab" * 150)
+    matched.wait()
+    while True:
+        matches_pattern("(.*a.*b?){100}x", "ab" * 150)
+class SlowToEnd:
+    def __del__(self, sleep=time.sleep):
+        sleep(1)  # the other threads run while the interpreter ends
+slow = SlowToEnd()
+for _ in range(4):
+    threading.Thread(target=match, daemon=True).start()
+matched.wait()
+print("bye")
+end_process(3)
+"""
+
+
+def test_a_match_in_progress_does_not_abort_the_process_when_it_ends() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", MATCHING_AT_THE_END],
+        cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (ended.returncode, ended.stdout, ended.stderr) == (3, "bye\n", "")
+
+
 def test_silences_of_an_alertmanager_are_evaluated_in_linear_time_or_disabled() -> None:
     hostile, unsupported = read_silences(
         json.dumps(

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Latency, Ratio, Rule, RuleContext, RuleResult
+from monitor.detect.base import ANY_CAUSE, Latency, Ratio, Rule, RuleContext, RuleResult, cached_per_evaluation
 from monitor.detect.lib.disk_contents import CAUSES, DiskContents, disk_contents
 from monitor.detect.lib.storage import (
     MAX_REMEMBERED_NODES,
@@ -125,7 +125,7 @@ def _finding(context: RuleContext, disk: ClusterDisk, what: str, severity: Sever
         evidence=_evidence(disk, held),
         advice=(Text(key=f"disk-full.{cause if what == 'bytes' else what}.advice", values=_where(disk)),),
         since=since,
-        explains=_explains(disk, cause, severity, context.facts),
+        explains=_explains(disk, cause, severity, context),
     )
 
 
@@ -146,7 +146,7 @@ def _evidence(disk: ClusterDisk, held: DiskContents) -> tuple[Text, ...]:
     return (*notes, *held.evidence)
 
 
-def _explains(disk: ClusterDisk, cause: str, severity: Severity, facts: ClusterFacts) -> tuple[Scope, ...]:
+def _explains(disk: ClusterDisk, cause: str, severity: Severity, context: RuleContext) -> tuple[Scope, ...]:
     """Scopes of the symptoms of a full disk: only what names the disk or a lack of space, not all of its node."""
     scopes = []
     if cause == "images":
@@ -155,11 +155,10 @@ def _explains(disk: ClusterDisk, cause: str, severity: Severity, facts: ClusterF
         scopes.append(Scope(labels=disk.labels, rules=("disk-filling",)))
     if not NEEDED_BY_NODE & set(disk.fact.roles):
         return tuple(scopes)
-    node = facts.node_by_name.get(disk.report.node)
+    node = context.facts.node_by_name.get(disk.report.node)
     if node is not None and node.ready and any(c.type == "DiskPressure" and c.status for c in node.conditions):
         scopes.append(Scope(labels={"node": label_value(node.name)}, rules=("node-down",)))
-    hit = [pod for pod in facts.bound.get(disk.report.node, ()) if pod.phase == "Pending" and _no_space(pod, facts)]
-    for pod in hit[:_MAX_EXPLAINED_PODS]:
+    for pod in _pods_without_space(context).get(disk.report.node, ())[:_MAX_EXPLAINED_PODS]:
         scopes.append(
             Scope(labels={"namespace": label_value(pod.namespace), "pod": label_value(pod.name)}, rules=START_RULES)
         )
@@ -168,6 +167,16 @@ def _explains(disk: ClusterDisk, cause: str, severity: Severity, facts: ClusterF
             for image in {container.image for container in pod.containers if container.image}
         ]
     return tuple(scopes)
+
+
+@cached_per_evaluation
+def _pods_without_space(context: RuleContext) -> dict[str, list[PodFact]]:
+    """Pods of each node that cannot start because a disk is full. A node may have many pods and many full disks."""
+    pods = {
+        node: [pod for pod in bound if pod.phase == "Pending" and _no_space(pod, context.facts)]
+        for node, bound in context.facts.bound.items()
+    }
+    return {node: hit for node, hit in pods.items() if hit}
 
 
 def _no_space(pod: PodFact, facts: ClusterFacts) -> bool:

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from monitor.detect.rules import disk_full
 from monitor.detect.rules.disk_full import RULE
+from monitor.explain.image_pull import PullFailure, classify
 from monitor.facts.agents import AgentFact
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.kube import ConditionFact
@@ -235,6 +237,20 @@ def test_it_explains_what_says_so_itself() -> None:
         False,
         True,
     ]
+
+
+def test_each_message_is_classified_once_however_many_disks_are_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    classified: list[str | None] = []
+
+    def count(reason: str | None, message: str | None) -> PullFailure:
+        classified.append(message)
+        return classify(reason, message)
+
+    monkeypatch.setattr(disk_full, "classify", count)
+    pods = [pod(f"bert-{number}", node="n1", statuses=(waiting("ErrImagePull", "no"),)) for number in range(5)]
+    disks = [disk(mount=f"/{number}", used=95, **RUNTIME) for number in range(20)]
+    assert len(once(RULE, agent("n1", *disks), pods=pods, nodes=[node("n1")])) == 20
+    assert len(classified) == 5
 
 
 def test_a_warning_does_not_hide_that_it_will_be_full_soon() -> None:

@@ -272,7 +272,7 @@ def test_a_pod_stuck_in_terminating_is_forced_only_if_nothing_keeps_it_and_nothi
     assert (left.metadata.uid, left.metadata.finalizers) == (kept.metadata.uid, [FINALIZER])
     # The next plan keeps it too and says why.
     assert kept_by(cleaner)[full(kept)] == "finalizer"
-    assert cleaner.finds("pod-stuck-terminating", "finalizer", pod="kept")
+    wait_until(partial(cleaner.finds, "pod-stuck-terminating", "finalizer", pod="kept"), 30, "it is still reported")
 
 
 def test_without_the_right_to_delete_nothing_is_deleted(cleaner: Cleaner, account: Account, pods: Pods) -> None:

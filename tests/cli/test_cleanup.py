@@ -15,6 +15,7 @@ from monitor.sim.outages import OutageContext
 from monitor.sim.simulation import Simulation
 from tests.cleanup.running import on_node, simulated
 from tests.support import free_port, wait_until
+from tests.support.action_keys import write_keys
 from tests.support.command import command, get, quiet_environment, run, running
 
 CONFIG = """
@@ -26,7 +27,7 @@ daemon:
   agents: {{port: {agents}, interval: 200ms}}
   alerts: {{receivers: [{{name: log, kind: console}}]}}
   cleanup:
-    agents: {{token: act-t0ken}}
+    agents: {{private_key_file: {key}}}
     policies:
       - {{kind: images, name: images, mode: enforce, announce: 0s, min_age: 1h, high: 80%, low: 70%, cron: "0 3 * * *"}}
       - {{kind: images, name: careful, min_age: 1h, high: off, low: off, cron: "0 4 * * *"}}
@@ -50,7 +51,12 @@ def config(story: Simulation, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
     on_node(story, old)
     path = folder / "gpuwarden.yml"
-    given = {"port": port, "state": folder / "state", "agents": story.agents_port}
+    given = {
+        "port": port,
+        "state": folder / "state",
+        "agents": story.agents_port,
+        "key": write_keys(folder).private_file,
+    }
     path.write_text(CONFIG.format(kubeconfig=story.kubeconfig(folder), **given))
     environ = {
         name: value

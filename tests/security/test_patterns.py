@@ -134,8 +134,8 @@ EXPENSIVE = (
     ([f"node=~{UNSUPPORTED}"], "1h", "without look-around and backreferences"),
     (["node=~(a{1000}){1000}"], "1h", "invalid repetition size"),
     (["node=~((a|b|c|d)?){1000}"], "1h", "too complex"),
-    (["node=~" + "a" * 4100], "1h", "too long"),
-    (["node=" + " " * 4_000_000 + "b"], "1h", "too long"),
+    (["node=~" + "a" * 4100], "1h", "long"),
+    (["node=" + " " * 4_000_000 + "b"], "1h", "long"),
     (["node=a"] * 1000, "1h", "too many"),
     (["node=a"], "1" * 4_000_000, "is not a duration"),
 )

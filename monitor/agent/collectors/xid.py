@@ -18,6 +18,7 @@ from monitor.agent.gpu import DriverMissingError, GpuDriverError, GpuEvents, new
 from monitor.agent.guard import HungCallGuard, HungError
 from monitor.agent.kmsg import KernelLog, KernelMessage
 from monitor.base.clock import Clock
+from monitor.base.text import MAX_TEXT_CHARS, shorten
 from monitor.facts import XidCount, XidEvent, XidFacts
 
 MAX_RECENT = 50
@@ -109,8 +110,8 @@ def parse_xid(message: KernelMessage) -> XidEvent | None:
     number = _number(code.strip())
     if address is None or number is None:
         return None
-    text = text.strip()
-    return XidEvent(at=message.at, code=number, source=KERNEL, pci_bus_id=address, pid=_pid(text), message=text or None)
+    pid, text = _pid(text.strip()), shorten(text.strip(), MAX_TEXT_CHARS)
+    return XidEvent(at=message.at, code=number, source=KERNEL, pci_bus_id=address, pid=pid, message=text or None)
 
 
 def _parse_fallen_off(message: KernelMessage) -> XidEvent | None:

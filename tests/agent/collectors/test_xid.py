@@ -10,6 +10,7 @@ from monitor.agent.collectors import AbsentError
 from monitor.agent.collectors.xid import MAX_RECENT, XidCollector, merge_events, parse_uuid, parse_xid, with_uuids
 from monitor.agent.gpu import GpuDriverError
 from monitor.agent.kmsg import KernelMessage
+from monitor.base.text import ELLIPSIS, MAX_TEXT_CHARS
 from monitor.facts import XidCount, XidEvent, XidFacts
 from tests.nvml import InProcessNvml
 from tests.support import wait_until
@@ -59,6 +60,12 @@ MESSAGES: list[tuple[str, tuple[str, int, int | None, str | None] | None]] = [
     ("NVRM: something has fallen off the bus", None),
     ("NVRM: Xid (", None),
 ]
+
+
+def test_a_long_message_is_truncated() -> None:
+    event = parse_xid(KernelMessage(NOW, "NVRM: Xid (PCI:0000:3b:00): 79, " + "x" * 8000))
+    assert event is not None
+    assert event.message == "x" * (MAX_TEXT_CHARS - 1) + ELLIPSIS
 
 
 @pytest.mark.parametrize(("text", "expect"), MESSAGES, ids=[text[:60] for text, _ in MESSAGES])

@@ -23,6 +23,7 @@ from monitor.agent.grpc_client.status import (
 )
 
 _READ_BYTES = 64 * 1024
+_MAX_IDLE_READS = 16  # an idle connection receives a few small frames at most
 _USER_AGENT = f"gpuwarden/{monitor.__version__}"
 
 
@@ -71,7 +72,9 @@ class GrpcConnection:
         """Whether an idle connection can be used for another call; also processes what the server sent meanwhile."""
         self._sock.settimeout(0)
         try:
-            while not self._session.ended:
+            for _ in range(_MAX_IDLE_READS):
+                if self._session.ended:
+                    return False
                 self._session.receive(self._sock.recv(_READ_BYTES))
         except BlockingIOError:
             return True
@@ -106,10 +109,10 @@ class GrpcConnection:
 
 
 def _connect(path: str, call: GrpcCall) -> socket.socket:
+    seconds, microseconds = divmod(math.ceil(1e6 * call.seconds_left()), 1_000_000)
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         # A socket with a timeout does not wait for a server whose queue of connections is full: this option does.
-        seconds, microseconds = divmod(math.ceil(1e6 * call.seconds_left()), 1_000_000)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", seconds, microseconds))
         sock.connect(path)
     except BlockingIOError as error:

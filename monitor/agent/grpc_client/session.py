@@ -98,6 +98,8 @@ class Http2Session:
 
     def _continue(self) -> None:
         """Let the server send more, and send more of the request."""
+        if self.complete and self._unsent:  # the server responded without reading the request: its rest is not sent
+            self.ended = True
         if self.ended:
             return
         if self._unacknowledged_bytes:

@@ -79,6 +79,7 @@ class ScriptedServer:
     """Answers each request with the next script, and all further ones with the last."""
 
     scripts: list[Script]
+    early: bool = False
     received: list[Received] = field(default_factory=list)
     connections: int = 0
     stopped: threading.Event = field(default_factory=threading.Event)
@@ -114,6 +115,11 @@ class ScriptedServer:
                 while data := sock.recv(65536):
                     self._process(sock, h2, number, requests, data)
 
+    def _respond(self, stream: Stream, request: Received) -> None:
+        self.received.append(request)
+        script = self.scripts.pop(0) if len(self.scripts) > 1 else self.scripts[0]
+        script(stream)
+
     def _process(
         self, sock: socket.socket, h2: H2Connection, number: int, requests: dict[int, Received], data: bytes
     ) -> None:
@@ -121,21 +127,31 @@ class ScriptedServer:
             match event:
                 case RequestReceived(stream_id=stream_id, headers=headers):
                     requests[stream_id] = Received(number, {str(name): str(value) for name, value in headers})
+                    if self.early:
+                        self._respond(Stream(sock, h2, stream_id, self.stopped), requests[stream_id])
+                case DataReceived() if self.early:
+                    pass
                 case DataReceived(stream_id=stream_id, data=part, flow_controlled_length=length):
                     requests[stream_id].body += part
                     h2.acknowledge_received_data(length, stream_id)
                 case StreamEnded(stream_id=stream_id):
-                    self.received.append(requests.pop(stream_id))
-                    script = self.scripts.pop(0) if len(self.scripts) > 1 else self.scripts[0]
-                    script(Stream(sock, h2, stream_id, self.stopped))
+                    self._respond(Stream(sock, h2, stream_id, self.stopped), requests[stream_id])
         if pending := h2.data_to_send():
             sock.sendall(pending)
 
 
-@contextlib.contextmanager
-def scripted(path: str, *scripts: Script) -> Iterator[ScriptedServer]:
+def scripted(path: str, *scripts: Script) -> contextlib.AbstractContextManager[ScriptedServer]:
     """Serve scripts on a socket until the context exits."""
-    server = ScriptedServer(list(scripts))
+    return _serving(path, ScriptedServer(list(scripts)))
+
+
+def scripted_early(path: str, *scripts: Script) -> contextlib.AbstractContextManager[ScriptedServer]:
+    """The same, but respond to the headers of a request and do not read its body."""
+    return _serving(path, ScriptedServer(list(scripts), early=True))
+
+
+@contextlib.contextmanager
+def _serving(path: str, server: ScriptedServer) -> Iterator[ScriptedServer]:
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen(16)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 import time
@@ -20,7 +21,7 @@ from monitor.agent.grpc_client.status import (
     GrpcTimeoutError,
 )
 from monitor.agent.runtime.proto import cri_pb2 as pb
-from tests.agent.grpc_client.scripted import HEADERS, OK, Script, Stream, framed, scripted
+from tests.agent.grpc_client.scripted import HEADERS, OK, Script, Stream, framed, scripted, scripted_early
 
 PATH = "/runtime.v1.RuntimeService/Version"
 VERSION = pb.VersionResponse(runtime_name="containerd", runtime_version="2.0.0")
@@ -140,6 +141,39 @@ def test_a_connection_that_ended_while_idle_costs_no_call(end: Script, path: str
         assert ended.wait(60)
         assert ask(channel, repeatable=False) == VERSION
     assert len(server.received) == 2
+    assert server.connections == 2
+
+
+def test_a_connection_that_is_never_quiet_is_replaced(path: str) -> None:
+    """Its frames are not read for longer than a few calls to the system, before any deadline applies."""
+    full = threading.Event()
+
+    def answers_and_floods(stream: Stream) -> None:
+        stream.respond(ENCODED)
+        stream.sock.settimeout(0.2)
+        pings = b"".join(b"\0\0\x08\x06\0\0\0\0\0" + bytes(8) for _ in range(10_000))
+        with contextlib.suppress(OSError):
+            while not stream.stopped.is_set():
+                try:
+                    stream.sock.sendall(pings)
+                except TimeoutError:
+                    full.set()
+
+    with scripted(path, answers_and_floods, answers) as server:
+        channel = GrpcChannel(path)
+        assert ask(channel) == VERSION
+        assert full.wait(60)
+        assert ask(channel) == VERSION
+    assert len(server.received) == 2
+
+
+def test_a_response_before_the_request_is_complete(tmp_path: Path) -> None:
+    path, request = str(tmp_path / "s"), pb.ImageSpec(image="x" * 1_000_000)
+    with scripted_early(path, fails(("grpc-status", "8"))) as server:
+        channel = GrpcChannel(path)
+        for _ in range(2):
+            with pytest.raises(GrpcStatusError, match="RESOURCE_EXHAUSTED"):
+                channel.call(PATH, request, pb.ImageSpec, 20.0)
     assert server.connections == 2
 
 

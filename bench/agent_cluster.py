@@ -82,7 +82,7 @@ def containerd_with_pods(directory: Path) -> Iterator[ContainerdEngine]:
         for number in range(PODS):
             engine.run_pod(f"pod-{number}", BASE, "/bin/sleep", "3600")
         yield engine
-        engine.remove_pods()
     finally:
+        engine.remove_pods()  # also after a failure: containers outlive their engine
         engine.stop()
         engine.clean_up()

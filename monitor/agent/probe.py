@@ -8,14 +8,16 @@ from __future__ import annotations
 import errno
 import os
 import socket
-import ssl
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urlsplit
 
 from monitor.agent.settings import RegistryTarget
 from monitor.base.clock import Clock
 from monitor.facts import ProbeFact
+
+if TYPE_CHECKING:
+    import ssl
 
 _Address = tuple[Any, Any, int, str, Any]  # as getaddrinfo returns them
 _MAX_HEAD_BYTES = 64 * 1024
@@ -48,6 +50,8 @@ class TlsContext:
 
     def get(self) -> ssl.SSLContext:
         """SSL context. Raise _ProbeError if the configured CA file cannot be used."""
+        import ssl  # 4 MiB that a node without HTTPS registries saves
+
         defaults = ssl.get_default_verify_paths()
         version = [_version(path) for path in (self._target.ca_file, defaults.cafile, defaults.capath)]
         if self._loaded is None or self._loaded[0] != version:
@@ -145,6 +149,8 @@ class RegistryProbe:
         raise failure
 
     def _encrypt(self, connection: socket.socket, address: _Address, url: SplitResult) -> socket.socket:
+        import ssl
+
         context = self._tls.get()
         try:
             connection.settimeout(self._remaining())

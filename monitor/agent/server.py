@@ -11,14 +11,13 @@ import io
 import logging
 import math
 import socket
-import ssl
 import threading
 import time
 from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from monitor.agent.http_io import FramingError, LargeBodies, RequestReader, ResponseWriter, SocketDeadline, body_length
 from monitor.agent.routes import (
@@ -35,6 +34,9 @@ from monitor.base.connections import ConnectionLimits, ConnectionTable, OpenConn
 from monitor.base.net import break_off, connect_host
 from monitor.base.threads import spawn
 from monitor.facts import NodeSnapshot
+
+if TYPE_CHECKING:
+    import ssl
 
 log = logging.getLogger(__name__)
 HANDSHAKE_SECONDS = 10.0
@@ -243,6 +245,8 @@ class AgentServer:
 
 def tls_context(tls: TlsSettings) -> ssl.SSLContext:
     """TLS context of the server. Raise OSError if one of the files cannot be used."""
+    import ssl  # not loaded without TLS
+
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
         context.load_cert_chain(tls.cert_file, tls.key_file)

@@ -13,7 +13,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -36,10 +36,10 @@ COLUMNS = ("exporter", "series", "CPU ms per 15 s", "RSS MiB", "scrape p50 ms", 
 
 @dataclass(frozen=True)
 class Stage:
-    """Environment of the measurements: log directory, Docker socket, and control file of the driver."""
+    """Environment of the measurements: log directory, settings that name sockets, and control file of the driver."""
 
     directory: Path
-    docker_socket: str
+    sockets: Mapping[str, str]
     nvml: FakeNvml
 
     def environment(self) -> dict[str, str]:
@@ -50,7 +50,7 @@ def run() -> Report:
     """Measure everything and return the report."""
     nvitop = peer_environment() / "bin" / "nvitop-exporter"
     with TemporaryDirectory() as name, docker_with_containers(Path(name)) as engine:
-        stage = Stage(Path(name), engine.socket, FakeNvml(Path(name) / "nvml"))
+        stage = Stage(Path(name), docker_only(engine.socket), FakeNvml(Path(name) / "nvml"))
         # The peer first: our agent reads containers younger than a minute more often, and these must be older.
         nvitop_8, ours_8 = with_cards(stage, 8, 8, exporter(nvitop)), with_cards(stage, 8, 8, agent)
         nvitop_64, ours_64 = with_cards(stage, 8, 64, exporter(nvitop)), with_cards(stage, 8, 64, agent)
@@ -112,13 +112,22 @@ def with_cards(stage: Stage, cards: int, processes: int, start: Callable[[Stage]
             sleeper.wait()
 
 
+def docker_only(socket: str) -> dict[str, str]:
+    """Settings of an agent that reads one Docker engine and nothing else of the machine's sockets."""
+    return {
+        "GPUWARDEN_AGENT__PATHS__DOCKER_SOCKET": socket,
+        "GPUWARDEN_AGENT__PATHS__CRI_SOCKETS": "[]",
+        "GPUWARDEN_AGENT__PATHS__KUBELET": "/nonexistent",
+    }
+
+
 def agent(stage: Stage) -> Cost:
     """Measure our agent as started on a node, with its default intervals."""
     port = free_port()
     settings = {
         "GPUWARDEN_AGENT__LISTEN": f"127.0.0.1:{port}",
-        "GPUWARDEN_AGENT__PATHS__DOCKER_SOCKET": stage.docker_socket,
         "GPUWARDEN_AGENT__PATHS__STATE": str(stage.directory / "state"),
+        **stage.sockets,
     }
     command = [str(Path(sys.executable).with_name("gpuwarden")), "agent"]
     with running(command, stage.environment() | settings, stage.directory / "agent.log") as process:

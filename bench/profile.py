@@ -170,17 +170,15 @@ def section(name: str, stats: dict[Any, Any]) -> str:
 
 def run() -> None:
     """Profile all paths, each in its own process, and write the results."""
-    from bench.agent import Stage, docker_with_containers, with_cards
+    from bench.agent import Stage, docker_only, docker_with_containers, with_cards
     from tests.nvml import FakeNvml
 
     with TemporaryDirectory() as folder, docker_with_containers(Path(folder)) as engine:
         data = Path(folder) / "data"
         cluster_data.write(data, NODES)
-        stage = Stage(Path(folder), engine.socket, FakeNvml(Path(folder) / "nvml"))
-        here = stage.environment() | {
-            "GPUWARDEN_AGENT__PATHS__DOCKER_SOCKET": engine.socket,
-            "GPUWARDEN_AGENT__PATHS__STATE": str(Path(folder) / "state"),
-        }
+        stage = Stage(Path(folder), docker_only(engine.socket), FakeNvml(Path(folder) / "nvml"))
+        state = {"GPUWARDEN_AGENT__PATHS__STATE": str(Path(folder) / "state")}
+        here = {**stage.environment(), **stage.sockets, **state}
 
         def found(name: str, environment: dict[str, str]) -> str:
             target = Path(folder) / f"{name}.stats"

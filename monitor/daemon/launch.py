@@ -14,6 +14,10 @@ from monitor.agent.settings import AgentSettings
 from monitor.config.file import PREFIX
 from monitor.facts import NodeSnapshot
 
+# glibc's default of eight arenas per core costs several MiB in an agent with one thread per collector. Fixed thresholds
+# return the memory of large texts and responses: by default the first large block that is freed raises them.
+_MALLOC = {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
+
 
 def become_agent(settings: AgentSettings) -> NoReturn:
     """Replace this process with an agent, which then has none of the configuration code in memory."""
@@ -25,8 +29,7 @@ def become_agent(settings: AgentSettings) -> NoReturn:
 def agent_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Environment of the agent: without the configuration variables, which may contain secrets."""
     others = {name: value for name, value in environ.items() if not name.startswith(PREFIX)}
-    # The default of eight arenas per core costs several MiB in an agent with one thread per collector.
-    return {"MALLOC_ARENA_MAX": "2"} | others
+    return _MALLOC | others
 
 
 def read_machine_once(settings: AgentSettings, limit: float) -> NodeSnapshot:

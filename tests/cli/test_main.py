@@ -36,7 +36,7 @@ def test_wrong_usage_is_code_2(arguments: list[str]) -> None:
 
 
 def test_help_loads_nothing_heavy() -> None:
-    heavy = "('pydantic', 'rich', 'yaml', 'starlette', 'uvicorn', 'grpc', 'kubernetes')"
+    heavy = "('pydantic', 'rich', 'yaml', 'starlette', 'uvicorn', 'h2', 'kubernetes')"
     code = f"import sys, monitor.cli.main; print([name for name in {heavy} if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 

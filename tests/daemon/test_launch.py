@@ -22,6 +22,7 @@ from monitor.facts import CollectorFact, NodeSnapshot
 from tests.support.command import STOP_LIMIT, command, get, quiet_environment, running
 
 SECRET = "s3cret-t0ken"
+MALLOC = {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
 SOURCE = Path(monitor.__file__).parent.parent
 
 
@@ -118,9 +119,9 @@ def test_the_module_is_not_for_people(arguments: list[str], capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({}, {"MALLOC_ARENA_MAX": "2"}),
-        ({"MALLOC_ARENA_MAX": "4", "PATH": "/bin"}, {"MALLOC_ARENA_MAX": "4", "PATH": "/bin"}),
-        ({"GPUWARDEN_AGENT__TOKEN": SECRET}, {"MALLOC_ARENA_MAX": "2"}),
+        ({}, MALLOC),
+        ({"MALLOC_ARENA_MAX": "4", "PATH": "/bin"}, {**MALLOC, "MALLOC_ARENA_MAX": "4", "PATH": "/bin"}),
+        ({"GPUWARDEN_AGENT__TOKEN": SECRET}, MALLOC),
     ],
 )
 def test_the_agents_environment(given: dict[str, str], expected: dict[str, str]) -> None:

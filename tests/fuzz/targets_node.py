@@ -20,6 +20,8 @@ from monitor.agent.cgroup import parse_owner
 from monitor.agent.collectors.container_usage import locate
 from monitor.agent.collectors.xid import merge_events, parse_uuid, parse_xid
 from monitor.agent.datasets import mounts
+from monitor.agent.grpc_client.session import Http2Session
+from monitor.agent.grpc_client.status import GrpcError
 from monitor.agent.http_io import MAX_BODY_BYTES, FramingError, body_length
 from monitor.agent.kmsg import KernelMessage, parse_record
 from monitor.agent.kubelet import pod_resources, podresources_pb2
@@ -36,6 +38,7 @@ CONTAINER = "65a1b6ad09655b3f1475ede1aa0061a97c0d1ada9f2b2acac959afbc92094463"
 NO_FIGURE = (ValueError, OverflowError)  # invalid kernel output costs one run of one collector
 _VERIFIER = RequestVerifier("gpu-01", "gpuwarden-public-ed25519:LbJAn/ZwI1At3jwmVJ3uqBNuf7ZTxQBEi6Ap+KBcWqo=")
 LONGEST_ID = 200  # bound on container and pod ids
+MAX_MESSAGE, READ = 1000, 40
 
 
 @contextlib.contextmanager
@@ -114,6 +117,19 @@ def kubelet_allocations(data: bytes) -> None:
     """PodResources response, as bytes on the socket."""
     with contextlib.suppress(DecodeError):
         pod_resources._allocations(podresources_pb2.ListPodResourcesResponse.FromString(data))  # type: ignore[attr-defined]  # made by protobuf at run time
+
+
+def grpc_response(data: bytes) -> None:
+    """Everything that the server of a runtime's socket sends during a call."""
+    session = Http2Session()
+    session.begin([(":method", "POST"), (":scheme", "http"), (":path", "/s/m"), (":authority", "x")], b"", MAX_MESSAGE)
+    with contextlib.suppress(GrpcError):
+        for start in range(0, len(data), READ):
+            session.receive(data[start : start + READ])
+        session.receive(b"")
+    with contextlib.suppress(GrpcError):
+        assert len(session.message()) <= MAX_MESSAGE
+    session.outgoing()
 
 
 def kubelet_config(data: bytes) -> None:

@@ -136,7 +136,7 @@ class ImageActions:
             from monitor.agent.actions.docker_images import DockerImages  # not loaded on nodes without Docker
 
             return DockerImages(runtime.socket, self._settle)
-        from monitor.agent.actions.cri_images import CriImages  # grpc costs 13 MiB
+        from monitor.agent.actions.cri_images import CriImages  # h2 and protobuf cost 4 MiB
 
         return CriImages(runtime.socket, runtime.name, self._settle)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from monitor.agent.collectors import AbsentError
 from monitor.agent.kubelet import Allocation
 from monitor.agent.kubelet.checkpoint import CheckpointError, CheckpointFile
-from monitor.agent.kubelet.pod_resources import list_allocations
+from monitor.agent.kubelet.pod_resources import PodResourcesClient
 from monitor.agent.settings import Paths
 from monitor.facts import PodDeviceFact
 
@@ -27,12 +27,13 @@ class PodDevicesCollector:
         self._resources = resources
         self._timeout = timeout
         self._socket = os.path.join(paths.kubelet, _SOCKET)
+        self._client = PodResourcesClient(self._socket)
         self._checkpoint = CheckpointFile(os.path.join(paths.kubelet, _CHECKPOINT))
 
     def collect(self) -> tuple[PodDeviceFact, ...]:
         """Every allocated device. Raise AbsentError without a kubelet, PodResourcesError if it does not answer."""
         if _exists(self._socket):
-            listed = self._wanted(list_allocations(self._socket, self._timeout))
+            listed = self._wanted(self._client.allocations(self._timeout))
             return _facts(with_pod_uids(listed, self._checkpoint_if_any()), "pod-resources")
         try:
             return _facts(self._wanted(self._checkpoint.read()), "checkpoint")

@@ -1,6 +1,6 @@
 """The kubelet's device allocations, from its PodResources socket or its checkpoint file, and its thresholds.
 
-`grpc` and `google.protobuf` are imported only if the socket exists.
+`h2` and `google.protobuf` are imported only if the socket exists.
 """
 
 from __future__ import annotations

@@ -5,55 +5,56 @@ v1 exists since Kubernetes 1.20, v1alpha1 before that. Older kubelets also list 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from monitor.agent.grpc_client.status import GrpcError, GrpcStatus
 from monitor.agent.kubelet import Allocation
+
+if TYPE_CHECKING:
+    from monitor.agent.grpc_client.channel import GrpcChannel
 
 _LIST = "/v1.PodResourcesLister/List"
 _LIST_BEFORE_1_20 = "/v1alpha1.PodResourcesLister/List"
-CHANNEL_OPTIONS = (
-    ("grpc.max_receive_message_length", 16 * 1024 * 1024),  # the kubelet's own limit
-    ("grpc.default_authority", "localhost"),  # Go servers refuse a path as host name
-    ("grpc.enable_http_proxy", 0),
-    # Otherwise a channel inherits the failure and the backoff of an earlier one that is still closing.
-    ("grpc.use_local_subchannel_pool", 1),
-)
 
 
 class PodResourcesError(Exception):
     """The kubelet did not answer, or refused."""
 
 
-def list_allocations(socket: str, timeout: float) -> tuple[Allocation, ...]:
-    """All allocated devices. Raise PodResourcesError, which names the socket.
+class PodResourcesClient:
+    """A connection to the kubelet's socket, which is opened when needed and survives a restart of the kubelet."""
 
-    The channel is opened per call. That costs a millisecond and handles a restarted kubelet, while an idle channel
-    would cost as much every second.
-    """
-    import grpc  # 16 MiB that only nodes with a kubelet need
+    def __init__(self, socket: str) -> None:
+        self._socket = socket
+        self._channel: GrpcChannel | None = None
 
-    try:
-        with grpc.insecure_channel(f"unix:{socket}", options=CHANNEL_OPTIONS) as channel:
-            try:
-                return _allocations(_call(channel, _LIST, timeout))
-            except grpc.RpcError as error:
-                if error.code() is not grpc.StatusCode.UNIMPLEMENTED:
-                    raise
-            return _allocations(_call(channel, _LIST_BEFORE_1_20, timeout))
-    except grpc.RpcError as error:
-        raise PodResourcesError(_explain(socket, timeout, error)) from error
+    def allocations(self, timeout: float) -> tuple[Allocation, ...]:
+        """All allocated devices. Raise PodResourcesError, which names the socket."""
+        if self._channel is None:
+            from monitor.agent.grpc_client.channel import GrpcChannel  # 4 MiB that only nodes with a kubelet need
+
+            self._channel = GrpcChannel(self._socket)
+        try:
+            return _list_allocations(self._channel, timeout)
+        except GrpcError as error:
+            raise PodResourcesError(_explain(self._socket, timeout, error)) from error
+
+    def close(self) -> None:
+        if self._channel is not None:
+            self._channel.close()
 
 
-def _call(channel: Any, method: str, timeout: float) -> Any:
-    from monitor.agent.kubelet import podresources_pb2  # 4 MiB
+def _list_allocations(channel: GrpcChannel, timeout: float) -> tuple[Allocation, ...]:
+    from monitor.agent.kubelet import podresources_pb2  # with protobuf, which is imported late as well
 
     messages: Any = podresources_pb2  # its names are created at run time
-    call = channel.unary_unary(
-        method,
-        request_serializer=messages.ListPodResourcesRequest.SerializeToString,
-        response_deserializer=messages.ListPodResourcesResponse.FromString,
-    )
-    return call(messages.ListPodResourcesRequest(), timeout=timeout)
+    request, reply = messages.ListPodResourcesRequest(), messages.ListPodResourcesResponse
+    try:
+        return _allocations(channel.call(_LIST, request, reply, timeout))
+    except GrpcError as error:
+        if error.code is not GrpcStatus.UNIMPLEMENTED:
+            raise
+    return _allocations(channel.call(_LIST_BEFORE_1_20, request, reply, timeout))
 
 
 def _allocations(response: Any) -> tuple[Allocation, ...]:
@@ -72,7 +73,7 @@ def _allocations(response: Any) -> tuple[Allocation, ...]:
     )
 
 
-def _explain(socket: str, timeout: float, error: Any) -> str:
-    if error.code().name == "DEADLINE_EXCEEDED":
+def _explain(socket: str, timeout: float, error: GrpcError) -> str:
+    if error.code is GrpcStatus.DEADLINE_EXCEEDED:
         return f"the kubelet did not answer on {socket} within {timeout:g} s"
-    return f"the kubelet failed on {socket}: {error.code().name}: {error.details()}"
+    return f"the kubelet failed on {socket}: {error}"

@@ -1,26 +1,22 @@
 """Calls to a CRI runtime by method name: gRPC over a unix socket, without generated service stubs.
 
-Importing this costs 13 MiB of memory (grpc, protobuf), so it is imported only if a CRI socket exists.
+Importing this costs 4 MiB of memory (h2, protobuf), so it is imported only if a CRI socket exists.
 """
 
 from __future__ import annotations
 
-import time
 from typing import TypeVar
 
-import grpc
 from google.protobuf.message import Message
 
+from monitor.agent.grpc_client.channel import GrpcChannel
+from monitor.agent.grpc_client.status import GrpcConnectError, GrpcError, GrpcStatus, GrpcTimeoutError
 from monitor.agent.runtime.api import EngineError, GoneError, NoAnswerError, NotServedError
-from monitor.agent.runtime.dial import dial
+from monitor.agent.runtime.dial import dial, explain_socket_error
 from monitor.agent.runtime.proto import cri_pb2 as pb
 
 # containerd before 1.6 and CRI-O before 1.23 serve only the second. The fields used here are the same in both.
 _PACKAGES = ("runtime.v1", "runtime.v1alpha2")
-_OPTIONS = (
-    ("grpc.max_receive_message_length", 16 << 20),  # like the kubelet: a list may exceed the default of 4 MiB
-    ("grpc.max_reconnect_backoff_ms", 2000),  # a restarted runtime is found by the next query
-)
 
 Reply = TypeVar("Reply", bound=Message)
 
@@ -34,7 +30,7 @@ class CriChannel:
     def __init__(self, socket: str, check_interval: float = 20.0) -> None:
         self._socket = socket
         self._check_interval = check_interval
-        self._channel = grpc.insecure_channel(f"unix://{socket}", options=_OPTIONS)
+        self._channel = GrpcChannel(socket)
         self._package = _PACKAGES[0]
 
     def check(self) -> None:
@@ -68,27 +64,23 @@ class CriChannel:
                 self.check()
 
     def _once(self, path: str, request: Message, reply: type[Reply], timeout: float) -> Reply:
-        call = self._channel.unary_unary(
-            path, request_serializer=type(request).SerializeToString, response_deserializer=reply.FromString
-        )
-        started = time.monotonic()
         try:
-            # Wait for the connection: a wedged runtime does not complete it, which is not a failure yet.
-            return call(request, timeout=timeout, wait_for_ready=True)
-        except grpc.RpcError as error:
-            silent = time.monotonic() - started >= timeout  # otherwise the runtime itself reports a timeout inside it
-            raise self._translated(path, error, silent) from error
+            # CRI requires that its methods, including the removal of an image, can be repeated.
+            return self._channel.call(path, request, reply, timeout)
+        except GrpcConnectError as error:
+            raise explain_socket_error(self._socket, error.error) from error.error
+        except GrpcError as error:
+            raise self._translated(path, error) from error
 
-    def _translated(self, path: str, error: grpc.RpcError, silent: bool) -> EngineError:
-        code = error.code()
-        text = f"{self._socket}: {path}: {code.name}: {error.details()}"
-        match code:
-            case grpc.StatusCode.UNIMPLEMENTED:
+    def _translated(self, path: str, error: GrpcError) -> EngineError:
+        text = f"{self._socket}: {path}: {error}"
+        if isinstance(error, GrpcTimeoutError):  # not a timeout inside the runtime, which that reports
+            return NoAnswerError(text)
+        match error.code:
+            case GrpcStatus.UNIMPLEMENTED:
                 return _UnknownMethodError(text)
-            case grpc.StatusCode.NOT_FOUND:
+            case GrpcStatus.NOT_FOUND:
                 return GoneError(text)
-            case grpc.StatusCode.DEADLINE_EXCEEDED if silent:
-                return NoAnswerError(text)
         return EngineError(text)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Literal
 
@@ -87,11 +88,12 @@ def read_kubelet(context: DoctorContext) -> KubeletFacts:
     has_checkpoint = os.path.exists(os.path.join(root, "device-plugins/kubelet_internal_checkpoint"))
     if not is_socket(path):
         return KubeletFacts(path, present=os.path.isdir(root), has_checkpoint=has_checkpoint)
-    from monitor.agent.kubelet.pod_resources import PodResourcesError, list_allocations  # grpc: 16 MiB
+    from monitor.agent.kubelet.pod_resources import PodResourcesClient, PodResourcesError
 
     devices, why = None, ""
     try:
-        devices = len(list_allocations(path, SOCKET_SECONDS))
+        with closing(PodResourcesClient(path)) as kubelet:
+            devices = len(kubelet.allocations(SOCKET_SECONDS))
     except PodResourcesError as error:
         why = str(error)
     return KubeletFacts(path, True, True, has_checkpoint, devices, why)

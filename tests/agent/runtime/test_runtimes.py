@@ -110,7 +110,7 @@ def test_roots_are_remembered_while_a_runtime_is_down(runtimes: Runtimes, paths:
 
 @pytest.mark.parametrize(
     ("name", "made", "loaded"),
-    [("no runtime", (), []), ("Docker alone", (0,), ["http.client"]), ("CRI alone", (1,), ["grpc"])],
+    [("no runtime", (), []), ("Docker alone", (0,), ["http.client"]), ("CRI alone", (1,), ["h2"])],
 )
 def test_only_what_the_node_has_is_paid_for(
     name: str, made: tuple[int, ...], loaded: list[str], paths: tuple[str, str]
@@ -120,7 +120,7 @@ def test_only_what_the_node_has_is_paid_for(
     program = (
         "import sys\nfrom monitor.agent.runtime import Runtimes\n"
         f"Runtimes({paths[0]!r}, ({paths[1]!r},)).present()\n"
-        "print(*(name for name in ('http.client', 'grpc') if name in sys.modules))"
+        "print(*(name for name in ('http.client', 'h2') if name in sys.modules))"
     )
     output = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
     assert output.split() == loaded

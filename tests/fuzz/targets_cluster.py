@@ -24,7 +24,7 @@ from monitor.cleanup.execute import harbor as registry_harbor
 from monitor.cleanup.policy import RegistryPolicy
 from monitor.cli.tables import print_view
 from monitor.cluster.agents.client import AgentError
-from monitor.cluster.agents.poller import decode_snapshot
+from monitor.cluster.agents.snapshot import decode_snapshot
 from monitor.cluster.identity import identify
 from monitor.cluster.owners import no_owners
 from monitor.cluster.platforms import all_rules

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 from http import HTTPStatus
+from urllib.parse import quote
 
 from monitor.base.peer_http import PeerClient, PeerError, PeerTls
 
@@ -26,10 +27,11 @@ class SnapshotClient:
         if token:
             self._headers["Authorization"] = f"Bearer {token}"
 
-    def __call__(self, target: str) -> bytes:
-        """Body of the snapshot of the agent at host:port. Raise AgentError."""
+    def __call__(self, target: str, since: str | None = None) -> bytes:
+        """Body of the snapshot of the agent at host:port, or of the update since a version. Raise AgentError."""
+        path = SNAPSHOT_PATH if since is None else f"{SNAPSHOT_PATH}?since={quote(since, safe='')}"
         try:
-            reply = self._client.request(target, "GET", SNAPSHOT_PATH, headers=self._headers)
+            reply = self._client.request(target, "GET", path, headers=self._headers)
         except PeerError as error:
             raise AgentError(str(error)) from error.__cause__  # the kind of failure matters to the doctor
         if reply.status != HTTPStatus.OK:

@@ -19,7 +19,7 @@ from monitor.facts.actions import ActionsFact
 JSON_CONTENT_TYPE = "application/json"
 HEALTH_PATH = "/healthz"
 SNAPSHOT_PATH = "/v1/snapshot"
-SINCE = "since="  # query of a client that keeps the snapshot: the version that it has, or nothing
+SINCE = "since="  # query of a client that keeps the snapshot: the version that it has, or anything else
 ACTIONS_PATH = "/v1/actions"
 
 

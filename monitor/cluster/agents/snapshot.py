@@ -11,6 +11,7 @@ from monitor.base.bounded_json import decode_bounded
 from monitor.cluster.agents.client import AgentError
 from monitor.facts.node import HEAD, PARTS, CollectorFact, NodeSnapshot, SnapshotUpdate
 
+NO_VERSION = "0"  # requests a complete snapshot
 T = TypeVar("T")
 _snapshot_decoder = msgspec.json.Decoder(NodeSnapshot)
 _update_decoder = msgspec.json.Decoder(SnapshotUpdate)
@@ -25,7 +26,7 @@ class SnapshotFollower:
 
     def __init__(self) -> None:
         self._snapshot: NodeSnapshot | None = None
-        self._version = ""  # of the snapshot; empty if the agent sends complete ones only
+        self._version = NO_VERSION  # of the snapshot
 
     def read(self, fetch: Callable[[str], bytes]) -> NodeSnapshot:
         """Current snapshot. `fetch` returns the agent's update since a version. Raise AgentError if there is none.
@@ -35,12 +36,12 @@ class SnapshotFollower:
         update = decode_update(fetch(self._version))
         snapshot = self._merge(update)
         if snapshot is None:
-            self._version = ""
-            update = decode_update(fetch(""))
+            self._version = NO_VERSION
+            update = decode_update(fetch(NO_VERSION))
             snapshot = self._merge(update)
         if snapshot is None:
             raise AgentError("sent changes instead of a snapshot")
-        self._snapshot, self._version = snapshot, update.version or ""
+        self._snapshot, self._version = snapshot, update.version or NO_VERSION
         return snapshot
 
     def _merge(self, update: SnapshotUpdate) -> NodeSnapshot | None:
@@ -48,7 +49,7 @@ class SnapshotFollower:
         known = self._snapshot
         if update.since is None:
             parts: dict[str, Any] | None = {name: getattr(update, name) for name in PARTS}
-        elif known is None or not self._version or update.since != self._version:
+        elif known is None or self._version == NO_VERSION or update.since != self._version:
             return None
         else:
             parts = _changes(known, update)

@@ -135,8 +135,10 @@ class _AgentRequestHandler(BaseHTTPRequestHandler):
             self.send_header("Retry-After", str(math.ceil(reply.retry_after)))
         if self.close_connection:
             self.send_header("Connection", "close")
+        connection, self.wfile = self.wfile, io.BytesIO()
         self.end_headers()
-        self.wfile.write(reply.body)
+        head, self.wfile = self.wfile.getvalue(), connection
+        self.wfile.write(head + reply.body)  # one write: the client wakes up once
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # named by the base class
         log.debug("%.200s", format % args)

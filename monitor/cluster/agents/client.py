@@ -7,8 +7,11 @@ from http import HTTPStatus
 from urllib.parse import quote
 
 from monitor.base.peer_http import PeerClient, PeerError, PeerTls
+from monitor.base.process import max_descriptors
 
 MAX_BODY_BYTES = 8 * 1024 * 1024  # 20,000 containers; decoding takes up to 20 times as much memory
+IDLE_SECONDS = 14.0  # an agent closes a connection that is idle for 15 s
+IDLE_SHARE = 4  # at most a quarter of the descriptors are for idle connections
 SNAPSHOT_PATH = "/v1/snapshot"
 
 
@@ -19,10 +22,19 @@ class AgentError(Exception):
 class SnapshotClient:
     """Fetches snapshots from any number of threads until it is closed."""
 
-    def __init__(self, timeout: float, token: str | None, tls: PeerTls | None = None) -> None:
+    def __init__(
+        self, timeout: float, token: str | None, tls: PeerTls | None = None, *, keep_connections: bool = False
+    ) -> None:
         """Raise ValueError if a certificate cannot be used."""
         context = tls.context() if tls is not None else None
-        self._client = PeerClient(timeout, MAX_BODY_BYTES, context, tls.server_name if tls is not None else None)
+        self._client = PeerClient(
+            timeout,
+            MAX_BODY_BYTES,
+            context,
+            tls.server_name if tls is not None else None,
+            idle_seconds=IDLE_SECONDS,
+            max_idle=max_descriptors() // IDLE_SHARE if keep_connections else 0,
+        )
         self._headers = {"Accept": "application/json"}
         if token:
             self._headers["Authorization"] = f"Bearer {token}"

@@ -72,7 +72,7 @@ class AgentPoller:
     ) -> None:
         self._settings = settings
         self._targets = targets
-        self._http = SnapshotClient(settings.limit, settings.token, settings.tls)
+        self._http = SnapshotClient(settings.limit, settings.token, settings.tls, keep_connections=True)
         self._fetch = fetch or self._http
         self._on_answer = on_answer
         self._lock = threading.Lock()

@@ -8,7 +8,7 @@ import sys
 
 from bench.report import fails, section, write
 
-BENCHMARKS = ("agent", "view", "detect", "datasets", "page", "alert")
+BENCHMARKS = ("agent", "poll", "view", "detect", "datasets", "page", "alert")
 
 
 def main(names: list[str]) -> int:

@@ -127,7 +127,7 @@ class PeerClient:
         return sock
 
     def _keep_idle(self, target: str, sock: _DeadlineSocket) -> bool:
-        """Keep a connection if there is room, and close those that nobody has used for long."""
+        """Keep a connection if there is room, and close those that are idle for too long."""
         now, expired = time.monotonic(), []
         with self._lock:
             while self._idle and now - next(iter(self._idle.values()))[0] > self._idle_seconds:

@@ -1,7 +1,7 @@
 """Requests and replies of HTTP/1.1 as bytes.
 
 Parsing an ordinary reply with `http.client` takes several times as long as the rest of an exchange. An ordinary reply
-has one Content-Length; `http.client` reads every other one, and decides what is no HTTP.
+has one Content-Length; `http.client` reads every other one, and decides whether it is HTTP.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _read_body(sock: socket.socket, start: bytes, length: int, max_bytes: int) -
 
 
 def _read_other(sock: socket.socket, received: bytes, method: str, max_bytes: int) -> PeerReply:
-    """Reply of which a part was received, as `http.client` understands it."""
+    """Reply as `http.client` understands it, after a part was received."""
     replayed: Any = _ReplayedSocket(sock, received)
     with closing(http.client.HTTPResponse(replayed, method=method)) as response:
         response.begin()

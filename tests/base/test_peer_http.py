@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -12,7 +13,7 @@ from monitor.base.peer_http import PeerClient, PeerError
 from tests.support import wait_until
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
-Talk = Callable[[socket.socket, int], None]  # serves a connection, of which there were this many before
+Talk = Callable[[socket.socket, int], None]  # serves a connection; the number counts earlier ones
 
 
 class Peer:
@@ -33,7 +34,11 @@ class Peer:
                 return
             self.connections.append(connection)
             arguments = (connection, len(self.connections) - 1)
-            threading.Thread(target=self._talk, args=arguments, daemon=True).start()
+            threading.Thread(target=self._serve_one, args=arguments, daemon=True).start()
+
+    def _serve_one(self, connection: socket.socket, number: int) -> None:
+        with contextlib.suppress(OSError):  # the test is over
+            self._talk(connection, number)
 
     def close(self) -> None:
         self._server.shutdown(socket.SHUT_RDWR)

@@ -11,7 +11,7 @@ from monitor.base.process import max_descriptors
 
 MAX_BODY_BYTES = 8 * 1024 * 1024  # 20,000 containers; decoding takes up to 20 times as much memory
 IDLE_SECONDS = 14.0  # an agent closes a connection that is idle for 15 s
-IDLE_SHARE = 4  # at most a quarter of the descriptors are for idle connections
+MAX_IDLE_RATIO = 0.25  # of the descriptors that this process may have
 SNAPSHOT_PATH = "/v1/snapshot"
 
 
@@ -33,7 +33,7 @@ class SnapshotClient:
             context,
             tls.server_name if tls is not None else None,
             idle_seconds=IDLE_SECONDS,
-            max_idle=max_descriptors() // IDLE_SHARE if keep_connections else 0,
+            max_idle=int(max_descriptors() * MAX_IDLE_RATIO) if keep_connections else 0,
         )
         self._headers = {"Accept": "application/json"}
         if token:

@@ -23,6 +23,8 @@ AT = b'"at":1763260000.0'  # of the snapshots, which must look fresh
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 NOT_FOUND = b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\n{}"
 INDEX = b'"FC_TASK_INDEX":"'
+SNAPSHOT_VERSION = "b.1"
+BUSY_PARTS = ("gpu", "host", "container_usage", "disk_io")
 LIVES = 40  # new pods alive at a time
 VERSION_FIELD = b'"resourceVersion":"'
 
@@ -72,6 +74,18 @@ class Objects:
         return b'{"type":"%s","object":' % what + head + version + INDEX, after[after.index(b'"') :] + b"}\n"
 
 
+def _versioned(body: bytes) -> bytes:
+    return b'%s,"version":"%s"}' % (body[:-1], SNAPSHOT_VERSION.encode())
+
+
+def _update(body: bytes) -> bytes:
+    """Update of a busy node: the figures that an agent reads anew between two polls."""
+    whole = json.loads(body)
+    update = {name: whole[name] for name in ("node", "at", "agent_version", *BUSY_PARTS)}
+    update |= {"version": SNAPSHOT_VERSION, "since": SNAPSHOT_VERSION, "changed": BUSY_PARTS}
+    return json.dumps(update | {"collectors": whole["collectors"][:9]}, separators=(",", ":")).encode()
+
+
 def _another(line: bytes, number: int) -> bytes:
     """A copy of a pod with a unique number."""
     meta = json.loads(line)["metadata"]
@@ -85,7 +99,8 @@ class Server:
     def __init__(self, directory: Path) -> None:
         self._objects = Objects(directory)
         bodies = (directory / "snapshots").read_bytes().splitlines()
-        self._snapshots = {address(number): body.partition(AT)[::2] for number, body in enumerate(bodies)}
+        self._snapshots = {address(number): _versioned(body).partition(AT)[::2] for number, body in enumerate(bodies)}
+        self._updates = {address(number): _update(body).partition(AT)[::2] for number, body in enumerate(bodies)}
         self.agents = tuple(self._snapshots)
         self._watches: dict[str, set[asyncio.StreamWriter]] = {kind: set() for kind in KINDS}
 
@@ -107,7 +122,8 @@ class Server:
     async def _answer(self, path: str, query: dict[str, str], writer: asyncio.StreamWriter) -> None:
         resource = path.rpartition("/")[2]
         if path == "/v1/snapshot":
-            before, after = self._snapshots[writer.get_extra_info("sockname")[0]]
+            bodies = self._updates if query.get("since") == SNAPSHOT_VERSION else self._snapshots
+            before, after = bodies[writer.get_extra_info("sockname")[0]]
             _send(writer, before + b'"at":%f' % time.time() + after)
         elif path == "/load":
             _send(writer, json.dumps(await self._load(int(query["rate"]), int(query["seconds"]))).encode())

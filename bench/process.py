@@ -52,11 +52,11 @@ def measure(process: subprocess.Popen[bytes], url: str, settle: float = 20.0) ->
     _wait_for(session, url)
     time.sleep(settle)
     session.get(url, timeout=30)
-    began, cpu = time.monotonic(), _cpu_seconds(process.pid)
+    began, cpu = time.monotonic(), cpu_seconds(process.pid)
     for window in range(1, WINDOWS + 1):
         time.sleep(max(0.0, began + window * SCRAPE_EVERY - time.monotonic()))
         session.get(url, timeout=30)
-    used = _cpu_seconds(process.pid) - cpu
+    used = cpu_seconds(process.pid) - cpu
     took, text = _scrapes(session, url)
     return Cost(
         cpu_ms=1000 * used / WINDOWS,
@@ -91,7 +91,7 @@ def _scrapes(session: requests.Session, url: str) -> tuple[list[float], str]:
     return sorted(took), text
 
 
-def _cpu_seconds(pid: int) -> float:
+def cpu_seconds(pid: int) -> float:
     """CPU time of all threads of a process, with a clock id as made by clock_getcpuclockid(3)."""
     return time.clock_gettime((~pid << 3) | 2)
 

@@ -46,7 +46,7 @@ class Placed:
     user: int
 
 
-def snapshot(node: str, pods: Sequence[Placed], gpus: int, chance: random.Random) -> bytes:
+def snapshot(node: str, pods: Sequence[Placed], gpus: int, chance: random.Random, images: int = CACHED) -> bytes:
     """Snapshot of a node with these pods: one process per allocated GPU, two containers per pod."""
     given = [pod for pod in pods for _ in range(pod.gpus)]
     cards = [_card(node, index, busy=index < len(given), chance=chance) for index in range(gpus)]
@@ -74,7 +74,7 @@ def snapshot(node: str, pods: Sequence[Placed], gpus: int, chance: random.Random
             ),
         ),
         logs=tuple(LogFact(container_id=pod.container_id, size_bytes=1_000_000, written_at=AT) for pod in pods),
-        images=(ImageCacheFact(runtime="docker", root="/var/lib/docker", images=_images(pods, chance)),),
+        images=(ImageCacheFact(runtime="docker", root="/var/lib/docker", images=_images(pods, chance, images)),),
         runtime_usage=(
             RuntimeUsageFact(runtime="docker", layers_bytes=GIB, writable={pod.container_id: GIB for pod in pods}),
         ),
@@ -130,10 +130,10 @@ def _usage(pod: Placed, chance: random.Random) -> ContainerUsageFact:
     )  # fmt: skip
 
 
-def _images(pods: Sequence[Placed], chance: random.Random) -> tuple[ImageFact, ...]:
+def _images(pods: Sequence[Placed], chance: random.Random, count: int) -> tuple[ImageFact, ...]:
     """Images of the node's pods, and leftover ones."""
     users = {pod.image: pod.container_id for pod in pods}
-    names = [*users, *(f"harbor.lab:8443/old/image:{chance.randrange(1000)}" for _ in range(CACHED - len(users)))]
+    names = [*users, *(f"harbor.lab:8443/old/image:{chance.randrange(1000)}" for _ in range(count - len(users)))]
     return tuple(
         ImageFact(
             id=f"sha256:{chance.getrandbits(256):064x}", names=(name,),

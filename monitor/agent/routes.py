@@ -12,11 +12,14 @@ import msgspec
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from monitor.agent.metrics import AgentMetrics
+from monitor.agent.versions import SnapshotVersions
 from monitor.facts import NodeSnapshot
 from monitor.facts.actions import ActionsFact
 
 JSON_CONTENT_TYPE = "application/json"
 HEALTH_PATH = "/healthz"
+SNAPSHOT_PATH = "/v1/snapshot"
+SINCE = "since="  # query of a client that keeps the snapshot: the version that it has, or anything else
 ACTIONS_PATH = "/v1/actions"
 
 
@@ -68,15 +71,16 @@ class AgentRoutes:
         self._snapshot = snapshot
         self._token = token.encode() if token else None
         self._exposition = AgentMetrics()
+        self._versions = SnapshotVersions(snapshot)
         self._encode = msgspec.json.Encoder().encode
 
-    def answer(self, path: str, authorization: str) -> AgentReply:
-        route = {"/metrics": self._metrics, "/v1/snapshot": self._json, HEALTH_PATH: self._health}.get(path)
+    def answer(self, path: str, authorization: str, query: str = "") -> AgentReply:
+        route = {"/metrics": self._metrics, SNAPSHOT_PATH: self._json, HEALTH_PATH: self._health}.get(path)
         if route is None:
             return error_reply(HTTPStatus.NOT_FOUND, "there are /metrics, /v1/snapshot and /healthz")
         if path != HEALTH_PATH and not self._authorized(authorization):
             return error_reply(HTTPStatus.UNAUTHORIZED, "send the agent's token as Authorization: Bearer")
-        return route()
+        return route(query)
 
     def _authorized(self, authorization: str) -> bool:
         if self._token is None:
@@ -85,13 +89,15 @@ class AgentRoutes:
         as_sent = token.strip().encode("latin-1", "replace")  # http.server decodes headers as Latin-1
         return scheme.lower() == "bearer" and hmac.compare_digest(as_sent, self._token)
 
-    def _metrics(self) -> AgentReply:
+    def _metrics(self, _query: str) -> AgentReply:
         return AgentReply(HTTPStatus.OK, self._exposition.render(self._snapshot()), CONTENT_TYPE_LATEST)
 
-    def _json(self) -> AgentReply:
-        return AgentReply(HTTPStatus.OK, self._encode(self._snapshot()))
+    def _json(self, query: str) -> AgentReply:
+        keeps_it = query.startswith(SINCE)
+        snapshot = self._versions.update(query.removeprefix(SINCE)) if keeps_it else self._snapshot()
+        return AgentReply(HTTPStatus.OK, self._encode(snapshot))
 
-    def _health(self) -> AgentReply:
+    def _health(self, _query: str) -> AgentReply:
         """Always "ok": a hung driver is a fault of the node, which restarting the agent does not fix."""
         hung = {fact.name: fact.hung_since for fact in self._snapshot().collectors if fact.hung_since}
         return AgentReply(HTTPStatus.OK, self._encode({"status": "ok", "hung": hung}))

@@ -83,6 +83,8 @@ class CollectorWorker:
             self._end(started, outcome="failed", failures=self._state.failures + 1, message=message)
         else:
             now = self._clock.time()
+            if value == self._state.value:
+                value = self._state.value  # who compares objects sees at once that nothing has changed
             warning = getattr(self._collector, "warning", None)
             self._end(started, outcome="ok", value=value, read_at=started, succeeded_at=now, message=warning)
         self._first_run_ended.set()

@@ -99,7 +99,8 @@ class _AgentRequestHandler(BaseHTTPRequestHandler):
         path, authorization = self._path(), self.headers.get("Authorization", "")
         self.close_connection |= self._body_bytes > 0  # the body is not read
         self._open.busy = True
-        reply = self._act("GET", b"") if is_action(path) else self.server.routes.answer(path, authorization)
+        query = self.path.partition("?")[2]
+        reply = self._act("GET", b"") if is_action(path) else self.server.routes.answer(path, authorization, query)
         self._reply(reply)
 
     def do_POST(self) -> None:

@@ -2,8 +2,7 @@
 
 One deadline covers the whole exchange: connecting, TLS, and every byte that trickles in. Client libraries limit only
 the silence between two bytes, so this uses the standard library with sockets that know their deadline. It uses no
-proxy, follows no redirect (credentials are for the peer alone) and keeps no connection open: a thousand idle
-connections cost more than a thousand handshakes.
+proxy and follows no redirect (credentials are for the peer alone).
 """
 
 from __future__ import annotations
@@ -15,12 +14,13 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any
 
 from monitor.base.deadline_socket import DeadlineSocket
 from monitor.base.net import break_off
+from monitor.base.peer_wire import PeerReply, ReplyError, encode_request, read_reply
 from monitor.base.threads import with_deadline
 
 
@@ -53,20 +53,22 @@ class PeerTls:
         return context
 
 
-@dataclass(frozen=True)
-class PeerReply:
-    """A complete reply, whatever its status."""
-
-    status: int
-    headers: Mapping[str, str] = field(repr=False)
-    body: bytes = field(repr=False)
-
-
 class PeerClient:
-    """Makes requests from any number of threads until it is closed."""
+    """Makes requests from any number of threads until it is closed.
+
+    With `idle_seconds` it keeps up to `max_idle` connections open that long for the next request to the same peer. All
+    requests must then be safe to repeat: the peer may close a connection at the moment in which it is used again.
+    """
 
     def __init__(
-        self, timeout: float, max_bytes: int, context: ssl.SSLContext | None = None, server_name: str | None = None
+        self,
+        timeout: float,
+        max_bytes: int,
+        context: ssl.SSLContext | None = None,
+        server_name: str | None = None,
+        *,
+        idle_seconds: float = 0.0,
+        max_idle: int = 0,
     ) -> None:
         self._timeout = timeout
         self._max_bytes = max_bytes
@@ -74,6 +76,8 @@ class PeerClient:
         if context is not None:
             context.sslsocket_class = _DeadlineTlsSocket
         self._server_name = server_name
+        self._idle_seconds, self._max_idle = idle_seconds, max_idle
+        self._idle: dict[str, tuple[float, _DeadlineSocket]] = {}  # by target, the longest idle first
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
         self._closed = False
@@ -83,15 +87,25 @@ class PeerClient:
     ) -> PeerReply:
         """Send one request to host:port, and return its reply. Raise PeerError."""
         deadline = time.monotonic() + self._timeout
-        with _as_peer_error(self._timeout), closing(http.client.HTTPConnection(target)) as connection:
-            sock = self._connect(connection.host, connection.port, deadline)
-            try:
-                connection.sock = sock = self._secure(sock, connection.host, deadline)
-                connection.request(method, path, body, {"Connection": "close", **(headers or {})})
-                with closing(connection.getresponse()) as response:
-                    return PeerReply(response.status, dict(response.headers), self._read(response))
-            finally:
+        connection = {} if self._max_idle else {"Connection": "close"}
+        with _as_peer_error(self._timeout):
+            request = encode_request(target, method, path, body, connection | dict(headers or {}))
+            idle = self._take_idle(target)
+            if idle is not None:
+                with suppress(ConnectionError):  # the peer has closed it
+                    return self._exchange(target, idle, deadline, method, request)
+            return self._exchange(target, self._connect(target, deadline), deadline, method, request)
+
+    def _exchange(self, target: str, sock: _DeadlineSocket, deadline: float, method: str, request: bytes) -> PeerReply:
+        sock.deadline = deadline
+        reply = None
+        try:
+            sock.sendall(request)
+            reply = read_reply(sock, method, self._max_bytes)
+        finally:
+            if reply is None or not reply.more or not self._keep_idle(target, sock):
                 self._hang_up(sock)
+        return reply
 
     def close(self) -> None:
         """Break off all exchanges and refuse new ones."""
@@ -99,18 +113,44 @@ class PeerClient:
             self._closed = True
             for sock in self._open:
                 break_off(sock)
+            idle = [sock for _, sock in self._idle.values()]
+            self._idle.clear()
+        for sock in idle:
+            self._hang_up(sock)
 
-    def _read(self, response: http.client.HTTPResponse) -> bytes:
-        if (response.length or 0) > self._max_bytes:
-            raise PeerError(_too_large(self._max_bytes))
-        body = response.read(self._max_bytes + 1)
-        if len(body) > self._max_bytes:
-            raise PeerError(_too_large(self._max_bytes))
-        if response.length:  # a partial read does not complain about the missing rest
-            raise PeerError(f"broke off after {len(body)} bytes")
-        return body
+    def _take_idle(self, target: str) -> _DeadlineSocket | None:
+        """A connection to a peer that is still open."""
+        with self._lock:
+            since, sock = self._idle.pop(target, (0.0, None))
+        if sock is not None and time.monotonic() - since > self._idle_seconds:
+            self._hang_up(sock)
+            return None
+        return sock
 
-    def _connect(self, host: str, port: int, deadline: float) -> socket.socket:
+    def _keep_idle(self, target: str, sock: _DeadlineSocket) -> bool:
+        """Keep a connection if there is room, and close those that are idle for too long."""
+        now, expired = time.monotonic(), []
+        with self._lock:
+            while self._idle and now - next(iter(self._idle.values()))[0] > self._idle_seconds:
+                expired.append(self._idle.pop(next(iter(self._idle)))[1])
+            kept = not self._closed and len(self._idle) < self._max_idle and target not in self._idle
+            if kept:
+                self._idle[target] = now, sock
+        for old in expired:
+            self._hang_up(old)
+        return kept
+
+    def _connect(self, target: str, deadline: float) -> _DeadlineSocket:
+        """Connection to a peer, secured where configured. Raise OSError, ValueError or HTTPException."""
+        peer = http.client.HTTPConnection(target)  # only parses host and port
+        sock = self._connect_address(peer.host, peer.port, deadline)
+        try:
+            return self._secure(sock, peer.host, deadline)
+        except BaseException:
+            self._hang_up(sock)
+            raise
+
+    def _connect_address(self, host: str, port: int, deadline: float) -> _DeadlineSocket:
         """Connection to the first address that accepts one. Raise OSError."""
         failure = OSError(f"{host} has no address")
         for family, kind, protocol, _, address in _addresses(host, port, deadline):
@@ -126,7 +166,7 @@ class PeerClient:
                 return sock
         raise failure
 
-    def _secure(self, sock: socket.socket, host: str, deadline: float) -> socket.socket:
+    def _secure(self, sock: _DeadlineSocket, host: str, deadline: float) -> _DeadlineSocket:
         if self._context is None:
             return sock
         name = self._server_name or host
@@ -173,10 +213,6 @@ def _addresses(host: str, port: int, deadline: float) -> list[Any]:
     return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
 
 
-def _too_large(max_bytes: int) -> str:
-    return f"sent more than {max_bytes // 1024**2} MiB"
-
-
 @contextmanager
 def _as_peer_error(timeout: float) -> Iterator[None]:
     """Turn every way in which an exchange fails into PeerError."""
@@ -184,6 +220,8 @@ def _as_peer_error(timeout: float) -> Iterator[None]:
         yield
     except TimeoutError as error:
         raise PeerTimeoutError(f"no complete answer within {timeout:g} s") from error
+    except ReplyError as error:
+        raise PeerError(str(error)) from error
     except http.client.IncompleteRead as error:
         raise PeerError("broke off in the middle of the answer") from error
     except OSError as error:

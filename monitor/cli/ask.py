@@ -13,7 +13,8 @@ import msgspec
 from monitor.access.local_token import read_local_token, token_path
 from monitor.base import logs
 from monitor.base.net import connect_host
-from monitor.base.peer_http import PeerClient, PeerError, PeerReply, PeerTimeoutError
+from monitor.base.peer_http import PeerClient, PeerError, PeerTimeoutError
+from monitor.base.peer_wire import PeerReply
 from monitor.config.root import Config
 from monitor.config.types import Listen
 from monitor.daemon.build import make_cluster

@@ -18,7 +18,7 @@ from monitor.facts.gpu import (
     XidEvent,
     XidFacts,
 )
-from monitor.facts.node import SCHEMA_VERSION, CollectorFact, NodeSnapshot
+from monitor.facts.node import HEAD, PARTS, SCHEMA_VERSION, CollectorFact, NodeSnapshot, SnapshotUpdate
 from monitor.facts.storage import (
     DiskFact,
     DiskIoFact,
@@ -34,6 +34,8 @@ from monitor.facts.storage import (
 from monitor.facts.workload import ContainerFact, ContainerUsageFact, HostFact, LogFact, ShmFact
 
 __all__ = [
+    "HEAD",
+    "PARTS",
     "SCHEMA_VERSION",
     "CollectorFact",
     "ContainerFact",
@@ -61,6 +63,7 @@ __all__ = [
     "RowRemapFact",
     "RuntimeUsageFact",
     "ShmFact",
+    "SnapshotUpdate",
     "VolumeFact",
     "XidCount",
     "XidEvent",

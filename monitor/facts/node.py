@@ -65,3 +65,21 @@ class NodeSnapshot(Fact, frozen=True, kw_only=True):
     kubelet: KubeletFact | None = None
     probes: Annotated[tuple[ProbeFact, ...], SHORT_LIST] | None = None
     actions: ActionsFact | None = None
+
+
+HEAD = ("node", "at", "agent_version", "schema")  # in every update; all other fields are parts
+PARTS = tuple(name for name in NodeSnapshot.__struct_fields__ if name not in HEAD)
+
+
+class SnapshotUpdate(NodeSnapshot, frozen=True, kw_only=True):
+    """A snapshot for a client that keeps one: all of it, or what has changed since the version that the client has.
+
+    `version` is what the client sends to receive the next update. Without `since` the snapshot is complete. With
+    `since` only the parts named in `changed` replace those of the snapshot of that version. Collectors run all the
+    time: unless `changed` names them, `collectors` holds those that differ, and the others are unchanged. An agent that
+    knows no versions sends a complete snapshot without a version.
+    """
+
+    version: Identifier | None = None
+    since: Identifier | None = None
+    changed: Annotated[tuple[Identifier, ...], SHORT_LIST] = ()

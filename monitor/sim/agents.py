@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import msgspec
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from monitor.agent.metrics import AgentMetrics
+from monitor.agent.versions import SnapshotVersions
+from monitor.facts import NodeSnapshot
 from monitor.sim.http import SimRequest, SimServer, write_response
 from monitor.sim.node import SimNode
 from monitor.sim.snapshot import snapshot
@@ -23,6 +26,7 @@ class SimAgents:
     def __init__(self, nodes: Mapping[str, SimNode], act: ActionHandler, now: Callable[[], float] = time.time) -> None:
         self._by_address = {node.address: node for node in nodes.values()}
         self._metrics = {address: AgentMetrics() for address in self._by_address}
+        self._versions = {node.address: SnapshotVersions(partial(self._read, node)) for node in nodes.values()}
         self._act = act
         self._now = now
         self._encode = msgspec.json.Encoder().encode
@@ -38,15 +42,20 @@ class SimAgents:
         if not node.answering:
             writer.transport.abort()
         elif request.path == "/v1/snapshot":
-            write_response(writer, self._encode(snapshot(node, self._now())))
+            since = request.query.get("since")
+            reply = self._read(node) if since is None else self._versions[node.address].update(since)
+            write_response(writer, self._encode(reply))
         elif request.path == "/metrics":
-            text = self._metrics[node.address].render(snapshot(node, self._now()))
+            text = self._metrics[node.address].render(self._read(node))
             write_response(writer, text, content_type=CONTENT_TYPE_LATEST)
         elif request.path.startswith("/v1/actions"):
             status, body = self._act(node, request)
             write_response(writer, body, status)
         else:
             write_response(writer, b"{}", 404)
+
+    def _read(self, node: SimNode) -> NodeSnapshot:
+        return snapshot(node, self._now())
 
 
 def agent_address(number: int) -> str:

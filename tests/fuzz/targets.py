@@ -10,7 +10,8 @@ from tests.fuzz import targets_cluster, targets_node
 Target = Callable[[bytes], None]
 CORPUS = Path(__file__).with_name("corpus")
 ALL: tuple[Target, ...] = (
-    targets_cluster.snapshot, targets_cluster.kube_list, targets_cluster.kube_watch, targets_cluster.kube_values,
+    targets_cluster.snapshot, targets_cluster.update,
+    targets_cluster.kube_list, targets_cluster.kube_watch, targets_cluster.kube_values,
     targets_cluster.callback, targets_cluster.silences, targets_cluster.matcher, targets_cluster.form,
     targets_cluster.template, targets_cluster.configuration, targets_cluster.harbor,
     targets_node.cgroup, targets_node.cgroup_files, targets_node.proc_stat, targets_node.mount_table,

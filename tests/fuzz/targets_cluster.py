@@ -24,7 +24,7 @@ from monitor.cleanup.execute import harbor as registry_harbor
 from monitor.cleanup.policy import RegistryPolicy
 from monitor.cli.tables import print_view
 from monitor.cluster.agents.client import AgentError
-from monitor.cluster.agents.poller import decode_snapshot
+from monitor.cluster.agents.snapshot import SnapshotFollower, decode_snapshot
 from monitor.cluster.identity import identify
 from monitor.cluster.owners import no_owners
 from monitor.cluster.platforms import all_rules
@@ -45,7 +45,7 @@ from monitor.kube.decode.values import parse_quantity, parse_time
 from monitor.web.forms import parse_form
 from tests.alert.receivers.batches import batch
 from tests.cluster.builders import NOW, agent, card, device, node, pod
-from tests.support.snapshots import POD
+from tests.support.snapshots import POD, full_snapshot
 
 LONGEST_LABEL = 253
 PLATFORMS = all_rules()
@@ -99,6 +99,15 @@ def snapshot(data: bytes) -> None:
     except AgentError:
         return
     check_snapshot(told)
+
+
+def update(data: bytes) -> None:
+    """Agent response with changes, for a daemon that knows a snapshot."""
+    known = msgspec.json.encode(msgspec.to_builtins(full_snapshot()) | {"version": "v1"})
+    follower = SnapshotFollower()
+    follower.read(lambda _: known)
+    with contextlib.suppress(AgentError):
+        check_snapshot(follower.read(lambda _: data))
 
 
 KINDS: tuple[Any, ...] = (

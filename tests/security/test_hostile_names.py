@@ -16,7 +16,7 @@ from monitor.alert.receivers.base import MailSettings
 from monitor.alert.receivers.registry import KINDS
 from monitor.base.logs import LogfmtFormatter
 from monitor.cli.tables import print_view
-from monitor.cluster.agents.poller import decode_snapshot
+from monitor.cluster.agents.snapshot import decode_snapshot
 from monitor.cluster.identity import identify
 from monitor.cluster.owners import no_owners
 from monitor.cluster.platforms import all_rules

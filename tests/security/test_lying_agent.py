@@ -14,7 +14,8 @@ from monitor.cleanup.plan.images import plan_images
 from monitor.cleanup.plan.references import References
 from monitor.cleanup.policy import ImagePolicy
 from monitor.cluster.agents.client import AgentError
-from monitor.cluster.agents.poller import AgentPoller, decode_snapshot
+from monitor.cluster.agents.poller import AgentPoller
+from monitor.cluster.agents.snapshot import decode_snapshot
 from monitor.cluster.live import LiveCluster
 from monitor.config.lease import pod_namespace
 from monitor.detect.engine import RULE_BROKEN, DetectionHistory, detect

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from bench.process import _cpu_seconds as cpu_seconds
+from bench.process import cpu_seconds
 
 KIB = 1024
 FIGURES = {

@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from monitor.base.peer_http import PeerClient, PeerError, PeerReply, PeerTls
+from monitor.base.peer_http import PeerClient, PeerError, PeerTls
+from monitor.base.peer_wire import PeerReply
 from monitor.base.signing import RequestSigner
 from monitor.base.text import shorten
 from monitor.facts.actions import ActionFact, ActionRequest, ActionState

@@ -19,13 +19,12 @@ from functools import partial
 import msgspec
 
 from monitor.base.active_clock import TICK_SECONDS, ActiveClock
-from monitor.base.bounded_json import decode_bounded
 from monitor.base.peer_http import PeerTls
 from monitor.base.text import shorten
 from monitor.base.threads import Periodic, WorkerPool
 from monitor.cluster.agents.client import AgentError, SnapshotClient
+from monitor.cluster.agents.snapshot import SnapshotFollower
 from monitor.facts.agents import AgentFact
-from monitor.facts.node import NodeSnapshot
 
 log = logging.getLogger(__name__)
 MAX_SKIPPED_INTERVALS = 8  # a silent agent is polled at least once in this many
@@ -33,9 +32,8 @@ FIRST_SPREAD_SECONDS = 1.0  # the first polls come quickly: the daemon has just 
 TARGET_REFRESH_SECONDS = 5.0
 MAX_ERROR_CHARS = 500
 CLOCK_STEP_SECONDS = 1.0  # a larger change of the offset between the clocks means that one was set or stood still
-_decoder = msgspec.json.Decoder(NodeSnapshot)
 
-Fetch = Callable[[str], bytes]
+Fetch = Callable[[str, str], bytes]  # "host:port" and the version that is known -> the agent's update
 Targets = Mapping[str, str | None]  # "host:port" -> name of the node, if known
 
 
@@ -59,6 +57,7 @@ class _PolledTarget:
     phase: float  # offset of its polls within the interval, from 0 to 1
     fact: AgentFact
     clock_offset: float  # when the fact was recorded
+    follower: SnapshotFollower = field(default_factory=SnapshotFollower)
 
 
 class AgentPoller:
@@ -73,7 +72,7 @@ class AgentPoller:
     ) -> None:
         self._settings = settings
         self._targets = targets
-        self._http = SnapshotClient(settings.limit, settings.token, settings.tls)
+        self._http = SnapshotClient(settings.limit, settings.token, settings.tls, keep_connections=True)
         self._fetch = fetch or self._http
         self._on_answer = on_answer
         self._lock = threading.Lock()
@@ -184,7 +183,7 @@ class AgentPoller:
         began, wall = time.monotonic(), time.time()
         before = _shifted(polled.fact, self._clock_offset() - polled.clock_offset)
         try:
-            snapshot = decode_snapshot(self._fetch(polled.target))
+            snapshot = polled.follower.read(partial(self._fetch, polled.target))
             node = polled.node or self._reported_name(polled.target, snapshot.node)
             if snapshot.node != node:  # actions planned from the snapshot must not reach the node that it names
                 snapshot = msgspec.structs.replace(snapshot, node=node)
@@ -224,16 +223,6 @@ class AgentPoller:
         interval = self._settings.interval
         intervals = min(max(1, polled.fact.failures - 1), MAX_SKIPPED_INTERVALS)
         return now - (now - polled.phase * interval) % interval + intervals * interval
-
-
-def decode_snapshot(body: bytes) -> NodeSnapshot:
-    """Decode the response of an agent, with long strings cut. Raise AgentError if it is not a snapshot."""
-    try:
-        return decode_bounded(_decoder, body)
-    except (msgspec.MsgspecError, RecursionError) as error:
-        raise AgentError(f"sent no snapshot: {error}") from error
-    except UnicodeError as error:  # its message quotes what was sent
-        raise AgentError("sent no snapshot: the text is not UTF-8") from error
 
 
 def _failed(fact: AgentFact, now: float, error: str) -> AgentFact:

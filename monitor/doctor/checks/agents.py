@@ -11,7 +11,7 @@ from functools import partial
 import monitor
 from monitor.base.threads import run_parallel
 from monitor.cluster.agents.client import AgentError, SnapshotClient
-from monitor.cluster.agents.poller import decode_snapshot
+from monitor.cluster.agents.snapshot import decode_snapshot
 from monitor.config.types import Listen
 from monitor.doctor.checks import kubernetes
 from monitor.doctor.context import DoctorContext

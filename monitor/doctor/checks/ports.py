@@ -11,7 +11,8 @@ from functools import partial
 from typing import Literal
 
 from monitor.base.net import connect_host
-from monitor.base.peer_http import PeerClient, PeerError, PeerReply
+from monitor.base.peer_http import PeerClient, PeerError
+from monitor.base.peer_wire import PeerReply
 from monitor.config.types import Listen
 from monitor.doctor.context import DoctorContext
 from monitor.doctor.model import Check, Verdicts, ok, problem

@@ -163,7 +163,7 @@ def test_a_slow_agent_delays_no_other() -> None:
     good: dict[str, str | None] = {f"good-{number}:1": f"n{number}" for number in range(17)}
     targets = dict(good)
 
-    def fetch(target: str) -> bytes:
+    def fetch(target: str, _since: str) -> bytes:
         polls[target] += 1
         if target not in good:
             release.wait(4 * SOON)
@@ -194,7 +194,7 @@ def test_polls_are_spread_over_the_interval() -> None:
     targets = dict.fromkeys(f"n{number}:1" for number in range(60))
     polled: set[str] = set()
 
-    def fetch(target: str) -> bytes:
+    def fetch(target: str, _since: str) -> bytes:
         polled.add(target)
         return MINIMAL
 

@@ -77,7 +77,7 @@ class PeerClient:
             context.sslsocket_class = _DeadlineTlsSocket
         self._server_name = server_name
         self._idle_seconds, self._max_idle = idle_seconds, max_idle
-        self._idle: dict[str, tuple[float, _DeadlineSocket]] = {}  # by target, the longest idle first
+        self._idle: dict[str, tuple[float, DeadlineSocket]] = {}  # by target, the longest idle first
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
         self._closed = False
@@ -96,7 +96,7 @@ class PeerClient:
                     return self._exchange(target, idle, deadline, method, request)
             return self._exchange(target, self._connect(target, deadline), deadline, method, request)
 
-    def _exchange(self, target: str, sock: _DeadlineSocket, deadline: float, method: str, request: bytes) -> PeerReply:
+    def _exchange(self, target: str, sock: DeadlineSocket, deadline: float, method: str, request: bytes) -> PeerReply:
         sock.deadline = deadline
         reply = None
         try:
@@ -118,7 +118,7 @@ class PeerClient:
         for sock in idle:
             self._hang_up(sock)
 
-    def _take_idle(self, target: str) -> _DeadlineSocket | None:
+    def _take_idle(self, target: str) -> DeadlineSocket | None:
         """A connection to a peer that is still open."""
         with self._lock:
             since, sock = self._idle.pop(target, (0.0, None))
@@ -127,7 +127,7 @@ class PeerClient:
             return None
         return sock
 
-    def _keep_idle(self, target: str, sock: _DeadlineSocket) -> bool:
+    def _keep_idle(self, target: str, sock: DeadlineSocket) -> bool:
         """Keep a connection if there is room, and close those that are idle for too long."""
         now, expired = time.monotonic(), []
         with self._lock:
@@ -140,7 +140,7 @@ class PeerClient:
             self._hang_up(old)
         return kept
 
-    def _connect(self, target: str, deadline: float) -> _DeadlineSocket:
+    def _connect(self, target: str, deadline: float) -> DeadlineSocket:
         """Connection to a peer, secured where configured. Raise OSError, ValueError or HTTPException."""
         peer = http.client.HTTPConnection(target)  # only parses host and port
         sock = self._connect_address(peer.host, peer.port, deadline)
@@ -150,7 +150,7 @@ class PeerClient:
             self._hang_up(sock)
             raise
 
-    def _connect_address(self, host: str, port: int, deadline: float) -> _DeadlineSocket:
+    def _connect_address(self, host: str, port: int, deadline: float) -> DeadlineSocket:
         """Connection to the first address that accepts one. Raise OSError."""
         failure = OSError(f"{host} has no address")
         for family, kind, protocol, _, address in _addresses(host, port, deadline):
@@ -166,7 +166,7 @@ class PeerClient:
                 return sock
         raise failure
 
-    def _secure(self, sock: _DeadlineSocket, host: str, deadline: float) -> _DeadlineSocket:
+    def _secure(self, sock: DeadlineSocket, host: str, deadline: float) -> DeadlineSocket:
         if self._context is None:
             return sock
         name = self._server_name or host

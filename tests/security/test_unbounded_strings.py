@@ -33,7 +33,7 @@ from monitor.cleanup.plan.images import plan_images
 from monitor.cleanup.plan.references import image_references
 from monitor.cleanup.policy import ImagePolicy
 from monitor.cluster.agents.client import AgentError
-from monitor.cluster.agents.poller import decode_snapshot
+from monitor.cluster.agents.snapshot import decode_snapshot
 from monitor.daemon.state_keeper import StateKeeper
 from monitor.detect.base import NoLimits, Rule, RuleResult
 from monitor.detect.bounds import MAX_FINDINGS_PER_NODE, TOO_MANY

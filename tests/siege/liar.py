@@ -9,7 +9,7 @@ from typing import Any
 
 from monitor.base.text import MAX_TEXT_CHARS
 from monitor.cluster.agents.client import MAX_BODY_BYTES, AgentError
-from monitor.cluster.agents.poller import decode_snapshot
+from monitor.cluster.agents.snapshot import decode_snapshot
 from monitor.facts.base import MAX_IDENTIFIER_CHARS
 from tests.security.lies import Path, truth
 from tests.support.snapshots import AT

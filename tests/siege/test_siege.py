@@ -11,7 +11,7 @@ import pytest
 
 from monitor.base.patterns import pattern_problem
 from monitor.cluster.agents.client import MAX_BODY_BYTES
-from monitor.cluster.agents.poller import decode_snapshot
+from monitor.cluster.agents.snapshot import decode_snapshot
 from tests.siege.canaries import CanaryAlert
 from tests.siege.health import HealthCheck
 from tests.siege.liar import Liar

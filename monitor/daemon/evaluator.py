@@ -1,14 +1,12 @@
 """Evaluates the rules over the live cluster and persists their history across restarts.
 
-An evaluation is due every few seconds, and soon after a pod, node, event or service changes. Evaluation takes at most a
-fifth of a core on a cluster of any size. Where that spaces evaluations far apart, the few rules marked prompt are
-evaluated in between, within the same CPU limit, so that what Kubernetes reports is notified within seconds.
+An evaluation follows each change, and is due when time alone may change a result. It costs what has changed, not what
+the cluster holds.
 """
 
 from __future__ import annotations
 
 import logging
-import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +18,8 @@ from monitor.base.statefile import StateFile
 from monitor.base.threads import spawn
 from monitor.cluster.live import LiveCluster
 from monitor.detect.base import CleanupDeletion, Limits, Rule, RuleContext
-from monitor.detect.engine import DetectionHistory, detect
+from monitor.detect.engine import Engine
+from monitor.detect.history import DetectionHistory
 from monitor.detect.rules import RULES
 from monitor.facts.findings import Finding
 from monitor.facts.services import ServiceFact
@@ -30,9 +29,7 @@ from monitor.queries.cluster import cluster_facts_of
 log = logging.getLogger(__name__)
 FILE = "findings.json"
 CHANGE_POLL_SECONDS = 0.1
-IDLE_FACTOR = 4.0  # idle for at least 4x the CPU time of the last evaluation, capping evaluation at 20 % of a core
-MIN_PAUSE_SECONDS = 0.25
-MIN_PROMPT_PAUSE_SECONDS = 0.5
+MIN_PAUSE_SECONDS = 0.25  # changes that arrive together are evaluated together
 SAVE_INTERVAL_SECONDS = 15.0
 STARTUP_TIMEOUT_SECONDS = 15.0  # the first evaluation waits this long for Kubernetes, the agents and the probes
 STOP_TIMEOUT_SECONDS = 1.0
@@ -40,7 +37,7 @@ STOP_TIMEOUT_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class EvaluatorSettings:
-    """Rules and their limits, evaluation interval, and directory of the history file."""
+    """Rules and their limits, longest time between two evaluations, and directory of the history file."""
 
     state: str
     resource: str = "nvidia.com/gpu"
@@ -52,7 +49,7 @@ class EvaluatorSettings:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Time and duration of a full evaluation."""
+    """Time and duration of an evaluation."""
 
     at: float
     seconds: float
@@ -90,7 +87,7 @@ class Evaluator:
         self._on_evaluated = on_evaluated
         self._own_deletions = own_deletions
         self._history_file = history_file(settings.state)
-        self._history = DetectionHistory()
+        self._engine = self._new_engine(None)
         self._save_at = 0.0
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -103,7 +100,7 @@ class Evaluator:
         return self._history_file.problem
 
     def start(self) -> None:
-        self._history = self._history_file.load()
+        self._engine = self._new_engine(self._history_file.load())
         self._probes.start()
         self._thread = spawn("findings", self._run)
 
@@ -114,8 +111,11 @@ class Evaluator:
         if self._thread is not None:
             self._thread.join(timeout)
 
-    def evaluate(self, prompt_only: bool = False) -> tuple[Finding, ...]:
-        """Evaluate all rules, or only the prompt ones, once."""
+    def _new_engine(self, history: DetectionHistory | None) -> Engine:
+        return Engine(self._settings.rules, self._settings.limits, history)
+
+    def evaluate(self) -> tuple[Finding, ...]:
+        """Evaluate what has changed since the last evaluation or is due."""
         began = time.monotonic()
         context = RuleContext(
             facts=cluster_facts_of(self._cluster, self._settings.resource),
@@ -123,12 +123,11 @@ class Evaluator:
             services=self._probes.facts(),
             own_deletions=self._own_deletions(),
         )
-        result = detect(self._settings.rules, self._settings.limits, context, self._history, prompt_only)
-        self._log_changes(result.findings)
-        self._history, self.findings = result.history, result.findings
-        if not prompt_only:
-            self.last = Evaluation(context.now, time.monotonic() - began)
-        return result.findings
+        findings = self._engine.evaluate(context)
+        self._log_changes(self.findings or (), findings)
+        self.findings = findings
+        self.last = Evaluation(context.now, time.monotonic() - began)
+        return findings
 
     def services(self) -> tuple[ServiceFact, ...]:
         """Latest result of each service probe."""
@@ -143,28 +142,16 @@ class Evaluator:
         self._wait_for_facts()
         while not self._stopping.is_set():
             began, versions, before = time.monotonic(), self._versions(), self.findings
-            cpu_began = time.thread_time()  # not elapsed time: other threads may have had the core meanwhile
             findings = self._try_evaluate()
-            cpu_seconds = time.thread_time() - cpu_began
             if findings is not None:
                 self._publish(findings, before)
-            earliest = time.monotonic() + max(MIN_PAUSE_SECONDS, IDLE_FACTOR * cpu_seconds)
-            # Prompt evaluations repeat the findings of the other rules: only after those could be evaluated.
-            self._pause(earliest, began + self._settings.interval, versions, prompt=findings is not None)
+            self._pause(began + self._settings.interval, versions)
         if self.findings is not None:
-            self._history_file.save(self._history)
+            self._history_file.save(self._engine.history)
 
-    def _evaluate_prompt_rules(self) -> float:
-        """Evaluate the prompt rules, publish changed findings, and return when to do so again at the earliest."""
-        cpu_began, before = time.thread_time(), self.findings
-        findings = self._try_evaluate(prompt_only=True)
-        if findings is not None and findings != before:
-            self._publish(findings, before)
-        return time.monotonic() + max(MIN_PROMPT_PAUSE_SECONDS, IDLE_FACTOR * (time.thread_time() - cpu_began))
-
-    def _try_evaluate(self, prompt_only: bool = False) -> tuple[Finding, ...] | None:
+    def _try_evaluate(self) -> tuple[Finding, ...] | None:
         try:
-            return self.evaluate(prompt_only)
+            return self.evaluate()
         except Exception:  # one odd fact must not end the loop
             log.exception("evaluation failed")
             return None
@@ -172,7 +159,7 @@ class Evaluator:
     def _publish(self, findings: tuple[Finding, ...], before: tuple[Finding, ...] | None) -> None:
         """Save the history if it is due or findings came or went, then call the listener."""
         if time.monotonic() >= self._save_at or _keys(findings) != _keys(before):
-            self._history_file.save(self._history)
+            self._history_file.save(self._engine.history)
             self._save_at = time.monotonic() + SAVE_INTERVAL_SECONDS
         try:
             self._on_evaluated(findings)
@@ -187,29 +174,24 @@ class Evaluator:
         self._probes.wait_first_round(0.0 if self._stopping.is_set() else deadline - time.monotonic())
         self._cluster.refresh()
 
-    def _pause(self, earliest: float, due: float, versions: tuple[object, ...], prompt: bool) -> None:
-        """Return at `due`, on a change after `earliest`, or when stopping.
-
-        Earlier changes trigger evaluations of the prompt rules, if `prompt`.
-        """
-        due, prompt_versions = max(due, earliest), versions
-        prompt_at = time.monotonic() + MIN_PAUSE_SECONDS if prompt else math.inf
+    def _pause(self, due: float, versions: tuple[object, ...]) -> None:
+        """Return at `due`, when a result is due, on a change, or when stopping; a short pause collects changes."""
+        earliest = time.monotonic() + MIN_PAUSE_SECONDS
+        due = max(earliest, due)
         while (left := due - time.monotonic()) > 0 and not self._stopping.wait(min(left, CHANGE_POLL_SECONDS)):
-            now, current = time.monotonic(), self._versions()
-            if now >= earliest and current != versions:
+            next_at = self._engine.next_at
+            is_due = self._versions() != versions or (next_at is not None and next_at <= self._now())
+            if is_due and time.monotonic() >= earliest:
                 return
-            if now >= prompt_at and current != prompt_versions:
-                prompt_versions, prompt_at = current, self._evaluate_prompt_rules()
 
     def _versions(self) -> tuple[object, ...]:
-        """Value that changes whenever a pod, node or event changes, or a service fails or recovers."""
-        kube = self._cluster.kube
+        """Value that changes whenever a fact does. A view of the same nodes and pods is a new object after each join."""
+        kube, view = self._cluster.kube, self._cluster.view
         services = tuple((fact.name, fact.ok, fact.cause) for fact in self._probes.facts())
-        return (kube.pods.version, kube.nodes.version, kube.events.version, services) if kube else services
+        return (kube.events.version if kube else 0, id(view), view.at, services)
 
-    def _log_changes(self, findings: tuple[Finding, ...]) -> None:
-        before = {finding.key: finding for finding in self._history.findings}
-        now = {finding.key: finding for finding in findings}
+    def _log_changes(self, previous: tuple[Finding, ...], findings: tuple[Finding, ...]) -> None:
+        before, now = ({finding.key: finding for finding in each} for each in (previous, findings))
         for key in now.keys() - before.keys():
             log.info("found %s: %s", key, now[key].cause)
         for key in before.keys() - now.keys():

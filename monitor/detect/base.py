@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import wraps
-from typing import Annotated, Any, Generic, TypeVar, cast
+from typing import Annotated, Any, Final, Generic, TypeVar, cast
 
 from monitor.base.globs import matches_glob
 from monitor.facts.cluster_facts import ClusterFacts
@@ -20,6 +20,7 @@ Ratio = Annotated[float, "ratio"]
 Bytes = Annotated[int, "size"]
 
 ANY_CAUSE = "*"
+AGE: Final = "seconds"  # the age of a finding with a start, which the engine adds to its headline and keeps current
 MAX_RAW_CHARS = 1000  # of the raw message in a finding
 
 L = TypeVar("L")
@@ -96,15 +97,49 @@ def cached_per_evaluation(work: Callable[[RuleContext], T]) -> Callable[[RuleCon
 
 @dataclass(frozen=True)
 class RuleResult:
-    """Output of one rule.
+    """What a rule finds about one subject: usually nothing or one finding.
 
-    `memory` is any JSON value; the next evaluation gets it back, also after a restart. Previous findings of this rule
-    that a scope in `blind` covers are held: missing facts are not evidence of recovery.
+    `memory` is any JSON value that the next evaluation of the subject gets back, also after a restart. `next_at` is
+    when time alone may change the result; without it the subject is evaluated again only when its facts change.
+    `unknown`: the facts do not suffice, so that the last result is held; missing facts are not evidence of recovery. A
+    rule about the whole cluster names what it cannot judge as scopes in `blind`.
     """
 
     findings: tuple[Finding, ...] = ()
     memory: Any = None
     blind: tuple[Scope, ...] = ()
+    next_at: float | None = None
+    unknown: bool = False
+
+
+NOTHING = RuleResult()
+UNKNOWN = RuleResult(unknown=True)
+
+
+def since(memory: Any, condition: str, now: float, known: float | None = None) -> float:
+    """Start of a condition: the earliest known or remembered, never in the future after the clock was set back."""
+    remembered = memory.get("since") if isinstance(memory, dict) and memory.get("condition") == condition else None
+    times = [at for at in (remembered, known) if isinstance(at, int | float)]
+    return min((*times, now))
+
+
+def lasting(
+    condition: str,
+    limit: float,
+    memory: Any,
+    now: float,
+    finding: Callable[[float], Finding],
+    known: float | None = None,
+) -> RuleResult:
+    """The finding about a condition once it has lasted for `limit` seconds; `finding` gets its start.
+
+    A different condition starts anew. `known` is the start, if the facts contain it.
+    """
+    began = since(memory, condition, now, known)
+    remembered = {"condition": condition, "since": began}
+    if now - began < limit:
+        return RuleResult(memory=remembered, next_at=began + limit)
+    return RuleResult((finding(began),), remembered)
 
 
 class Delay(Enum):
@@ -169,19 +204,50 @@ class RuleMetadata:
         return self.latency.get(cause) or self.latency.get(ANY_CAUSE) or default
 
 
+class SubjectKind(Enum):
+    """What a rule evaluates one at a time. The value is the type of the subject, see `monitor.detect.subjects`."""
+
+    GPU = "GpuSubject"
+    NODE = "NodeSubject"
+    MOUNT = "ClusterDisk"
+    IMAGE = "ImageCopies"
+    POD = "PodFact"
+    JOB = "JobGpus"
+    SERVICE = "ServiceFact"
+    CLUSTER = "ClusterFacts"
+
+
+Evaluate = Callable[[Any, RuleContext, Any, float], RuleResult]
+Correlate = Callable[[Sequence[Finding], RuleContext], Sequence[Finding]]
+
+
 @dataclass(frozen=True)
 class Rule(RuleMetadata):
-    """A rule that is evaluated against the cluster.
+    """A rule that is evaluated for each subject in its scope when one of its facts changes.
 
-    `detect` gets the context and the memory of the previous evaluation; malformed facts must not make it raise. A
-    `prompt` rule is cheap and depends only on Kubernetes or probes: large clusters also evaluate it in between.
+    Attributes:
+        evaluate: gets the subject, the context, the memory of the subject and the time. Malformed facts must not make
+            it raise.
+        scope: the kind of its subjects.
+        needs: parts of a node's snapshot without which the result is unknown.
+        uses: further facts that it reads: parts of a node or, for the scopes POD and CLUSTER, kinds of facts.
+        kube: Kubernetes resources without which the result is unknown.
+        correlate: turns the findings about single subjects into all findings of the rule, such as one about a server
+            in addition to those about its clients.
+
     """
 
-    detect: Callable[[RuleContext, Any], RuleResult]
-    prompt: bool = False
+    evaluate: Evaluate
+    scope: SubjectKind
+    needs: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ()
+    kube: tuple[str, ...] = ()
+    correlate: Correlate | None = None
 
-    def __call__(self, context: RuleContext, memory: Any) -> RuleResult:
-        return self.detect(context, memory)
+
+def whole_cluster(detect: Callable[[RuleContext, Any], RuleResult]) -> Evaluate:
+    """A function of the context as a rule about the whole cluster, evaluated every time."""
+    return lambda _facts, context, memory, now: replace(detect(context, memory), next_at=now)
 
 
 def with_limits(context: RuleContext, limits: Limits[Any], symptoms: tuple[str, ...] = ()) -> RuleContext:

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from monitor.base.text import shorten, shorten_name
 from monitor.detect.base import MAX_RAW_CHARS
+from monitor.detect.labels import MAX_LABEL_CHARS
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.text import Text, Value
 
-MAX_LABEL_CHARS = 253  # the longest name in Kubernetes
 MAX_VALUE_CHARS = 1000  # of a value in a sentence
 MAX_TEXTS_CHARS = 16_000  # of all evidence, and of all advice
 MAX_FINDINGS_PER_NODE = 1000  # of one rule: no node has as many GPUs, mounts or pods

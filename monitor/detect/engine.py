@@ -1,28 +1,28 @@
-"""Evaluates all rules: holds findings that cannot be verified and links symptoms to their causes."""
+"""Evaluates all rules: each only for the subjects that have changed or are due.
+
+A rule evaluates one subject at a time. The engine determines which subjects have changed, which are due because time
+has passed, and which cannot be observed; it keeps the memory of each, and links symptoms to their causes.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-import msgspec
+from msgspec import structs
 
-from monitor.detect.base import Limits, Rule, RuleContext, RuleResult, symptoms_of, with_limits
-from monitor.detect.bounds import bounded_findings, limited_per_node
-from monitor.detect.lib.scopes import ScopeIndex
-from monitor.facts.findings import Finding, Scope, Severity
-from monitor.facts.text import Text
+from monitor.detect.base import Limits, Rule, RuleContext, symptoms_of, with_limits
+from monitor.detect.changes import Changes, all_changes, changes_between
+from monitor.detect.correlation import aged, explained
+from monitor.detect.history import DetectionHistory
+from monitor.detect.indexes import new_indexes
+from monitor.detect.observation import Observation
+from monitor.detect.rule_state import RuleState
+from monitor.facts.findings import Finding
 
-RULE_BROKEN = "rule-broken"
-
-
-class DetectionHistory(msgspec.Struct, frozen=True, kw_only=True):
-    """Memory of each rule and the findings of the last evaluation; persisted across restarts."""
-
-    memories: dict[str, Any] = msgspec.field(default_factory=dict)
-    findings: tuple[Finding, ...] = ()
+ADOPTION_SECONDS = 1800.0  # for which findings of an older version are held, unless they are found again
+CLOCK_SLACK_SECONDS = 1.0  # a clock set back by more than this invalidates all timers
 
 
 @dataclass(frozen=True)
@@ -33,71 +33,87 @@ class Detection:
     history: DetectionHistory = field(default_factory=DetectionHistory)
 
 
-def detect(
-    rules: Sequence[Rule],
-    limits: Mapping[str, Limits[Any]],
-    context: RuleContext,
-    history: DetectionHistory,
-    prompt_only: bool = False,
-) -> Detection:
-    """Findings of the rules now.
+class Engine:
+    """Evaluates rules incrementally. Used from one thread."""
 
-    With `prompt_only`, findings and memory of all other rules stay unchanged.
-    """
-    findings_by_key: dict[str, Finding] = {}
-    memories: dict[str, Any] = {}
-    previous: defaultdict[str, list[Finding]] = defaultdict(list)
-    for finding in history.findings:
-        previous[finding.rule].append(finding)
-    for rule in rules:
-        rule_limits = limits.get(rule.rule) or Limits(rule.limits())
-        if not rule_limits.enabled:
-            continue
-        memory, findings = history.memories.get(rule.rule), tuple(previous[rule.rule])
-        if rule.prompt or not prompt_only:
-            result = _run(rule, with_limits(context, rule_limits, symptoms_of(rule, rules)), memory)
-            found = limited_per_node(rule.rule, bounded_findings(result.findings))
-            memory, findings = result.memory, (*_held(findings, result), *found)
-        memories[rule.rule] = memory
-        findings_by_key.update((finding.key, finding) for finding in findings)
-    findings = _explained(tuple(findings_by_key[key] for key in sorted(findings_by_key)))
-    return Detection(findings, DetectionHistory(memories=memories, findings=findings))
+    def __init__(
+        self, rules: Sequence[Rule], limits: Mapping[str, Limits[Any]], history: DetectionHistory | None = None
+    ) -> None:
+        history = history or DetectionHistory()
+        self._limits = {rule.rule: limits.get(rule.rule) or Limits(rule.limits()) for rule in rules}
+        self._rules = [rule for rule in rules if self._limits[rule.rule].enabled]
+        self._symptoms = {rule.rule: symptoms_of(rule, rules) for rule in rules}
+        self._indexes = new_indexes()
+        self._states = [
+            RuleState(rule, self._indexes[rule.scope], history.units.get(rule.rule, {})) for rule in self._rules
+        ]
+        self._adopted, self._adopted_until = history.adopted, history.adopted_until
+        if history.findings and not history.units:  # of an older version
+            enabled = {rule.rule for rule in self._rules}
+            self._adopted = tuple(structs.replace(f, held=True) for f in history.findings if f.rule in enabled)
+            self._adopted_until = 0.0
+        self._before: RuleContext | None = None
+        self._findings: tuple[Finding, ...] = ()
 
-
-def _run(rule: Rule, context: RuleContext, memory: Any) -> RuleResult:
-    """Result of one rule. A rule that raises is reported as broken, and its previous findings are held."""
-    try:
-        return rule(context, memory)
-    except Exception as error:  # a bug in one rule must not stop the others
-        broken = Finding(
-            rule=rule.rule,
-            severity=Severity.WARNING,
-            cause=RULE_BROKEN,
-            labels={"service": "gpuwarden"},
-            headline=Text(key="rule-broken", values={"rule": rule.rule, "error": f"{type(error).__name__}: {error}"}),
-            raw=repr(error),
+    @property
+    def history(self) -> DetectionHistory:
+        """Everything that the next start needs."""
+        return DetectionHistory(
+            units={state.rule.rule: state.units for state in self._states if state.units},
+            findings=self._findings,
+            adopted=self._adopted,
+            adopted_until=self._adopted_until,
         )
-        return RuleResult(findings=(broken,), memory=memory, blind=(Scope(labels={}),))
+
+    @property
+    def next_at(self) -> float | None:
+        """When an evaluation is due even if nothing changes."""
+        return min((at for state in self._states if (at := state.next_at) is not None), default=None)
+
+    def evaluate(self, context: RuleContext) -> tuple[Finding, ...]:
+        """Findings now."""
+        changes = self._changes(context)
+        seen = Observation(context)
+        for index in self._indexes.values():
+            index.update(changes, seen)
+        different = [state.evaluate(changes, seen, self._rule_context(context, state.rule)) for state in self._states]
+        if any(different) or self._before is None or self._adopted:
+            self._findings = explained(self._collect(context.now))
+        self._before = context
+        return aged(self._findings, context.now)
+
+    def _rule_context(self, context: RuleContext, rule: Rule) -> RuleContext:
+        return with_limits(context, self._limits[rule.rule], self._symptoms[rule.rule])
+
+    def _changes(self, context: RuleContext) -> Changes:
+        before = self._before
+        if before is None or context.now < before.now - CLOCK_SLACK_SECONDS or _sources(before) != _sources(context):
+            return all_changes(context.facts)
+        changes = changes_between(before.facts, context.facts)
+        kinds = {"services"} if before.services != context.services else set()
+        kinds |= {"deletions"} if before.own_deletions != context.own_deletions else set()
+        return replace(changes, kinds=changes.kinds | kinds)
+
+    def _collect(self, now: float) -> tuple[Finding, ...]:
+        """Findings of all rules, sorted by key."""
+        found = {finding.key: finding for state in self._states for finding in state.findings}
+        if self._adopted:
+            self._adopted_until = self._adopted_until or now + ADOPTION_SECONDS
+            open_ = now < self._adopted_until
+            self._adopted = tuple(finding for finding in self._adopted if open_ and finding.key not in found)
+            found = {finding.key: finding for finding in self._adopted} | found
+        return tuple(found[key] for key in sorted(found))
 
 
-def _held(previous: Iterable[Finding], result: RuleResult) -> Iterable[Finding]:
-    """Previous findings about subjects that the rule cannot observe now."""
-    blind = ScopeIndex((scope, True) for scope in result.blind)
-    for finding in previous:
-        if any(blind.covering(finding)):
-            yield msgspec.structs.replace(finding, held=True)
+def detect(
+    rules: Sequence[Rule], limits: Mapping[str, Limits[Any]], context: RuleContext, history: DetectionHistory
+) -> Detection:
+    """Findings of a new engine that continues a history: every subject is evaluated."""
+    engine = Engine(rules, limits, history)
+    return Detection(engine.evaluate(context), engine.history)
 
 
-def _explained(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """Set `explained_by` of symptoms; a cause is never explained by its own symptom."""
-    causes = ScopeIndex((scope, finding) for finding in findings for scope in finding.explains)
-    result = []
-    for finding in findings:
-        cause = next((other.key for other in causes.covering(finding) if not _mutual(other, finding)), None)
-        same = finding.explained_by == cause
-        result.append(finding if same else msgspec.structs.replace(finding, explained_by=cause))
-    return tuple(result)
-
-
-def _mutual(cause: Finding, finding: Finding) -> bool:
-    return cause is finding or any(scope.covers(cause) for scope in finding.explains)
+def _sources(context: RuleContext) -> list[tuple[str, bool]]:
+    """Which sources can be observed."""
+    view = context.facts.view
+    return [(source.name, source.ok) for source in view.sources] if view is not None else []

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from monitor.base.text import shorten_name
 from monitor.detect.base import RuleContext
-from monitor.detect.bounds import MAX_LABEL_CHARS
 from monitor.facts.agents import AgentFact
 
 MIN_CLOCK_SKEW_SECONDS = 2.0  # smaller differences are network latency
-
-
-def label_value(text: str) -> str:
-    """`text` as the value of a label: cut to the allowed length, still unique, and never empty."""
-    return shorten_name(text, MAX_LABEL_CHARS) or "?"
 
 
 def kubernetes_unavailable(context: RuleContext) -> bool:

@@ -45,6 +45,17 @@ class ClusterFacts:
         return {node.name: node for node in self.view.nodes} if self.view else {}
 
     @cached_property
+    def pod_by_uid(self) -> dict[str, PodFact]:
+        return {pod.uid: pod for pod in self.pods}
+
+    @cached_property
+    def gpus_by_node(self) -> dict[str, tuple[GpuView, ...]]:
+        by_node: defaultdict[str, list[GpuView]] = defaultdict(list)
+        for gpu in self.view.gpus if self.view else ():
+            by_node[gpu.node].append(gpu)
+        return {node: tuple(gpus) for node, gpus in by_node.items()}
+
+    @cached_property
     def agent_of_node(self) -> dict[str, AgentFact]:
         """Agent by node; of several, the one with the newest snapshot."""
         ordered = sorted(self.agents, key=lambda agent: (agent.received_at or 0.0, agent.target))

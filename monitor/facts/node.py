@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from monitor.facts.actions import ActionsFact
 from monitor.facts.base import LONG_LIST, SHORT_LIST, BoundedFloat, BoundedInt, BoundedText, Fact, Identifier
@@ -83,3 +83,20 @@ class SnapshotUpdate(NodeSnapshot, frozen=True, kw_only=True):
     version: Identifier | None = None
     since: Identifier | None = None
     changed: Annotated[tuple[Identifier, ...], SHORT_LIST] = ()
+
+
+def changed_parts(before: NodeSnapshot | None, after: NodeSnapshot) -> frozenset[str]:
+    """Names of the parts of a node's snapshot that differ from those of one received earlier.
+
+    Collectors have changed if what they report about themselves has. Their times and counts change with every run.
+    """
+    if before is None:
+        return frozenset(PARTS)
+    names = {name for name in PARTS if getattr(before, name) is not getattr(after, name)}
+    if [_status(fact) for fact in before.collectors] == [_status(fact) for fact in after.collectors]:
+        names.discard("collectors")
+    return frozenset(names)
+
+
+def _status(fact: CollectorFact) -> tuple[Any, ...]:
+    return fact.name, fact.outcome, fact.interval_seconds, fact.hung_since, fact.message

@@ -7,8 +7,8 @@ from typing import Any
 from monitor.cluster.gpu_state import StateLimits
 from monitor.cluster.node_join import GpuMemory
 from monitor.cluster.view import ClusterContext, ViewBuilder, ViewInputs, ViewMemory
-from monitor.detect.base import Limits, Override, Rule, RuleContext, RuleResult
-from monitor.detect.engine import DetectionHistory, detect
+from monitor.detect.base import Limits, Override, Rule, RuleContext
+from monitor.detect.engine import detect
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, Identity, SourceView
 from monitor.facts.cluster_facts import make_cluster_facts
@@ -16,6 +16,7 @@ from monitor.facts.findings import LABELS, Finding
 from monitor.facts.kube import NodeFact, PodFact
 from monitor.i18n import CATALOGS, LANGUAGES, fields, say
 from tests.cluster.builders import NOW, node, uuid
+from tests.detect.running import Evaluated, evaluate, history_of
 
 ALICE = Identity(user="alice", job="bert", queue="vc1", platform="volcano", workload_kind="VolcanoJob")
 
@@ -57,25 +58,24 @@ def idle(seconds: float, *indexes: int, name: str = "n1") -> ViewMemory:
     return ViewMemory(cards={f"{name}/{uuid(index, name)}": known for index in indexes})
 
 
-def run(rule: Rule, given: RuleContext, memory: Any = None, limits: Any = None, **exceptions: Any) -> RuleResult:
+def run(rule: Rule, given: RuleContext, memory: Any = None, limits: Any = None, **exceptions: Any) -> Evaluated:
     """Run one rule, by default with its default limits; `exceptions` are limits by node."""
     overrides = tuple(Override({"node": name}, other) for name, other in exceptions.items())
     own = Limits(limits if limits is not None else rule.limits(), overrides)
-    found = rule(RuleContext(given.facts, given.now, given.services, limits=own), memory)
+    found = evaluate(rule, RuleContext(given.facts, given.now, given.services, limits=own), memory)
     for finding in found.findings:
         assert_speaks(rule, finding)
     return found
 
 
-def causes(found: RuleResult) -> list[tuple[str, str]]:
+def causes(found: Evaluated) -> list[tuple[str, str]]:
     """Severity and cause of each finding."""
     return [(finding.severity.value, finding.cause) for finding in found.findings]
 
 
 def after_silence(rule: Rule, before: RuleContext, blind: RuleContext, memory: Any = None) -> tuple[Finding, ...]:
     """Findings of the engine for the second context after the first."""
-    history = DetectionHistory(memories={rule.rule: memory})
-    first = detect((rule,), {}, before, history)
+    first = detect((rule,), {}, before, history_of(rule, memory))
     assert first.findings, "there is nothing that could be held"
     return detect((rule,), {}, blind, first.history).findings
 

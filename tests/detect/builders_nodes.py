@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from monitor.detect.base import Limits, Rule, RuleContext, RuleResult, symptoms_of
+from monitor.detect.base import Limits, Rule, RuleContext, symptoms_of
 from monitor.detect.rules import RULES
 from monitor.facts.cluster import ClusterView, SourceView
 from monitor.facts.cluster_facts import make_cluster_facts
@@ -15,6 +15,7 @@ from monitor.facts.node import CollectorFact
 from monitor.facts.services import ServiceFact
 from monitor.facts.text import Text
 from monitor.i18n import CATALOGS, LANGUAGES, fields, say
+from tests.detect.running import Evaluated
 from tests.explain.builders import NOW
 
 SEEN = (SourceView(name="pods", ok=True), SourceView(name="nodes", ok=True), SourceView(name="agents", ok=True))
@@ -58,7 +59,7 @@ def service(name: str = "portal", **more: Any) -> ServiceFact:
     return ServiceFact(name=name, **(given | more))
 
 
-def only(result: RuleResult) -> Finding:
+def only(result: Evaluated) -> Finding:
     """The only finding, checked."""
     assert len(result.findings) == 1, result.findings
     finding = result.findings[0]

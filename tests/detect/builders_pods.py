@@ -7,13 +7,15 @@ from typing import Any
 
 import msgspec
 
-from monitor.detect.base import Limits, Rule, RuleContext, RuleResult
-from monitor.detect.engine import DetectionHistory, detect
+from monitor.detect.base import Limits, Rule, RuleContext
+from monitor.detect.engine import detect
+from monitor.detect.history import DetectionHistory
 from monitor.facts.cluster import ClusterView, SourceView
 from monitor.facts.cluster_facts import make_cluster_facts
 from monitor.facts.findings import LABELS, Finding
 from monitor.facts.text import Text
 from monitor.i18n import say
+from tests.detect.running import Evaluated, evaluate
 from tests.explain.builders import NOW
 
 SEEN = ClusterView(at=NOW)
@@ -26,9 +28,9 @@ def rule_context(now: float = NOW, services: Any = (), limits: Any = None, **fac
     return RuleContext(facts=world, now=now, services=services, limits=Limits(limits))
 
 
-def run(rule: Rule, memory: Any = None, limits: Any = None, **facts: Any) -> RuleResult:
+def run(rule: Rule, memory: Any = None, limits: Any = None, **facts: Any) -> Evaluated:
     """Result of a rule, with every finding checked."""
-    found = rule(rule_context(limits=limits if limits is not None else rule.limits(), **facts), memory)
+    found = evaluate(rule, rule_context(limits=limits if limits is not None else rule.limits(), **facts), memory)
     msgspec.json.encode(found.memory)
     for finding in found.findings:
         check(finding, rule)

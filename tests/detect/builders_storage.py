@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from monitor.detect.base import Limits, Rule, RuleContext
-from monitor.detect.engine import DetectionHistory, detect
+from monitor.detect.engine import detect
+from monitor.detect.history import DetectionHistory
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster_facts import make_cluster_facts
 from monitor.facts.findings import LABELS, Finding

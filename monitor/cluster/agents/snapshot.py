@@ -9,7 +9,7 @@ import msgspec
 
 from monitor.base.bounded_json import decode_bounded
 from monitor.cluster.agents.client import AgentError
-from monitor.facts.node import HEAD, PARTS, CollectorFact, NodeSnapshot, SnapshotUpdate
+from monitor.facts.node import HEAD, PARTS, NodeSnapshot, SnapshotUpdate
 
 NO_VERSION = "0"  # requests a complete snapshot
 T = TypeVar("T")
@@ -21,7 +21,7 @@ class SnapshotFollower:
     """Keeps the snapshot of one agent.
 
     A part with the same content as before is the same object as before, whatever the agent sends, so that who keeps an
-    earlier snapshot sees by identity what has changed: see `changed_parts`.
+    earlier snapshot sees by identity what has changed: see `monitor.facts.node.changed_parts`.
     """
 
     def __init__(self) -> None:
@@ -54,19 +54,6 @@ class SnapshotFollower:
         else:
             parts = _changes(known, update)
         return _with_parts(known, update, parts) if parts is not None else None
-
-
-def changed_parts(before: NodeSnapshot | None, after: NodeSnapshot) -> frozenset[str]:
-    """Names of the parts of a node's snapshot that differ from those of one received earlier.
-
-    Collectors have changed if what they report about themselves has. Their times and counts change with every run.
-    """
-    if before is None:
-        return frozenset(PARTS)
-    names = {name for name in PARTS if getattr(before, name) is not getattr(after, name)}
-    if [_status(fact) for fact in before.collectors] == [_status(fact) for fact in after.collectors]:
-        names.discard("collectors")
-    return frozenset(names)
 
 
 def decode_snapshot(body: bytes) -> NodeSnapshot:
@@ -106,7 +93,3 @@ def _with_parts(known: NodeSnapshot | None, update: SnapshotUpdate, parts: dict[
         return NodeSnapshot(**head, **parts)
     different = {name: part for name, part in parts.items() if part != getattr(known, name)}
     return msgspec.structs.replace(known, **head, **different)
-
-
-def _status(fact: CollectorFact) -> tuple[Any, ...]:
-    return fact.name, fact.outcome, fact.interval_seconds, fact.hung_since, fact.message

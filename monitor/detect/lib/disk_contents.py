@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
-from monitor.detect.lib.storage import ClusterDisk, NodeReport, container_owner, disk_containing
+from monitor.detect.lib.storage import container_owner, disk_containing
+from monitor.detect.subjects import ClusterDisk, NodeReport
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.storage import DiskFact, ImageFact
 from monitor.facts.text import Text, Value

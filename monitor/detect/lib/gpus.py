@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import RuleContext, cached_per_evaluation
-from monitor.detect.visibility import label_value, resources_unavailable
+from monitor.detect.labels import label_value
+from monitor.detect.visibility import resources_unavailable
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, GpuView, Holder
 from monitor.facts.findings import Scope

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from monitor.detect.base import MAX_RAW_CHARS, RuleContext
-from monitor.detect.visibility import label_value, resources_unavailable
+from monitor.detect.labels import label_value
+from monitor.detect.visibility import resources_unavailable
 from monitor.explain.pod import pod_reference
 from monitor.explain.quote import quote
 from monitor.facts.cluster_facts import ClusterFacts
@@ -22,9 +23,14 @@ def blind_scopes(context: RuleContext) -> tuple[Scope, ...]:
     return (EVERYTHING,) if resources_unavailable(context, "pods") else ()
 
 
+def is_live(pod: PodFact) -> bool:
+    """Whether a pod is on a node and has neither finished nor been deleted."""
+    return pod.node is not None and pod.deletion_at is None and not pod.finished
+
+
 def live_pods(pods: Iterable[PodFact]) -> Iterable[PodFact]:
     """Pods on a node that have neither finished nor been deleted."""
-    return (pod for pod in pods if pod.node is not None and pod.deletion_at is None and not pod.finished)
+    return (pod for pod in pods if is_live(pod))
 
 
 def pod_labels(pod: PodFact, facts: ClusterFacts, **more: str | None) -> dict[str, str]:

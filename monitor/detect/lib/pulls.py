@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from monitor.detect.lib.pods import live_pods
+from monitor.detect.lib.pods import is_live
 from monitor.explain.image_pull import PULL_REASONS, PullFailure, PullFailureCause, classify, registry_of
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import ContainerStatusFact, EventFact, PodFact
@@ -36,7 +36,7 @@ STARTING_REASONS = (None, "ContainerCreating", "PodInitializing")
 PROGRESS_REASONS = ("Pulled", "Created", "Started", "Pulling")
 
 # A failing pull has the same message in every evaluation and rule.
-_classified = lru_cache(maxsize=8192)(classify)
+classified = lru_cache(maxsize=8192)(classify)
 _DOCKER_HUB = ("registry-1.docker.io", "index.docker.io", "registry.hub.docker.com")
 
 
@@ -50,11 +50,6 @@ class FailedPull:
     reason: str
     diagnosis: PullFailure
     event: EventFact | None
-
-    @property
-    def key(self) -> str:
-        """Identifies the pull in the memory of a rule."""
-        return f"{self.pod.uid}|{self.image}"
 
     @property
     def has_cause(self) -> bool:
@@ -72,14 +67,13 @@ def canonical_registry(host: str) -> str:
     return "docker.io" if host in _DOCKER_HUB else host
 
 
-def failed_pulls(facts: ClusterFacts) -> list[FailedPull]:
-    """Failing pulls, one per pod and image."""
-    pulls: dict[tuple[str, str], FailedPull] = {}
-    for pod in live_pods(facts.pods):
-        for status in pod.statuses:
-            if status.state == "waiting" and (status.reason in PULL_REASONS or _just_failed(pod, status, facts)):
-                pull = _failed_pull(pod, status, facts)
-                pulls.setdefault((pod.uid, pull.image), pull)
+def failed_pulls(pod: PodFact, facts: ClusterFacts) -> list[FailedPull]:
+    """Failing pulls of a pod, one per image."""
+    pulls: dict[str, FailedPull] = {}
+    for status in pod.statuses if is_live(pod) else ():
+        if status.state == "waiting" and (status.reason in PULL_REASONS or _just_failed(pod, status, facts)):
+            pull = _failed_pull(pod, status, facts)
+            pulls.setdefault(pull.image, pull)
     return list(pulls.values())
 
 
@@ -87,7 +81,7 @@ def with_known_cause(pull: FailedPull, message: object) -> FailedPull:
     """`pull`, with the cause of an earlier message if the current one states none."""
     if pull.has_cause or pull.diagnosis.runtime_down or not isinstance(message, str):
         return pull
-    return replace(pull, diagnosis=_classified(pull.reason, message, pull.image))
+    return replace(pull, diagnosis=classified(pull.reason, message, pull.image))
 
 
 def _just_failed(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> bool:
@@ -109,10 +103,10 @@ def _just_failed(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts)
 def _failed_pull(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> FailedPull:
     """The failed pull, with the cause from the container's message or else from the newest event stating one."""
     image = next((container.image for container in pod.containers if container.name == status.name), None)
-    diagnosis = _classified(status.reason, status.message, image)
+    diagnosis = classified(status.reason, status.message, image)
     event = next(_events_with_cause(facts.events_of(pod), status.name, image), None)
     if diagnosis.cause is PullFailureCause.UNKNOWN and not diagnosis.runtime_down and event is not None:
-        diagnosis = _classified(status.reason, event.message, image)
+        diagnosis = classified(status.reason, event.message, image)
     return FailedPull(pod, status.name, image or diagnosis.image or "?", status.reason or "?", diagnosis, event)
 
 

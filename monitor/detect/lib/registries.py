@@ -65,7 +65,7 @@ def registry_reachability(context: RuleContext) -> RegistryReachability:
         if service.kind in ("registry", "harbor"):
             host = canonical_registry(host_of(service.target))
             reachability.daemon_reached[host] = reachability.daemon_reached.get(host, True) and service.ok
-    for pull in failed_pulls(context.facts):
+    for pull in (pull for pod in context.facts.pods for pull in failed_pulls(pod, context.facts)):
         cause = _BY_PULL.get(pull.diagnosis.cause)
         if cause is not None and not _is_over(pull, cause, reachability):
             _add(reachability, pull, cause)

@@ -2,42 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from monitor.detect.base import RuleContext, cached_per_evaluation
-from monitor.detect.visibility import clock_skew, label_value
+from monitor.detect.labels import label_value
+from monitor.detect.subjects import ClusterDisk, NodeReport, nas_identity, shared_disk
+from monitor.detect.visibility import clock_skew
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Scope
-from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import DiskFact
 from monitor.facts.workload import ContainerFact
 
 STALE_AFTER_SECONDS = 120.0  # older reports are ignored
 MAX_REMEMBERED_NODES = 20  # per subject: enough to tell whether any of them still reports
-
-
-@dataclass(frozen=True)
-class NodeReport:
-    """Current snapshot of a node. Adding `skew` to the node's times gives ours."""
-
-    node: str
-    snapshot: NodeSnapshot
-    skew: float = 0.0
-
-    @cached_property
-    def containers(self) -> dict[str, ContainerFact]:
-        return {container.id: container for container in self.snapshot.containers or ()}
-
-    def section(self, name: str) -> tuple[Any, ...] | None:
-        """A section of the snapshot: () if its collector is absent, None if unknown."""
-        section: tuple[Any, ...] | None = getattr(self.snapshot, name)
-        if section is None and any(c.name == name and c.outcome == "absent" for c in self.snapshot.collectors):
-            return ()
-        return section
 
 
 @dataclass(frozen=True)
@@ -78,27 +58,6 @@ def node_reports(context: RuleContext) -> NodeReports:
 
 
 @dataclass(frozen=True)
-class ClusterDisk:
-    """A disk with its current figures. A NAS is one disk whichever `nodes` mount it; `report` is where it was read."""
-
-    key: str
-    labels: dict[str, str]
-    fact: DiskFact
-    report: NodeReport
-    nodes: tuple[str, ...]
-
-    @property
-    def shared(self) -> bool:
-        """Whether it is a NAS."""
-        return "nas" in self.fact.roles
-
-    @property
-    def location(self) -> str:
-        """Its node, or the device of a NAS."""
-        return self.fact.device if self.shared else self.report.node
-
-
-@dataclass(frozen=True)
 class KnownDisks:
     """Disks whose figures are known, and the scopes of those whose are not."""
 
@@ -115,7 +74,7 @@ def known_disks(context: RuleContext) -> KnownDisks:
     for report in node_reports(context).nodes.values():
         for fact in report.section("disk") or ():
             if "nas" in fact.roles:
-                shared[_identity(fact)].append((report, fact))
+                shared[nas_identity(fact)].append((report, fact))
                 continue
             labels = {"node": label_value(report.node), "mount": label_value(fact.mount)}
             if fact.used_bytes is None:
@@ -125,30 +84,12 @@ def known_disks(context: RuleContext) -> KnownDisks:
                     ClusterDisk(f"{report.node} {fact.mount} {fact.device}", labels, fact, report, (report.node,))
                 )
     for key, mounts in shared.items():
-        disk = _shared_disk(key, mounts)
+        disk = shared_disk(key, mounts)
         if disk.fact.used_bytes is None:
             blind.append(Scope(labels=disk.labels))
         else:
             disks.append(disk)
     return KnownDisks(tuple(disks), tuple(blind))
-
-
-def _identity(fact: DiskFact) -> str:
-    """Equal for all mounts of one network filesystem; a device that names no server is not enough."""
-    device = fact.device
-    names_server = ":" in device or device.startswith("//")
-    if names_server and not device.startswith(("127.", "localhost:")):
-        return device
-    return f"{device} {fact.fstype} {fact.mount} {fact.size_bytes}"
-
-
-def _shared_disk(key: str, mounts: list[tuple[NodeReport, DiskFact]]) -> ClusterDisk:
-    """One NAS as several nodes report it: the highest usage, at the most common mount point."""
-    report, fact = max(mounts, key=lambda item: (item[1].used_bytes or -1, item[0].node))
-    points = Counter(fact.mount for _, fact in mounts)
-    mount = min(points, key=lambda point: (-points[point], point))
-    labels = {"mount": label_value(mount), "service": label_value(fact.device)}
-    return ClusterDisk(key, labels, fact, report, tuple(sorted(report.node for report, _ in mounts)))
 
 
 def used_ratio(fact: DiskFact) -> float | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.lib.storage import NodeReport, node_reports
-from monitor.detect.visibility import label_value
+from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind, whole_cluster
+from monitor.detect.labels import label_value
+from monitor.detect.lib.storage import node_reports
+from monitor.detect.subjects import NodeReport
 from monitor.facts.actions import ActionsFact
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
@@ -84,4 +85,11 @@ def _finding(now: float, report: NodeReport, actions: ActionsFact, entry: dict[s
     )
 
 
-RULE = Rule("actions-refused", Limits, CAUSES, detect, latency={ANY_CAUSE: Latency(resolve_limit="quiet")})
+RULE = Rule(
+    "actions-refused",
+    Limits,
+    CAUSES,
+    whole_cluster(detect),
+    SubjectKind.CLUSTER,
+    latency={ANY_CAUSE: Latency(resolve_limit="quiet")},
+)

@@ -7,8 +7,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.base.text import shorten
-from monitor.detect.base import ANY_CAUSE, MAX_RAW_CHARS, Delay, Latency, Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.visibility import kubernetes_unavailable, label_value, resources_unavailable
+from monitor.detect.base import (
+    ANY_CAUSE,
+    MAX_RAW_CHARS,
+    Delay,
+    Latency,
+    Rule,
+    RuleContext,
+    RuleResult,
+    Seconds,
+    SubjectKind,
+    whole_cluster,
+)
+from monitor.detect.labels import label_value
+from monitor.detect.visibility import kubernetes_unavailable, resources_unavailable
 from monitor.facts.agents import AgentFact
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.node import CollectorFact
@@ -174,7 +186,8 @@ RULE = Rule(
     "agent-silent",
     Limits,
     CAUSES,
-    detect,
+    whole_cluster(detect),
+    SubjectKind.CLUSTER,
     suppressed_by=("node-down",),
     latency={
         "agent-down": Latency("silent_after", resolve_delay=Delay.AGENT_BACKOFF),

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds
+from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds, SubjectKind, whole_cluster
+from monitor.detect.labels import label_value
 from monitor.detect.lib import gpus
 from monitor.detect.lib.gpu_counts import GpuCounts, gpu_counts_by_node, gpus_are_shared
-from monitor.detect.visibility import label_value
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text, Value
 
@@ -70,4 +70,6 @@ def _finding(node: str, cause: str, counts: GpuCounts, since: float, now: float)
     )
 
 
-RULE = Rule("capacity-mismatch", Limits, CAUSES, detect, suppressed_by=("node-down",))
+RULE = Rule(
+    "capacity-mismatch", Limits, CAUSES, whole_cluster(detect), SubjectKind.CLUSTER, suppressed_by=("node-down",)
+)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds
+from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds, SubjectKind, whole_cluster
 from monitor.detect.lib.disk_contents import CAUSES, disk_contents
 from monitor.detect.lib.growth import GrowthTrend, append_point, fast_trend, may_fill, slow_trend
-from monitor.detect.lib.storage import MAX_REMEMBERED_NODES, ClusterDisk, known_disks, memory_sections, node_reports
+from monitor.detect.lib.storage import MAX_REMEMBERED_NODES, known_disks, memory_sections, node_reports
+from monitor.detect.subjects import ClusterDisk
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.text import Text, Value
 
@@ -101,4 +102,4 @@ def _finding(
     )
 
 
-RULE = Rule("disk-filling", Limits, CAUSES, detect, suppressed_by=("disk-full",))
+RULE = Rule("disk-filling", Limits, CAUSES, whole_cluster(detect), SubjectKind.CLUSTER, suppressed_by=("disk-full",))

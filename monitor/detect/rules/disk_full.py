@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Latency, Ratio, Rule, RuleContext, RuleResult, cached_per_evaluation
+from monitor.detect.base import ANY_CAUSE, NOTHING, Latency, Ratio, Rule, RuleContext, RuleResult, SubjectKind
+from monitor.detect.labels import label_value
 from monitor.detect.lib.disk_contents import CAUSES, DiskContents, disk_contents
-from monitor.detect.lib.storage import (
-    MAX_REMEMBERED_NODES,
-    ClusterDisk,
-    NodeReports,
-    known_disks,
-    memory_sections,
-    node_reports,
-    used_ratio,
-)
-from monitor.detect.visibility import label_value
-from monitor.explain.image_pull import PullFailureCause, classify
+from monitor.detect.lib.pulls import classified
+from monitor.detect.lib.storage import used_ratio
+from monitor.detect.subjects import ClusterDisk
+from monitor.explain.image_pull import PullFailureCause
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.kube import PodFact
@@ -40,64 +33,32 @@ class Limits:
     critical: Ratio = 0.90
 
 
-def detect(context: RuleContext, memory: Any) -> RuleResult:
-    """Full disks. The memory holds which were full on which nodes, and which were writable."""
-    previous, writable = memory_sections(memory, "found", "writable")
-    reports = node_reports(context)
-    seen = known_disks(context)
-    findings, current = [], {}
-    for disk in seen.disks:
-        if disk.fact.mount.startswith(_BOOT):
-            continue
-        finding = _evaluate(context, disk, disk.key in writable, previous.get(disk.key))
-        if finding is not None:
-            findings.append(finding)
-            current[disk.key] = _remembered(disk, finding)
-    known = {disk.key for disk in seen.disks}
-    hidden = {
-        key: entry for key, entry in previous.items() if key not in known and _is_hidden(entry, reports, seen.blind)
-    }
-    blind = (
-        *reports.blind_scopes("disk"),
-        *seen.blind,
-        *(Scope(labels=dict(entry["labels"])) for entry in hidden.values()),
-    )
-    remembered = {"found": hidden | current, "writable": _writable(seen.disks, writable, reports)}
-    return RuleResult(findings=tuple(findings), memory=remembered, blind=blind)
+def evaluate(disk: ClusterDisk, context: RuleContext, memory: Any, now: float) -> RuleResult:
+    """A full disk. The memory holds whether it was seen writable, and since when it has been full."""
+    if disk.fact.mount.startswith(_BOOT):
+        return NOTHING
+    before: dict[str, Any] = memory if isinstance(memory, dict) else {}
+    writable = not disk.shared and (disk.fact.read_only is False or "writable" in before)
+    remembered: dict[str, Any] = {"writable": True} if writable else {}
+    problem = _problem(disk, context.limits.of(disk.labels), before)
+    if problem is None:
+        return RuleResult(memory=remembered or None)
+    since = min(before.get("since", now), now)
+    return RuleResult((_finding(context, disk, *problem, since),), remembered | {"since": since})
 
 
-def _remembered(disk: ClusterDisk, finding: Finding) -> dict[str, Any]:
-    return {"since": finding.since, "labels": finding.labels, "nodes": list(disk.nodes[:MAX_REMEMBERED_NODES])}
-
-
-def _is_hidden(entry: Any, reports: NodeReports, blind: tuple[Scope, ...]) -> bool:
-    """Whether a full disk may still be full because no node that mounts it reports."""
-    hidden = any(scope.labels == entry["labels"] for scope in blind)
-    return hidden or reports.any_hidden(entry["nodes"], "disk")
-
-
-def _writable(known: Iterable[ClusterDisk], before: dict[str, Any], reports: NodeReports) -> dict[str, int]:
-    """Disks seen writable: only these can have become read-only."""
-    kept = {disk.key: 1 for disk in known if not disk.shared and (disk.fact.read_only is False or disk.key in before)}
-    return kept | {key: 1 for key in before if reports.any_hidden((key.partition(" ")[0],), "disk")}
-
-
-def _evaluate(context: RuleContext, disk: ClusterDisk, was_writable: bool, previous: Any) -> Finding | None:
+def _problem(disk: ClusterDisk, limits: Limits, before: dict[str, Any]) -> tuple[str, Severity] | None:
     """The worst problem of a disk: read-only before full, bytes before inodes."""
-    limits: Limits = context.limits.of(disk.labels)
-    since = previous["since"] if previous else context.now
     needed = bool({"runtime", "kubelet"} & set(disk.fact.roles))
-    if disk.fact.read_only and not disk.shared and (was_writable or needed):
-        return _finding(context, disk, "read-only", Severity.CRITICAL, since)
-    slack = _HYSTERESIS_RATIO if previous else 0.0
-    shares = {"bytes": used_ratio(disk.fact), "inodes": inode_ratio(disk.fact)}
-    fullest = max(shares, key=lambda name: shares[name] or 0.0)
-    share = shares[fullest] or 0.0
-    if share < limits.warning - slack:
+    # Only a disk that was writable, or has to be, can have become read-only.
+    if disk.fact.read_only and not disk.shared and ("writable" in before or needed):
+        return "read-only", Severity.CRITICAL
+    used_bytes, used_inodes = used_ratio(disk.fact) or 0.0, inode_ratio(disk.fact) or 0.0
+    limit = limits.warning - (_HYSTERESIS_RATIO if "since" in before else 0.0)
+    if max(used_bytes, used_inodes) < limit:
         return None
-    severity = Severity.CRITICAL if share >= limits.critical else Severity.WARNING
-    what = "inodes" if (shares["bytes"] or 0.0) < limits.warning - slack else "bytes"
-    return _finding(context, disk, what, severity, since)
+    severity = Severity.CRITICAL if max(used_bytes, used_inodes) >= limits.critical else Severity.WARNING
+    return "bytes" if used_bytes >= limit else "inodes", severity
 
 
 def inode_ratio(fact: DiskFact) -> float | None:
@@ -158,7 +119,8 @@ def _explains(disk: ClusterDisk, cause: str, severity: Severity, context: RuleCo
     node = context.facts.node_by_name.get(disk.report.node)
     if node is not None and node.ready and any(c.type == "DiskPressure" and c.status for c in node.conditions):
         scopes.append(Scope(labels={"node": label_value(node.name)}, rules=("node-down",)))
-    for pod in _pods_without_space(context).get(disk.report.node, ())[:_MAX_EXPLAINED_PODS]:
+    pods = [pod for pod in context.facts.bound.get(disk.report.node, ()) if _no_space(pod, context.facts)]
+    for pod in pods[:_MAX_EXPLAINED_PODS]:
         scopes.append(
             Scope(labels={"namespace": label_value(pod.namespace), "pod": label_value(pod.name)}, rules=START_RULES)
         )
@@ -169,21 +131,22 @@ def _explains(disk: ClusterDisk, cause: str, severity: Severity, context: RuleCo
     return tuple(scopes)
 
 
-@cached_per_evaluation
-def _pods_without_space(context: RuleContext) -> dict[str, list[PodFact]]:
-    """Pods of each node that cannot start because a disk is full. A node may have many pods and many full disks."""
-    pods = {
-        node: [pod for pod in bound if pod.phase == "Pending" and _no_space(pod, context.facts)]
-        for node, bound in context.facts.bound.items()
-    }
-    return {node: hit for node, hit in pods.items() if hit}
-
-
 def _no_space(pod: PodFact, facts: ClusterFacts) -> bool:
     """Whether a pod cannot start because the disk is full, according to its latest messages."""
+    if pod.phase != "Pending":
+        return False
     messages = [(status.reason, status.message) for status in pod.statuses if status.message]
     messages += [(None, event.message) for event in facts.events_of(pod)[-5:] if event.message]
-    return any(classify(reason, message).cause is PullFailureCause.DISK_FULL for reason, message in messages)
+    return any(classified(reason, message).cause is PullFailureCause.DISK_FULL for reason, message in messages)
 
 
-RULE = Rule("disk-full", Limits, CAUSES, detect, latency={ANY_CAUSE: Latency(collector="disk")})
+RULE = Rule(
+    "disk-full",
+    Limits,
+    CAUSES,
+    evaluate,
+    SubjectKind.MOUNT,
+    needs=("disk",),
+    uses=("images", "runtime_usage", "containers", "logs", "node"),
+    latency={ANY_CAUSE: Latency(collector="disk")},
+)

@@ -9,9 +9,21 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Delay, Latency, Ratio, Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.lib.storage import NodeReport, container_owner, memory_sections, node_reports
-from monitor.detect.visibility import label_value
+from monitor.detect.base import (
+    ANY_CAUSE,
+    Delay,
+    Latency,
+    Ratio,
+    Rule,
+    RuleContext,
+    RuleResult,
+    Seconds,
+    SubjectKind,
+    whole_cluster,
+)
+from monitor.detect.labels import label_value
+from monitor.detect.lib.storage import container_owner, memory_sections, node_reports
+from monitor.detect.subjects import NodeReport
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.storage import DiskIoFact
@@ -133,6 +145,7 @@ RULE = Rule(
     "disk-io-saturated",
     Limits,
     CAUSES,
-    detect,
+    whole_cluster(detect),
+    SubjectKind.CLUSTER,
     latency={ANY_CAUSE: Latency("after", Delay.FIRST_SEEN, _MAX_PAUSE_SECONDS, collector="disk_io")},
 )

@@ -7,11 +7,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.base.text import shorten
-from monitor.detect.base import MAX_RAW_CHARS, Delay, Latency, Rule, RuleContext, RuleResult, Seconds
+from monitor.detect.base import (
+    MAX_RAW_CHARS,
+    Delay,
+    Latency,
+    Rule,
+    RuleContext,
+    RuleResult,
+    Seconds,
+    SubjectKind,
+    whole_cluster,
+)
+from monitor.detect.labels import label_value
 from monitor.detect.lib import gpus as gpu_lib
 from monitor.detect.lib import xids
 from monitor.detect.lib.gpu_fault_signs import FaultSign, gpu_signs, node_signs, xid_signs
-from monitor.detect.visibility import label_value, resources_unavailable
+from monitor.detect.visibility import resources_unavailable
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuView
 from monitor.facts.findings import Finding, Severity
@@ -162,7 +173,8 @@ RULE = Rule(
     "gpu-fault",
     Limits,
     CAUSES,
-    detect,
+    whole_cluster(detect),
+    SubjectKind.CLUSTER,
     latency={
         "driver-hung": Latency("hung_after"),
         "cards-missing": Latency("missing_after", Delay.FIRST_SEEN),

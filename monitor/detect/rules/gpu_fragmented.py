@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
+from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind, whole_cluster
+from monitor.detect.labels import label_value
 from monitor.detect.lib.moves import Move, fewest_moves
-from monitor.detect.visibility import label_value, resources_unavailable
+from monitor.detect.visibility import resources_unavailable
 from monitor.explain.fit import NodeFit, fit_all, gpu_resource, requested_gpus
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Scope, Severity
@@ -168,4 +169,4 @@ def _advice(plan: Sequence[Move] | None, values: dict[str, Value]) -> Text:
     return Text(key=f"{NAME}.moves.advice", values={"node": plan[0].source, "pods": pods})
 
 
-RULE = Rule(NAME, Limits, CAUSES, detect, latency={ANY_CAUSE: Latency("after")})
+RULE = Rule(NAME, Limits, CAUSES, whole_cluster(detect), SubjectKind.CLUSTER, latency={ANY_CAUSE: Latency("after")})

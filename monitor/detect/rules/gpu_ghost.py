@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds
+from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds, SubjectKind, whole_cluster
 from monitor.detect.lib import gpus
 from monitor.facts.cluster import GpuState, GpuView
 from monitor.facts.findings import Finding, Severity
@@ -56,4 +56,4 @@ def _finding(gpu: GpuView, since: float, now: float) -> Finding:
     )
 
 
-RULE = Rule("gpu-ghost", Limits, CAUSES, detect, suppressed_by=("node-down",))
+RULE = Rule("gpu-ghost", Limits, CAUSES, whole_cluster(detect), SubjectKind.CLUSTER, suppressed_by=("node-down",))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.lib import gpus
-from monitor.detect.visibility import label_value
-from monitor.facts.findings import Finding, Scope, Severity
+from monitor.detect.base import NOTHING, UNKNOWN, Rule, RuleContext, RuleResult, Seconds, SubjectKind, lasting
+from monitor.detect.lib.gpus import gpu_labels, gpu_values
+from monitor.detect.subjects import GpuSubject
+from monitor.facts.cluster import GpuView
+from monitor.facts.findings import Finding, Severity
 from monitor.facts.gpu import GpuFact
 from monitor.facts.text import Text, Value
 
@@ -26,22 +27,15 @@ class Limits:
     after: Seconds = 600.0
 
 
-def detect(context: RuleContext, memory: Any) -> RuleResult:
-    """GPUs that have been throttled for a while."""
-    reports = gpus.reporting_agents(context)
-    blind = gpus.find_blind_spots(context, reports, "gpu")
-    facts = gpus.gpu_facts(context)
-    throttled = {key: cause for key, fact in facts.items() if (cause := _cause(fact)) is not None}
-    keys = {key: f"{key[0]}/{key[1]}/{cause}" for key, cause in throttled.items()}
-    since = gpus.track_since(memory, dict.fromkeys(keys.values()), blind, context.now)
-    findings = []
-    for key, cause in throttled.items():
-        limits: Limits = context.limits.of({"node": key[0], "gpu": str(key[1])})
-        if context.now - since[keys[key]] > limits.after:
-            findings.append(_finding(key, cause, facts[key], since[keys[key]], context.now))
-    unreadable = (key for key, fact in facts.items() if fact.throttle_reasons is None)
-    scopes = (Scope(labels={"node": label_value(node), "gpu": str(gpu)}) for node, gpu in unreadable)
-    return RuleResult(findings=tuple(findings), memory=since, blind=(*blind.scopes, *scopes))
+def evaluate(gpu: GpuSubject, context: RuleContext, memory: Any, now: float) -> RuleResult:
+    """A GPU that has been throttled for a while."""
+    if gpu.fact is None or gpu.fact.throttle_reasons is None:
+        return UNKNOWN
+    fact, cause = gpu.fact, _cause(gpu.fact)
+    if cause is None:
+        return NOTHING
+    limits: Limits = context.limits.of(gpu_labels(gpu.view))
+    return lasting(cause, limits.after, memory, now, lambda since: _finding(gpu.view, fact, cause, since))
 
 
 def _cause(fact: GpuFact) -> str | None:
@@ -50,8 +44,8 @@ def _cause(fact: GpuFact) -> str | None:
     return THERMAL if THERMAL in causes else next(iter(causes), None)
 
 
-def _finding(key: tuple[str, int], cause: str, fact: GpuFact, since: float, now: float) -> Finding:
-    values: dict[str, Value] = {"node": key[0], "gpu": key[1], "seconds": now - since}
+def _finding(gpu: GpuView, fact: GpuFact, cause: str, since: float) -> Finding:
+    values = gpu_values(gpu)
     evidence = []
     if fact.temperature_celsius is not None:
         evidence.append(Text(key="gpu-hot.temperature", values={"celsius": fact.temperature_celsius}))
@@ -64,7 +58,7 @@ def _finding(key: tuple[str, int], cause: str, fact: GpuFact, since: float, now:
         rule="gpu-hot",
         severity=Severity.WARNING,
         cause=cause,
-        labels={"node": label_value(key[0]), "gpu": str(key[1])},
+        labels=gpu_labels(gpu),
         headline=Text(key=f"gpu-hot.{cause}", values=values),
         evidence=tuple(evidence),
         advice=(Text(key=f"gpu-hot.{cause}.advice", values=values),),
@@ -72,4 +66,4 @@ def _finding(key: tuple[str, int], cause: str, fact: GpuFact, since: float, now:
     )
 
 
-RULE = Rule("gpu-hot", Limits, CAUSES, detect, suppressed_by=("node-down",))
+RULE = Rule("gpu-hot", Limits, CAUSES, evaluate, SubjectKind.GPU, needs=("gpu",), suppressed_by=("node-down",))

@@ -7,12 +7,23 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Delay, Latency, Ratio, Rule, RuleContext, RuleResult, Seconds
+from monitor.detect.base import (
+    ANY_CAUSE,
+    Delay,
+    Latency,
+    Ratio,
+    Rule,
+    RuleContext,
+    RuleResult,
+    Seconds,
+    SubjectKind,
+    whole_cluster,
+)
+from monitor.detect.labels import label_value
 from monitor.detect.lib import gpus as gpu_lib
 from monitor.detect.lib import io_wait
 from monitor.detect.lib.gpu_idle_power import PowerHistory, track_power
 from monitor.detect.lib.gpu_idle_why import IdleCause, diagnose_idle, is_notebook
-from monitor.detect.visibility import label_value
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, GpuView, Holder
 from monitor.facts.findings import Finding, Scope, Severity
@@ -223,7 +234,8 @@ RULE = Rule(
     "gpu-idle",
     Limits,
     CAUSES,
-    detect,
+    whole_cluster(detect),
+    SubjectKind.CLUSTER,
     suppressed_by=("node-down",),
     latency={ANY_CAUSE: Latency("warning_after", Delay.FIRST_SEEN)},
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.base.globs import matches_any_glob
-from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds
+from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds, SubjectKind, whole_cluster
 from monitor.detect.lib import gpus
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, GpuView
@@ -104,4 +104,4 @@ def _container_name(container_id: str, agent: AgentFact | None) -> str:
     return (known.name if known else None) or container_id[:12]
 
 
-RULE = Rule("gpu-orphan", Limits, CAUSES, detect, suppressed_by=("node-down",))
+RULE = Rule("gpu-orphan", Limits, CAUSES, whole_cluster(detect), SubjectKind.CLUSTER, suppressed_by=("node-down",))

@@ -6,7 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Delay, Latency, Rule, RuleContext, RuleResult, Seconds
+from monitor.detect.base import (
+    ANY_CAUSE,
+    Delay,
+    Latency,
+    Rule,
+    RuleContext,
+    RuleResult,
+    Seconds,
+    SubjectKind,
+    whole_cluster,
+)
 from monitor.detect.lib import gpus
 from monitor.facts.cluster import GpuState, GpuView, Holder
 from monitor.facts.findings import Finding, Severity
@@ -105,7 +115,8 @@ RULE = Rule(
     "gpu-phantom",
     Limits,
     CAUSES,
-    detect,
+    whole_cluster(detect),
+    SubjectKind.CLUSTER,
     suppressed_by=("node-down",),
     latency={
         STALE: Latency("after", Delay.POD_GONE, collector="pod_devices"),

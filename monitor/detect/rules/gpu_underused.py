@@ -6,7 +6,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Delay, Latency, Ratio, Rule, RuleContext, RuleResult, Seconds
+from monitor.detect.base import (
+    ANY_CAUSE,
+    Delay,
+    Latency,
+    Ratio,
+    Rule,
+    RuleContext,
+    RuleResult,
+    Seconds,
+    SubjectKind,
+    whole_cluster,
+)
 from monitor.detect.lib import gpus as gpu_lib
 from monitor.detect.lib import io_wait
 from monitor.detect.lib.gpu_idle_why import is_notebook
@@ -147,7 +158,8 @@ RULE = Rule(
     "gpu-underused",
     Limits,
     CAUSES,
-    detect,
+    whole_cluster(detect),
+    SubjectKind.CLUSTER,
     suppressed_by=("node-down",),
     latency={ANY_CAUSE: Latency("window", Delay.FIRST_SEEN, collector="pod_devices")},
 )

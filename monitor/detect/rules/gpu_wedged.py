@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
+from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind, whole_cluster
 from monitor.detect.lib import gpus
 from monitor.detect.visibility import clock_skew
 from monitor.facts.agents import AgentFact
@@ -86,4 +86,12 @@ def _finding(stuck: _Stuck, since: float, now: float) -> Finding:
     )
 
 
-RULE = Rule("gpu-wedged", Limits, CAUSES, detect, suppressed_by=("node-down",), latency={ANY_CAUSE: Latency("after")})
+RULE = Rule(
+    "gpu-wedged",
+    Limits,
+    CAUSES,
+    whole_cluster(detect),
+    SubjectKind.CLUSTER,
+    suppressed_by=("node-down",),
+    latency={ANY_CAUSE: Latency("after")},
+)

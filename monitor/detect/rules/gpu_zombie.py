@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.cluster.holders import PodFate, ended_holders, has_process, holder_fate, processes_of
-from monitor.detect.base import Delay, Latency, Rule, RuleContext, RuleResult, Seconds
+from monitor.detect.base import Delay, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind, whole_cluster
 from monitor.detect.lib import gpus as gpu_lib
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, GpuView, Holder
@@ -119,7 +119,8 @@ RULE = Rule(
     "gpu-zombie",
     Limits,
     CAUSES,
-    detect,
+    whole_cluster(detect),
+    SubjectKind.CLUSTER,
     suppressed_by=("node-down",),
     latency={
         FINISHED: Latency("finished_after", Delay.FIRST_SEEN),

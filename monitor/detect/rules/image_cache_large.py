@@ -5,10 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Bytes, Latency, Ratio, Rule, RuleContext, RuleResult
+from monitor.detect.base import (
+    ANY_CAUSE,
+    Bytes,
+    Latency,
+    Ratio,
+    Rule,
+    RuleContext,
+    RuleResult,
+    SubjectKind,
+    whole_cluster,
+)
+from monitor.detect.labels import label_value
 from monitor.detect.lib.disk_contents import image_evidence, is_on_disk
-from monitor.detect.lib.storage import NodeReport, node_reports
-from monitor.detect.visibility import label_value
+from monitor.detect.lib.storage import node_reports
+from monitor.detect.subjects import NodeReport
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.storage import DiskFact, ImageCacheFact, ImageFact
 from monitor.facts.text import Text, Value
@@ -121,7 +132,8 @@ RULE = Rule(
     "image-cache-large",
     Limits,
     CAUSES,
-    detect,
+    whole_cluster(detect),
+    SubjectKind.CLUSTER,
     suppressed_by=("disk-full",),
     latency={"build-cache": Latency(collector="runtime_usage"), ANY_CAUSE: Latency(collector="images")},
 )

@@ -6,10 +6,11 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Bytes, Latency, Rule, RuleContext, RuleResult
+from monitor.detect.base import ANY_CAUSE, Bytes, Latency, Rule, RuleContext, RuleResult, SubjectKind, whole_cluster
+from monitor.detect.labels import label_value
 from monitor.detect.lib.disk_contents import image_name, image_users, join_names
-from monitor.detect.lib.storage import MAX_REMEMBERED_NODES, NodeReport, memory_sections, node_reports
-from monitor.detect.visibility import label_value
+from monitor.detect.lib.storage import MAX_REMEMBERED_NODES, memory_sections, node_reports
+from monitor.detect.subjects import NodeReport
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.storage import ImageFact
 from monitor.facts.text import Text, Value
@@ -82,4 +83,11 @@ def _first_seen(copies: list[tuple[NodeReport, ImageFact]]) -> float | None:
     return min((i.first_seen_at + report.skew for report, i in copies if i.first_seen_at is not None), default=None)
 
 
-RULE = Rule("image-oversize", Limits, CAUSES, detect, latency={ANY_CAUSE: Latency(collector="images")})
+RULE = Rule(
+    "image-oversize",
+    Limits,
+    CAUSES,
+    whole_cluster(detect),
+    SubjectKind.CLUSTER,
+    latency={ANY_CAUSE: Latency(collector="images")},
+)

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.base.text import shorten
-from monitor.detect.base import MAX_RAW_CHARS, Rule, RuleContext, RuleResult
-from monitor.detect.lib.pods import blind_scopes, pod_labels, pod_values, raw_text
+from monitor.detect.base import MAX_RAW_CHARS, Rule, RuleContext, RuleResult, SubjectKind
+from monitor.detect.lib.pods import pod_labels, pod_values, raw_text
 from monitor.detect.lib.pulls import FailedPull, failed_pulls, with_known_cause
 from monitor.explain.image_pull import PullFailureCause
 from monitor.explain.keys import Key
 from monitor.explain.quote import MAX_QUOTE_CHARS
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Severity
+from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
 
 CAUSES = tuple(cause.value for cause in PullFailureCause)
@@ -26,22 +27,21 @@ class Limits:
     failures: int = 1
 
 
-def detect(context: RuleContext, memory: Any) -> RuleResult:
-    """Pods waiting for an image that failed to pull.
+def evaluate(pod: PodFact, context: RuleContext, memory: Any, _now: float) -> RuleResult:
+    """A pod waiting for images that failed to pull.
 
     Causes are remembered: between two attempts the kubelet only reports the back-off.
     """
-    facts, before = context.facts, memory if isinstance(memory, dict) else {}
-    findings, messages = [], {}
-    for failed in failed_pulls(facts):
-        pull = with_known_cause(failed, before.get(failed.key))
+    before, findings, messages = memory if isinstance(memory, dict) else {}, [], {}
+    for failed in failed_pulls(pod, context.facts):
+        pull = with_known_cause(failed, before.get(failed.image))
         if pull.has_cause:
-            messages[pull.key] = shorten(pull.diagnosis.message, MAX_RAW_CHARS)
-        finding = _finding(pull, facts)
+            messages[pull.image] = shorten(pull.diagnosis.message, MAX_RAW_CHARS)
+        finding = _finding(pull, context.facts)
         limits: Limits = context.limits.of(finding.labels)
         if (pull.event.count if pull.event else 1) >= limits.failures:
             findings.append(finding)
-    return RuleResult(findings=tuple(findings), memory=messages, blind=blind_scopes(context))
+    return RuleResult(tuple(findings), messages or None)
 
 
 def _finding(pull: FailedPull, facts: ClusterFacts) -> Finding:
@@ -78,8 +78,9 @@ RULE = Rule(
     "image-pull",
     Limits,
     CAUSES,
-    detect,
-    prompt=True,
+    evaluate,
+    SubjectKind.POD,
+    kube=("pods",),
     suppressed_by=("registry-unreachable", "disk-full", "node-down"),
     advice={cause: (f"pull_{cause.replace('-', '_')}_advice",) for cause in CAUSES},
 )

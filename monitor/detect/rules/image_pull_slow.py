@@ -6,7 +6,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Bytes, Latency, Rule, RuleContext, RuleResult, Seconds
+from monitor.detect.base import (
+    ANY_CAUSE,
+    Bytes,
+    Latency,
+    Rule,
+    RuleContext,
+    RuleResult,
+    Seconds,
+    SubjectKind,
+    whole_cluster,
+)
 from monitor.detect.lib.pods import EVERYTHING, label_values, pod_values
 from monitor.detect.lib.pull_times import PullTime, pull_times
 from monitor.detect.lib.pulls import canonical_registry
@@ -113,7 +123,8 @@ RULE = Rule(
     "image-pull-slow",
     Limits,
     CAUSES,
-    detect,
+    whole_cluster(detect),
+    SubjectKind.CLUSTER,
     suppressed_by=("registry-unreachable", "node-down"),
     latency={ANY_CAUSE: Latency("pulling")},
 )

@@ -18,15 +18,11 @@ from monitor.detect.base import (
     RuleContext,
     RuleResult,
     Seconds,
+    SubjectKind,
+    whole_cluster,
 )
-from monitor.detect.lib.storage import (
-    MAX_REMEMBERED_NODES,
-    ClusterDisk,
-    disk_containing,
-    known_disks,
-    memory_sections,
-    node_reports,
-)
+from monitor.detect.lib.storage import MAX_REMEMBERED_NODES, disk_containing, known_disks, memory_sections, node_reports
+from monitor.detect.subjects import ClusterDisk
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.text import Text, Value
 
@@ -158,4 +154,11 @@ def _finding(disk: ClusterDisk, drop: dict[str, Any]) -> Finding:
     )
 
 
-RULE = Rule("mass-deletion", Limits, CAUSES, detect, latency={ANY_CAUSE: Latency(collector="disk")})
+RULE = Rule(
+    "mass-deletion",
+    Limits,
+    CAUSES,
+    whole_cluster(detect),
+    SubjectKind.CLUSTER,
+    latency={ANY_CAUSE: Latency(collector="disk")},
+)

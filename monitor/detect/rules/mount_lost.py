@@ -6,9 +6,10 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.lib.storage import MAX_REMEMBERED_NODES, NodeReport, NodeReports, memory_sections, node_reports
-from monitor.detect.visibility import label_value
+from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind, whole_cluster
+from monitor.detect.labels import label_value
+from monitor.detect.lib.storage import MAX_REMEMBERED_NODES, NodeReports, memory_sections, node_reports
+from monitor.detect.subjects import NodeReport
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.kube import PodFact
@@ -147,4 +148,11 @@ def _pods_of(facts: ClusterFacts, lost: list[tuple[NodeReport, MountFact]]) -> t
     return _explains(pods)
 
 
-RULE = Rule("mount-lost", Limits, CAUSES, detect, latency={ANY_CAUSE: Latency("after", collector="mounts")})
+RULE = Rule(
+    "mount-lost",
+    Limits,
+    CAUSES,
+    whole_cluster(detect),
+    SubjectKind.CLUSTER,
+    latency={ANY_CAUSE: Latency("after", collector="mounts")},
+)

@@ -6,8 +6,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.base.text import shorten
-from monitor.detect.base import ANY_CAUSE, MAX_RAW_CHARS, Latency, Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.visibility import label_value, resources_unavailable
+from monitor.detect.base import (
+    ANY_CAUSE,
+    MAX_RAW_CHARS,
+    Latency,
+    Rule,
+    RuleContext,
+    RuleResult,
+    Seconds,
+    SubjectKind,
+    whole_cluster,
+)
+from monitor.detect.labels import label_value
+from monitor.detect.visibility import resources_unavailable
 from monitor.facts.agents import AgentFact
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.kube import ConditionFact, NodeFact
@@ -175,8 +186,8 @@ RULE = Rule(
     "node-down",
     Limits,
     CAUSES,
-    detect,
-    prompt=True,
+    whole_cluster(detect),
+    SubjectKind.CLUSTER,
     suppressed_by=("disk-full",),
     latency={"flapping": Latency(resolve_limit="window"), ANY_CAUSE: Latency()},
 )

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
+from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind, whole_cluster
 from monitor.detect.lib.pending_answers import (
     PendingAnswer,
     answer_for_pod,
@@ -141,7 +141,8 @@ RULE = Rule(
     "pod-pending",
     Limits,
     CAUSES,
-    detect,
+    whole_cluster(detect),
+    SubjectKind.CLUSTER,
     suppressed_by=("node-down",),
     advice=ADVICE,
     latency={ANY_CAUSE: Latency("waiting")},

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
+from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind, whole_cluster
 from monitor.detect.lib.pods import blind_scopes, live_pods, pod_labels, pod_values, raw_text
 from monitor.detect.visibility import clock_skew
 from monitor.explain.fit import gpu_resource, requested_gpus
@@ -129,7 +129,8 @@ RULE = Rule(
     "pod-silent",
     Limits,
     CAUSES,
-    detect,
+    whole_cluster(detect),
+    SubjectKind.CLUSTER,
     suppressed_by=("node-down",),
     latency={"stopped-logging": Latency("stopped", collector="logs"), ANY_CAUSE: Latency("empty", collector="logs")},
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds
+from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds, SubjectKind, whole_cluster
 from monitor.detect.lib.pods import blind_scopes, pod_labels, pod_values, raw_text
 from monitor.explain import crash, finished, starting
 from monitor.explain.keys import Key
@@ -158,5 +158,11 @@ ADVICE = {
     ),
 }
 RULE = Rule(
-    "pod-start-failed", Limits, CAUSES, detect, prompt=True, suppressed_by=("disk-full", "node-down"), advice=ADVICE
+    "pod-start-failed",
+    Limits,
+    CAUSES,
+    whole_cluster(detect),
+    SubjectKind.CLUSTER,
+    suppressed_by=("disk-full", "node-down"),
+    advice=ADVICE,
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
+from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind, whole_cluster
 from monitor.detect.lib.pods import blind_scopes, live_pods, pod_labels, pod_values, raw_text
 from monitor.explain import starting
 from monitor.explain.fit import gpu_resource, requested_gpus
@@ -156,7 +156,8 @@ RULE = Rule(
     "pod-stuck-creating",
     Limits,
     CAUSES,
-    detect,
+    whole_cluster(detect),
+    SubjectKind.CLUSTER,
     suppressed_by=("disk-full", "mount-lost", "node-down"),
     advice=ADVICE,
     latency={ANY_CAUSE: Latency("creating")},

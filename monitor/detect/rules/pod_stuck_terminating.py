@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Delay, Latency, Rule, RuleContext, RuleResult, Seconds
+from monitor.detect.base import (
+    ANY_CAUSE,
+    Delay,
+    Latency,
+    Rule,
+    RuleContext,
+    RuleResult,
+    Seconds,
+    SubjectKind,
+    whole_cluster,
+)
 from monitor.detect.lib.pods import blind_scopes, pod_labels, pod_values, raw_text
 from monitor.explain.keys import Key
 from monitor.explain.terminating import terminating
@@ -77,7 +87,8 @@ RULE = Rule(
     "pod-stuck-terminating",
     Limits,
     CAUSES,
-    detect,
+    whole_cluster(detect),
+    SubjectKind.CLUSTER,
     suppressed_by=("mount-lost", "node-down"),
     advice=ADVICE,
     latency={ANY_CAUSE: Latency("overdue", Delay.GRACE_PERIOD)},

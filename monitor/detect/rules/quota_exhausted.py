@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds
+from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds, SubjectKind, whole_cluster
 from monitor.detect.lib.pods import EVERYTHING, label_values
 from monitor.detect.lib.quota_waiting import WaitingJob, queued_jobs, refused_jobs
 from monitor.detect.visibility import resources_unavailable
@@ -126,4 +126,4 @@ def _finding(quota: GpuQuota, holders: dict[tuple[str, str], Counter[str]]) -> F
     )
 
 
-RULE = Rule("quota-exhausted", Limits, CAUSES, detect)
+RULE = Rule("quota-exhausted", Limits, CAUSES, whole_cluster(detect), SubjectKind.CLUSTER)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult
+from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, SubjectKind, whole_cluster
 from monitor.detect.lib.pods import EVERYTHING, label_values, raw_text
 from monitor.detect.lib.pulls import REGISTRY_CAUSES
 from monitor.detect.lib.registries import (
@@ -260,8 +260,8 @@ RULE = Rule(
     "registry-unreachable",
     Limits,
     CAUSES,
-    detect,
-    prompt=True,
+    whole_cluster(detect),
+    SubjectKind.CLUSTER,
     suppressed_by=("node-down",),
     latency={ANY_CAUSE: Latency(collector="probes")},
 )

@@ -7,8 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.base.text import shorten
-from monitor.detect.base import ANY_CAUSE, MAX_RAW_CHARS, Delay, Latency, Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.visibility import label_value
+from monitor.detect.base import (
+    ANY_CAUSE,
+    MAX_RAW_CHARS,
+    Delay,
+    Latency,
+    Rule,
+    RuleContext,
+    RuleResult,
+    Seconds,
+    SubjectKind,
+    whole_cluster,
+)
+from monitor.detect.labels import label_value
 from monitor.facts.cluster import SourceView
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.services import ServiceFact
@@ -114,7 +125,7 @@ RULE = Rule(
     "service-down",
     Limits,
     CAUSES,
-    detect,
-    prompt=True,
+    whole_cluster(detect),
+    SubjectKind.CLUSTER,
     latency={ANY_CAUSE: Latency("after", Delay.SERVICE_PROBE, resolve_delay=Delay.SERVICE_PROBE)},
 )

@@ -7,9 +7,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Bytes, Latency, Ratio, Rule, RuleContext, RuleResult
-from monitor.detect.lib.storage import NodeReport, container_owner, node_reports
-from monitor.detect.visibility import label_value
+from monitor.detect.base import (
+    ANY_CAUSE,
+    Bytes,
+    Latency,
+    Ratio,
+    Rule,
+    RuleContext,
+    RuleResult,
+    SubjectKind,
+    whole_cluster,
+)
+from monitor.detect.labels import label_value
+from monitor.detect.lib.storage import container_owner, node_reports
+from monitor.detect.subjects import NodeReport
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text, Value
@@ -139,5 +150,11 @@ def _suggested_size(size_bytes: int) -> str:
 
 
 RULE = Rule(
-    "shm-pressure", Limits, CAUSES, detect, suppressed_by=("node-down",), latency={ANY_CAUSE: Latency(collector="shm")}
+    "shm-pressure",
+    Limits,
+    CAUSES,
+    whole_cluster(detect),
+    SubjectKind.CLUSTER,
+    suppressed_by=("node-down",),
+    latency={ANY_CAUSE: Latency(collector="shm")},
 )

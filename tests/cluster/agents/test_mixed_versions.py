@@ -11,8 +11,9 @@ import pytest
 from monitor.agent.routes import AgentRoutes
 from monitor.agent.server import AgentServer
 from monitor.cluster.agents.client import SnapshotClient
-from monitor.cluster.agents.snapshot import NO_VERSION, changed_parts, decode_snapshot
+from monitor.cluster.agents.snapshot import NO_VERSION, decode_snapshot
 from monitor.facts import NodeSnapshot
+from monitor.facts.node import changed_parts
 from tests.cluster.agents.polling import SOON, only, poll, polling, until
 from tests.support import wait_until
 from tests.support.fake_agents import Behaviour, FakeAgent, answers

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from monitor.agent.routes import AgentRoutes
 from monitor.agent.versions import SnapshotVersions
 from monitor.cluster.agents.client import AgentError
-from monitor.cluster.agents.snapshot import NO_VERSION, SnapshotFollower, changed_parts
-from monitor.facts.node import PARTS, CollectorFact, NodeSnapshot
+from monitor.cluster.agents.snapshot import NO_VERSION, SnapshotFollower
+from monitor.facts.node import PARTS, CollectorFact, NodeSnapshot, changed_parts
 from tests.support.snapshots import AT, full_snapshot
 
 FULL = full_snapshot()

@@ -6,12 +6,14 @@ from typing import Any
 import pytest
 
 from monitor.detect.base import Limits as Exceptions
-from monitor.detect.engine import DetectionHistory, detect
+from monitor.detect.engine import detect
+from monitor.detect.history import DetectionHistory
 from monitor.detect.rules.actions_refused import CAUSES, RULE, Limits
 from monitor.facts.actions import ActionsFact
 from monitor.facts.agents import AgentFact
 from monitor.facts.node import NodeSnapshot
 from tests.detect.builders_nodes import assert_sound, names, only, rule_context, text
+from tests.detect.running import evaluate
 from tests.explain.builders import NOW
 
 FAST_CLOCK = 3600.0
@@ -43,7 +45,7 @@ CASES: list[tuple[str, AgentFact, str | None, tuple[str, ...]]] = [
 
 @pytest.mark.parametrize(("name", "heard", "cause", "says"), CASES, ids=names(CASES))
 def test_an_agent(name: str, heard: AgentFact, cause: str | None, says: tuple[str, ...]) -> None:
-    detected = RULE(rule_context(RULE, agents=[heard]), None)
+    detected = evaluate(RULE, rule_context(RULE, agents=[heard]), None)
     if cause is None:
         assert detected.findings == ()
         return
@@ -64,25 +66,25 @@ def test_it_begins_with_what_is_refused_and_ends_when_all_is_quiet() -> None:
         if minute in (10, 12):
             counts = counts | {"token": counts.get("token", 0) + 1}
         now = NOW + 60 * minute
-        detected = RULE(rule_context(RULE, agents=[agent(counts, ago=5000, now=now)], now=now), memory)
+        detected = evaluate(RULE, rule_context(RULE, agents=[agent(counts, ago=5000, now=now)], now=now), memory)
         memory = detected.memory
         seen.append(detected.findings[0].cause if detected.findings else None)
     assert seen == [None] * 10 + ["token"] * 17 + [None] * 33
 
 
 def test_a_restart_of_the_agent_is_no_refusal_and_what_comes_after_it_is() -> None:
-    memory = RULE(rule_context(RULE, agents=[agent({"token": 5}, ago=5000)]), None).memory
-    quiet = RULE(rule_context(RULE, agents=[agent({})]), memory)
+    memory = evaluate(RULE, rule_context(RULE, agents=[agent({"token": 5}, ago=5000)]), None).memory
+    quiet = evaluate(RULE, rule_context(RULE, agents=[agent({})]), memory)
     assert (quiet.findings, quiet.memory) == ((), {})
-    assert only(RULE(rule_context(RULE, agents=[agent({"token": 1})]), quiet.memory)).cause == "token"
+    assert only(evaluate(RULE, rule_context(RULE, agents=[agent({"token": 1})]), quiet.memory)).cause == "token"
 
 
 def test_the_limit_is_what_it_says() -> None:
     given = rule_context(RULE, agents=[agent({"token": 1}, ago=100)])
-    assert RULE(given, None).findings
+    assert evaluate(RULE, given, None).findings
 
-    assert not RULE(
-        rule_context(RULE, agents=[agent({"token": 1}, ago=100)], limits=Exceptions(Limits(quiet=60.0))), None
+    assert not evaluate(
+        RULE, rule_context(RULE, agents=[agent({"token": 1}, ago=100)], limits=Exceptions(Limits(quiet=60.0))), None
     ).findings
 
 

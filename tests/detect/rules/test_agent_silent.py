@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 
-from monitor.detect.engine import DetectionHistory, detect
+from monitor.detect.engine import detect
+from monitor.detect.history import DetectionHistory
 from monitor.detect.rules.agent_silent import CAUSES, RULE
 from monitor.facts.agents import AgentFact
 from monitor.facts.kube import NodeFact
 from monitor.facts.node import CollectorFact, NodeSnapshot
 from tests.detect.builders_nodes import STANDALONE, assert_sound, collector, names, only, rule_context, text, unseen
+from tests.detect.running import evaluate
 from tests.explain.builders import NOW, agent, node
 
 FAST_CLOCK = 3600.0  # a node whose clock is an hour ahead of ours
@@ -57,7 +59,7 @@ CASES: list[tuple[str, AgentFact, NodeFact | None, str | None, tuple[str, ...]]]
 def test_an_agent(
     name: str, heard: AgentFact, known: NodeFact | None, cause: str | None, says: tuple[str, ...]
 ) -> None:
-    detected = RULE(rule_context(RULE, agents=[heard], nodes=[known] if known else []), None)
+    detected = evaluate(RULE, rule_context(RULE, agents=[heard], nodes=[known] if known else []), None)
     if cause is None:
         assert detected.findings == ()
         return
@@ -73,14 +75,16 @@ def test_every_cause_has_a_case() -> None:
 
 
 def test_an_agent_that_never_said_its_node_goes_by_its_address() -> None:
-    finding = only(RULE(rule_context(RULE, agents=[silent(130, None, heard=False)], sources=STANDALONE), None))
+    finding = only(
+        evaluate(RULE, rule_context(RULE, agents=[silent(130, None, heard=False)], sources=STANDALONE), None)
+    )
     assert finding.labels == {"node": "10.0.0.1:9835"}
 
 
 def test_each_collector_of_each_node_is_a_finding_of_its_own() -> None:
     facts = (collector("disk", hung_since=NOW - 400), collector("mounts", hung_since=NOW - 400), collector("gpu"))
-    found = RULE(
-        rule_context(RULE, agents=[agent("n1", collectors=facts), agent("n2", collectors=facts)]), None
+    found = evaluate(
+        RULE, rule_context(RULE, agents=[agent("n1", collectors=facts), agent("n2", collectors=facts)]), None
     ).findings
     assert sorted((each.labels["node"], each.labels["service"]) for each in found) == [
         (name, reader) for name in ("n1", "n2") for reader in ("disk", "mounts")
@@ -89,16 +93,19 @@ def test_each_collector_of_each_node_is_a_finding_of_its_own() -> None:
 
 def test_of_two_agents_of_a_node_the_one_that_speaks_counts() -> None:
     new = AgentFact(target="10.0.0.2:9835", node="n1", snapshot=agent("n1").snapshot, received_at=NOW - 1)
-    assert RULE(rule_context(RULE, agents=[silent(600), new], nodes=[node("n1")]), None).findings == ()
+    assert evaluate(RULE, rule_context(RULE, agents=[silent(600), new], nodes=[node("n1")]), None).findings == ()
 
 
 def test_a_collector_that_never_worked_is_noticed_in_time() -> None:
     heard = reading(collector(outcome="failed", succeeded_at=None, failures=3))
-    first = RULE(rule_context(RULE, agents=[heard]), None)
+    first = evaluate(RULE, rule_context(RULE, agents=[heard]), None)
     assert first.findings == ()
     later = AgentFact(target="n1:9835", node="n1", snapshot=heard.snapshot, received_at=NOW + 301)
-    assert only(RULE(rule_context(RULE, agents=[later], now=NOW + 301), first.memory)).cause == "collector-failing"
-    assert RULE(rule_context(RULE, agents=[agent("n1")], now=NOW + 301), first.memory).memory == {}
+    assert (
+        only(evaluate(RULE, rule_context(RULE, agents=[later], now=NOW + 301), first.memory)).cause
+        == "collector-failing"
+    )
+    assert evaluate(RULE, rule_context(RULE, agents=[agent("n1")], now=NOW + 301), first.memory).memory == {}
 
 
 NODES = (node("n1"), node("n2"), node("cpu-1", gpus=0))
@@ -108,18 +115,18 @@ def test_a_node_with_cards_and_without_an_agent_is_noticed_in_time() -> None:
     def given(now: float) -> Any:
         return rule_context(RULE, nodes=NODES, agents=[AgentFact(target="n1:1", node="n1", received_at=now)], now=now)
 
-    first = RULE(given(NOW), None)
+    first = evaluate(RULE, given(NOW), None)
     assert (first.findings, first.memory) == ((), {"n2": NOW})
-    assert RULE(given(NOW + 120), first.memory).findings == ()
-    finding = only(RULE(given(NOW + 121), first.memory))
+    assert evaluate(RULE, given(NOW + 120), first.memory).findings == ()
+    finding = only(evaluate(RULE, given(NOW + 121), first.memory))
     assert (finding.cause, finding.labels) == ("agent-down", {"node": "n2"})
     assert "n2 has GPUs but has had no agent for 2 min 1 s" in text(finding)
-    assert RULE(given(NOW - 3600), first.memory).memory == {"n2": NOW - 3600}  # the clock was set back
+    assert evaluate(RULE, given(NOW - 3600), first.memory).memory == {"n2": NOW - 3600}  # the clock was set back
 
 
 def test_no_agent_anywhere_is_one_finding() -> None:
-    memory = RULE(rule_context(RULE, nodes=NODES), None).memory
-    finding = only(RULE(rule_context(RULE, nodes=NODES, now=NOW + 121), memory))
+    memory = evaluate(RULE, rule_context(RULE, nodes=NODES), None).memory
+    finding = only(evaluate(RULE, rule_context(RULE, nodes=NODES, now=NOW + 121), memory))
     assert (finding.cause, finding.labels) == ("agent-down", {"service": "agents"})
     assert "2 nodes have GPUs" in text(finding)
     assert "daemon.agents.static" in text(finding, "zh")
@@ -154,6 +161,6 @@ def test_an_agent_whose_pod_is_gone_does_not_become_well_by_that() -> None:
 
 def test_labels_are_bounded() -> None:
     fact = collector("x" * 9999, hung_since=NOW - 400)
-    finding = only(RULE(rule_context(RULE, agents=[reading(fact)]), None))
+    finding = only(evaluate(RULE, rule_context(RULE, agents=[reading(fact)]), None))
     assert max(len(value) for value in finding.labels.values()) <= 253
     assert_sound(finding)

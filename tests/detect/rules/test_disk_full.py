@@ -5,9 +5,7 @@ from typing import Any
 
 import pytest
 
-from monitor.detect.rules import disk_full
 from monitor.detect.rules.disk_full import RULE
-from monitor.explain.image_pull import PullFailure, classify
 from monitor.facts.agents import AgentFact
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.kube import ConditionFact
@@ -187,7 +185,12 @@ def test_since_is_when_it_began() -> None:
         ("the agent is silent", agent("n1", disk(used=85)), (silent(),), True),
         ("the agent's word is old", agent("n1", disk(used=85)), (agent("n1", disk(used=10), at=NOW - 200),), True),
         ("the collector does not tell", agent("n1", disk(used=85)), (agent("n1"),), True),
-        ("the disk hangs", agent("n1", disk("/data", used=85)), (agent("n1", hung("/data")),), True),
+        (
+            "the disk hangs",
+            agent("n1", disk("/data", used=85)),
+            (agent("n1", hung("/data", device="/dev/sda1")),),
+            True,
+        ),
         ("all who have the NAS are silent", agent("n1", nas(85)), (silent(), agent("n2", disk())), True),
         ("the NAS hangs", agent("n1", nas(85)), (agent("n1", hung_nas()),), True),
         ("another node knows the NAS", agent("n1", nas(85)), (silent(), agent("n2", nas(50))), None),
@@ -237,20 +240,6 @@ def test_it_explains_what_says_so_itself() -> None:
         False,
         True,
     ]
-
-
-def test_each_message_is_classified_once_however_many_disks_are_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    classified: list[str | None] = []
-
-    def count(reason: str | None, message: str | None) -> PullFailure:
-        classified.append(message)
-        return classify(reason, message)
-
-    monkeypatch.setattr(disk_full, "classify", count)
-    pods = [pod(f"bert-{number}", node="n1", statuses=(waiting("ErrImagePull", "no"),)) for number in range(5)]
-    disks = [disk(mount=f"/{number}", used=95, **RUNTIME) for number in range(20)]
-    assert len(once(RULE, agent("n1", *disks), pods=pods, nodes=[node("n1")])) == 20
-    assert len(classified) == 5
 
 
 def test_a_warning_does_not_hide_that_it_will_be_full_soon() -> None:

@@ -9,15 +9,18 @@ import pytest
 from monitor.detect.rules.gpu_hot import RULE
 from tests.cluster.builders import NOW, agent, card
 from tests.detect.builders_gpu import after_silence, catalog_problems, causes, rule_context, run, said
+from tests.detect.running import lasting_since
 
-SINCE = {f"n1/0/{cause}": NOW - 601 for cause in RULE.causes}
+SINCE = {"n1 0": lasting_since("thermal", NOW - 601)}
+BRAKED = {"n1 0": lasting_since("power-brake", NOW - 601)}
 
 CASES: tuple[tuple[str, tuple[str, ...] | None, Any, list[str]], ...] = (
     ("too hot, says the card", ("hw_slowdown", "hw_thermal_slowdown"), SINCE, ["thermal"]),
     ("too hot, says the driver", ("sw_thermal_slowdown",), SINCE, ["thermal"]),
-    ("the power supply brakes", ("hw_slowdown", "hw_power_brake_slowdown"), SINCE, ["power-brake"]),
+    ("the power supply brakes", ("hw_slowdown", "hw_power_brake_slowdown"), BRAKED, ["power-brake"]),
     ("both", ("hw_power_brake_slowdown", "hw_thermal_slowdown"), SINCE, ["thermal"]),
-    ("ten minutes are not more than ten minutes", ("sw_thermal_slowdown",), {"n1/0/thermal": NOW - 600}, []),
+    ("for less than ten minutes", ("sw_thermal_slowdown",), {"n1 0": lasting_since("thermal", NOW - 599)}, []),
+    ("for another reason", ("sw_thermal_slowdown",), BRAKED, []),
     ("for the first time", ("sw_thermal_slowdown",), None, []),
     ("at its power limit, as it should be", ("sw_power_cap",), SINCE, []),
     ("for a reason that is not said", ("hw_slowdown",), SINCE, []),

@@ -9,6 +9,7 @@ from monitor.facts.cluster import Identity
 from monitor.facts.cluster_facts import make_cluster_facts
 from monitor.facts.storage import ImageFact
 from tests.detect.builders_storage import GIB, NOW, Watch, agent, brief, cache, container, image, once, silent, text
+from tests.detect.running import evaluate
 
 
 def node(name: str, *images: ImageFact) -> AgentFact:
@@ -59,7 +60,7 @@ def test_exceptions_by_image() -> None:
     lax = Override({"image": "harbor/cuda*"}, RULE.limits(size=100 * GIB))
     given = node("n1", image("harbor/web:1", 2), image("harbor/cuda:1", 59), image("harbor/other:1", 2))
     context = RuleContext(make_cluster_facts(agents=[given]), NOW, limits=Limits(RULE.limits(), (strict, lax)))
-    assert [finding.labels["image"] for finding in RULE(context, None).findings] == ["harbor/web:1"]
+    assert [finding.labels["image"] for finding in evaluate(RULE, context, None).findings] == ["harbor/web:1"]
 
 
 def test_held_while_those_who_have_it_are_silent() -> None:

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from monitor.detect.base import CleanupDeletion, Limits, RuleContext
-from monitor.detect.engine import DetectionHistory, detect
+from monitor.detect.engine import detect
+from monitor.detect.history import DetectionHistory
 from monitor.detect.rules.mass_deletion import RULE
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster_facts import make_cluster_facts

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from monitor.detect.base import Limits, Override
-from monitor.detect.engine import DetectionHistory, detect
+from monitor.detect.engine import detect
+from monitor.detect.history import DetectionHistory
 from monitor.detect.rules.node_down import CAUSES, RULE
 from monitor.detect.rules.node_down import Limits as NodeLimits
 from monitor.facts.agents import AgentFact
@@ -14,6 +15,7 @@ from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.kube import NodeFact
 from monitor.facts.text import Text
 from tests.detect.builders_nodes import STANDALONE, condition, names, only, rule_context, text, unseen
+from tests.detect.running import evaluate
 from tests.explain.builders import NOW, agent, holding, node
 
 CNI = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:cni uninitialized"
@@ -47,7 +49,7 @@ CASES: list[tuple[str, NodeFact, str | None, tuple[str, ...]]] = [
 
 @pytest.mark.parametrize(("name", "given", "cause", "says"), CASES, ids=names(CASES))
 def test_a_node(name: str, given: NodeFact, cause: str | None, says: tuple[str, ...]) -> None:
-    detected = RULE(rule_context(RULE, nodes=[given]), None)
+    detected = evaluate(RULE, rule_context(RULE, nodes=[given]), None)
     if cause is None:
         assert detected.findings == ()
         return
@@ -63,7 +65,7 @@ def test_every_cause_has_a_case() -> None:
 
 def test_the_limit_is_that_of_the_node() -> None:
     limits = Limits(NodeLimits(), overrides=(Override({"node": "spot-*"}, NodeLimits(after=301)),))
-    detected = RULE(rule_context(RULE, nodes=[unhealthy("spot-1"), unhealthy("n1")], limits=limits), None)
+    detected = evaluate(RULE, rule_context(RULE, nodes=[unhealthy("spot-1"), unhealthy("n1")], limits=limits), None)
     assert only(detected).labels == {"node": "n1"}
 
 
@@ -83,7 +85,7 @@ SEVERITIES: list[tuple[str, NodeFact, int, Severity]] = [
 @pytest.mark.parametrize(("name", "given", "pods", "severity"), SEVERITIES, ids=names(SEVERITIES))
 def test_how_bad_it_is(name: str, given: NodeFact, pods: int, severity: Severity) -> None:
     held = [holding(f"p{number}", "n1", 4) for number in range(pods)]
-    finding = only(RULE(rule_context(RULE, nodes=[given], pods=held), None))
+    finding = only(evaluate(RULE, rule_context(RULE, nodes=[given], pods=held), None))
     assert finding.severity is severity
     assert ("Bound to it: 1 pod with 4 GPUs." in text(finding)) == bool(pods)
 
@@ -94,7 +96,7 @@ def test_how_bad_it_is(name: str, given: NodeFact, pods: int, severity: Severity
 )
 def test_the_agent_tells_a_dead_kubelet_from_a_dead_machine(silent: float | None, says: str) -> None:
     heard = AgentFact(target="n1:9835", node="n1", received_at=NOW - 1, silent_since=silent, error="timed out")
-    assert says in text(only(RULE(rule_context(RULE, nodes=[unhealthy()], agents=[heard]), None)))
+    assert says in text(only(evaluate(RULE, rule_context(RULE, nodes=[unhealthy()], agents=[heard]), None)))
 
 
 def flapping(*steps: tuple[bool | None, float]) -> list[int]:
@@ -102,7 +104,7 @@ def flapping(*steps: tuple[bool | None, float]) -> list[int]:
     memory, counts = None, []
     for ready, ago in steps:
         given = unhealthy(ready=ready, ready_since=NOW - ago)
-        detected = RULE(rule_context(RULE, nodes=[given], now=NOW - ago + 5), memory)
+        detected = evaluate(RULE, rule_context(RULE, nodes=[given], now=NOW - ago + 5), memory)
         memory = detected.memory
         counts.append(sum(finding.cause == "flapping" for finding in detected.findings))
     return counts
@@ -124,12 +126,14 @@ def test_flapping(name: str, steps: list[tuple[bool | None, float]], expect: lis
 
 def test_a_flapping_node_is_counted_and_forgotten() -> None:
     memory = {"n1": {"ready": True, "since": NOW - 600, "changes": [NOW - 900, NOW - 700, NOW - 600]}}
-    finding = only(RULE(rule_context(RULE, nodes=[unhealthy(ready=True, ready_since=NOW - 600)]), memory))
+    finding = only(evaluate(RULE, rule_context(RULE, nodes=[unhealthy(ready=True, ready_since=NOW - 600)]), memory))
     assert "3 changes in 15 min" in text(finding)
     assert "变化了 3 次" in text(finding, "zh")
-    later = RULE(rule_context(RULE, nodes=[unhealthy(ready=True, ready_since=NOW - 600)], now=NOW + 1801), memory)
+    later = evaluate(
+        RULE, rule_context(RULE, nodes=[unhealthy(ready=True, ready_since=NOW - 600)], now=NOW + 1801), memory
+    )
     assert (later.findings, later.memory) == ((), {})
-    assert RULE(rule_context(RULE, nodes=[]), memory).memory == {}
+    assert evaluate(RULE, rule_context(RULE, nodes=[]), memory).memory == {}
 
 
 @pytest.mark.parametrize("sources", [unseen("nodes"), STANDALONE])
@@ -154,17 +158,17 @@ def test_what_cannot_be_seen_is_held(sources: Any) -> None:
     ],
 )
 def test_what_it_explains(rule: str, on: str, explained: bool) -> None:
-    finding = only(RULE(rule_context(RULE, nodes=[unhealthy()]), None))
+    finding = only(evaluate(RULE, rule_context(RULE, nodes=[unhealthy()]), None))
     other = Finding(rule=rule, severity=Severity.WARNING, cause="x", labels={"node": on}, headline=Text(key="x"))
     assert any(scope.covers(other) for scope in finding.explains) is explained
 
 
 def test_pressure_explains_nothing_else_on_the_node() -> None:
     given = unhealthy(ready=True, conditions=(condition("DiskPressure"),))
-    assert only(RULE(rule_context(RULE, nodes=[given]), None)).explains == ()
+    assert only(evaluate(RULE, rule_context(RULE, nodes=[given]), None)).explains == ()
 
 
 def test_an_agent_of_another_node_says_nothing() -> None:
-    finding = only(RULE(rule_context(RULE, nodes=[unhealthy()], agents=[agent("n2")]), None))
+    finding = only(evaluate(RULE, rule_context(RULE, nodes=[unhealthy()], agents=[agent("n2")]), None))
     assert "agent" not in text(finding)
     assert finding.explains == (Scope(labels={"node": "n1"}, rules=finding.explains[0].rules),)

@@ -8,6 +8,7 @@ import pytest
 from monitor.detect.rules.pod_start_failed import CAUSES, RULE
 from monitor.facts.kube import ContainerStatusFact, PodFact, TerminationFact
 from tests.detect.builders_pods import PODS_UNSEEN, held, none, one, rule_context, run, text
+from tests.detect.running import evaluate
 from tests.explain.builders import NOW, looping, owned, pod, running_container, waiting
 
 NO_FILE = 'OCI runtime create failed: exec: "/start.sh": stat /start.sh: no such file or directory: unknown'
@@ -96,7 +97,7 @@ def test_a_moment_of_running_between_two_crashes_is_no_recovery() -> None:
 
 def test_since_when_is_remembered_and_forgotten_with_the_pod() -> None:
     first = run(RULE, pods=[given(looping(127))])
-    later = RULE(rule_context(now=NOW + 60, pods=[given(looping(127))], limits=RULE.limits()), first.memory)
+    later = evaluate(RULE, rule_context(now=NOW + 60, pods=[given(looping(127))], limits=RULE.limits()), first.memory)
     assert [finding.since for finding in later.findings] == [NOW]
     assert run(RULE, memory=later.memory).memory == {}
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from monitor.detect.engine import DetectionHistory, detect
+from monitor.detect.engine import detect
+from monitor.detect.history import DetectionHistory
 from monitor.detect.rules import image_pull
 from monitor.detect.rules.registry_unreachable import RULE
 from monitor.facts.agents import AgentFact
@@ -14,6 +15,7 @@ from monitor.facts.kube import EventFact, PodContainerFact, PodFact
 from monitor.facts.services import ServiceFact
 from monitor.facts.storage import ProbeFact
 from tests.detect.builders_pods import PODS_UNSEEN, held, none, one, rule_context, run, text
+from tests.detect.running import evaluate
 from tests.explain.builders import NOW, agent, event, pod, waiting
 
 DNS = "dial tcp: lookup harbor.lab on 10.0.0.2:53: no such host"
@@ -151,7 +153,7 @@ def test_held_while_pods_cannot_be_seen() -> None:
 def test_since_when_is_remembered() -> None:
     agents = [probe("n1", "tcp", "refused")]
     first = run(RULE, agents=agents)
-    later = RULE(rule_context(now=NOW + 60, agents=agents, limits=RULE.limits()), first.memory)
+    later = evaluate(RULE, rule_context(now=NOW + 60, agents=agents, limits=RULE.limits()), first.memory)
     assert [finding.since for finding in later.findings] == [NOW]
 
 
@@ -176,7 +178,7 @@ def evaluated(
     memory: Any = None
     found = []
     for after, agents in rounds:
-        detected = RULE(rule_context(now=NOW + after, agents=agents, limits=RULE.limits(), **facts), memory)
+        detected = evaluate(RULE, rule_context(now=NOW + after, agents=agents, limits=RULE.limits(), **facts), memory)
         memory = detected.memory
         found += [(after, each.cause, dict(each.labels), each.since) for each in detected.findings]
     return found

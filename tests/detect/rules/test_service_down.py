@@ -6,12 +6,14 @@ from typing import Any
 import pytest
 
 from monitor.detect.base import Limits, Override
-from monitor.detect.engine import DetectionHistory, detect
+from monitor.detect.engine import detect
+from monitor.detect.history import DetectionHistory
 from monitor.detect.rules.service_down import CAUSES, RULE
 from monitor.detect.rules.service_down import Limits as ServiceLimits
 from monitor.facts.findings import Severity
 from monitor.facts.services import ServiceFact
 from tests.detect.builders_nodes import STANDALONE, names, only, rule_context, service, text, unseen
+from tests.detect.running import evaluate
 from tests.explain.builders import NOW
 
 CASES: list[tuple[str, ServiceFact, str | None, tuple[str, ...]]] = [
@@ -31,7 +33,7 @@ CASES: list[tuple[str, ServiceFact, str | None, tuple[str, ...]]] = [
 
 @pytest.mark.parametrize(("name", "given", "cause", "says"), CASES, ids=names(CASES))
 def test_a_service(name: str, given: ServiceFact, cause: str | None, says: tuple[str, ...]) -> None:
-    detected = RULE(rule_context(RULE, services=[given]), None)
+    detected = evaluate(RULE, rule_context(RULE, services=[given]), None)
     if cause is None:
         assert detected.findings == ()
         return
@@ -56,29 +58,29 @@ def test_every_cause_has_a_case() -> None:
 )
 def test_parts_that_pulling_needs_are_critical(component: str | None, severity: Severity) -> None:
     given = service("harbor", cause="component", component=component)
-    assert only(RULE(rule_context(RULE, services=[given]), None)).severity is severity
+    assert only(evaluate(RULE, rule_context(RULE, services=[given]), None)).severity is severity
 
 
 def test_the_limit_is_that_of_the_service() -> None:
     limits = Limits(ServiceLimits(), overrides=(Override({"service": "batch-*"}, ServiceLimits(after=601)),))
     given = [service("batch-db", cause="refused"), service("db", cause="refused")]
-    assert only(RULE(rule_context(RULE, services=given, limits=limits), None)).labels == {"service": "db"}
+    assert only(evaluate(RULE, rule_context(RULE, services=given, limits=limits), None)).labels == {"service": "db"}
 
 
 def test_a_restart_of_ours_does_not_make_it_well_for_a_while() -> None:
-    memory = RULE(rule_context(RULE, services=[service(cause="refused")]), None).memory
+    memory = evaluate(RULE, rule_context(RULE, services=[service(cause="refused")]), None).memory
     fresh = service(cause="refused", failing_since=NOW + 60, at=NOW + 60)
-    finding = only(RULE(rule_context(RULE, services=[fresh], now=NOW + 60), memory))
+    finding = only(evaluate(RULE, rule_context(RULE, services=[fresh], now=NOW + 60), memory))
     assert finding.since == NOW - 600
-    well = RULE(rule_context(RULE, services=[service(ok=True, failing_since=None)]), memory)
+    well = evaluate(RULE, rule_context(RULE, services=[service(ok=True, failing_since=None)]), memory)
     assert (well.findings, well.memory) == ((), {})
 
 
 def test_a_clock_that_was_set_back_makes_nobody_wait_for_its_old_time() -> None:
     ahead = service(cause="refused", failing_since=NOW + 3600, at=NOW + 3600)
-    first = RULE(rule_context(RULE, services=[ahead]), None)
+    first = evaluate(RULE, rule_context(RULE, services=[ahead]), None)
     later = service(cause="refused", failing_since=NOW + 3600, at=NOW + 30)
-    assert only(RULE(rule_context(RULE, services=[later], now=NOW + 30), first.memory)).since == NOW
+    assert only(evaluate(RULE, rule_context(RULE, services=[later], now=NOW + 30), first.memory)).since == NOW
 
 
 def test_a_probe_that_is_old_says_nothing() -> None:
@@ -103,7 +105,7 @@ API: list[tuple[str, str, str]] = [
 
 @pytest.mark.parametrize(("name", "why", "cause"), API, ids=names(API))
 def test_the_kubernetes_api_is_a_service_too(name: str, why: str, cause: str) -> None:
-    finding = only(RULE(rule_context(RULE, sources=unseen("pods", why)), None))
+    finding = only(evaluate(RULE, rule_context(RULE, sources=unseen("pods", why)), None))
     assert (finding.cause, finding.labels) == (cause, {"service": "kubernetes"})
     assert "control plane" in text(finding)
 
@@ -113,11 +115,11 @@ def test_the_kubernetes_api_is_a_service_too(name: str, why: str, cause: str) ->
     [STANDALONE, unseen("pods", "starting", None), unseen("events", "forbidden"), unseen("pods", since=NOW - 29)],
 )
 def test_kubernetes_is_no_service_that_is_down(sources: Any) -> None:
-    assert RULE(rule_context(RULE, sources=sources), None).findings == ()
+    assert evaluate(RULE, rule_context(RULE, sources=sources), None).findings == ()
 
 
 def test_an_api_server_that_was_never_reached_is_noticed_in_time() -> None:
     never = unseen("pods", "failing; Connection refused", None)
-    first = RULE(rule_context(RULE, sources=never), None)
+    first = evaluate(RULE, rule_context(RULE, sources=never), None)
     assert first.findings == ()
-    assert only(RULE(rule_context(RULE, sources=never, now=NOW + 30), first.memory)).cause == "refused"
+    assert only(evaluate(RULE, rule_context(RULE, sources=never, now=NOW + 30), first.memory)).cause == "refused"

@@ -1,0 +1,307 @@
+"""Which subjects there are and which have changed, by kind of subject.
+
+Subjects that change together form a unit: the GPUs of a node, for example, are evaluated together.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Set
+from itertools import islice
+from typing import Any
+
+from monitor.detect.base import SubjectKind
+from monitor.detect.changes import AGENT, GPUS, Changes
+from monitor.detect.labels import label_value
+from monitor.detect.observation import Observation
+from monitor.detect.subjects import (
+    ClusterDisk,
+    GpuSubject,
+    ImageCopies,
+    JobGpus,
+    NodeSubject,
+    nas_identity,
+    shared_disk,
+)
+from monitor.facts.cluster import Holder
+from monitor.facts.kube import PodFact
+from monitor.facts.services import ServiceFact
+from monitor.facts.storage import DiskFact, ImageFact
+
+MAX_OBSERVERS = 20  # nodes remembered per unit: enough to tell whether any of them still reports
+WHOLE_CLUSTER = ""
+Subjects = Mapping[str, Any]  # by key, unique among the subjects of a rule; None: nothing is known about it
+
+
+class SubjectIndex(ABC):
+    """Subjects of one kind. The key of a subject is unique within its unit."""
+
+    def update(self, changes: Changes, seen: Observation) -> None:  # noqa: B027  # most have nothing to update
+        """Take over changes, before any other call of an evaluation."""
+
+    @abstractmethod
+    def changed(self, changes: Changes, parts: Set[str]) -> Iterable[str]:
+        """Units that a rule which reads these parts has to evaluate."""
+
+    @abstractmethod
+    def subjects(self, unit: str, seen: Observation) -> Subjects:
+        """Subjects of a unit; none if it is gone."""
+
+    def observers(self, unit: str) -> tuple[str, ...]:
+        """Nodes whose snapshots describe a unit."""
+        return (unit,)
+
+
+class NodeIndex(SubjectIndex):
+    """Nodes, each a unit of its own."""
+
+    def changed(self, changes: Changes, parts: Set[str]) -> Iterable[str]:
+        return (node for node, changed in changes.nodes.items() if AGENT in changed or not parts.isdisjoint(changed))
+
+    def subjects(self, unit: str, seen: Observation) -> Subjects:
+        return {"": seen.node(unit)} if seen.is_known(unit) else {}
+
+
+class GpuIndex(NodeIndex):
+    """GPUs, by node."""
+
+    def changed(self, changes: Changes, parts: Set[str]) -> Iterable[str]:
+        return super().changed(changes, parts | {GPUS})
+
+    def subjects(self, unit: str, seen: Observation) -> Subjects:
+        node, gpus = seen.node(unit), seen.facts.gpus_by_node.get(unit, ())
+        inventory = node.current.snapshot.gpu if node.current is not None else None
+        facts = {gpu.index: gpu for gpu in inventory.gpus} if inventory is not None else {}
+        return {str(gpu.index): GpuSubject(gpu, node, facts.get(gpu.index)) for gpu in gpus}
+
+
+class SharedIndex(SubjectIndex):
+    """Subjects that several nodes describe. `parts` are those parts of a node that contain them."""
+
+    parts: frozenset[str]
+
+    def __init__(self) -> None:
+        self._units: dict[str, frozenset[str]] = {}  # by node
+        self._nodes: defaultdict[str, set[str]] = defaultdict(set)  # by unit
+        self._changed: set[str] = set()
+
+    @abstractmethod
+    def described(self, node: NodeSubject, seen: Observation) -> Iterable[str]:
+        """Units that a node describes."""
+
+    def update(self, changes: Changes, seen: Observation) -> None:
+        self._changed = set()
+        for name, parts in changes.nodes.items():
+            if AGENT in parts or not self.parts.isdisjoint(parts):
+                self._replace(name, frozenset(self.described(seen.node(name), seen)))
+
+    def _replace(self, node: str, units: frozenset[str]) -> None:
+        before = self._units.pop(node, frozenset())
+        if units:
+            self._units[node] = units
+        for unit in before - units:
+            self._nodes[unit].discard(node)
+            if not self._nodes[unit]:
+                del self._nodes[unit]
+        for unit in units:
+            self._nodes[unit].add(node)
+        self._changed |= before | units
+
+    def nodes(self, unit: str) -> list[str]:
+        """Nodes that describe a unit."""
+        return sorted(self._nodes.get(unit, ()))
+
+    def changed(self, changes: Changes, parts: Set[str]) -> Iterable[str]:
+        units = set(self._changed)
+        for name, changed in changes.nodes.items():
+            if not parts.isdisjoint(changed):
+                units |= self._units.get(name, frozenset())
+        return units
+
+    def observers(self, unit: str) -> tuple[str, ...]:
+        return tuple(islice(self.nodes(unit), MAX_OBSERVERS))
+
+
+class MountIndex(SharedIndex):
+    """Disks: the unit of a local one is its node, that of a NAS the filesystem, whichever nodes mount it."""
+
+    parts = frozenset(("disk",))
+
+    def described(self, node: NodeSubject, _seen: Observation) -> Iterable[str]:
+        disks = node.current.snapshot.disk if node.current is not None else None
+        for disk in disks or ():
+            yield _nas_unit(disk) if "nas" in disk.roles else node.name
+
+    def changed(self, changes: Changes, parts: Set[str]) -> Iterable[str]:
+        # A node that no longer reports still has to be evaluated: its disks are held.
+        silent = {name for name, changed in changes.nodes.items() if AGENT in changed or "disk" in changed}
+        return {*super().changed(changes, parts), *silent}
+
+    def subjects(self, unit: str, seen: Observation) -> Subjects:
+        if unit.startswith(_NAS):
+            return self._shared(unit, seen)
+        report = seen.node(unit).current
+        if report is None:
+            return {}
+        disks = [disk for disk in report.section("disk") or () if "nas" not in disk.roles]
+        return {f"{disk.mount} {disk.device}": _local_disk(unit, disk, seen) for disk in disks}
+
+    def _shared(self, unit: str, seen: Observation) -> Subjects:
+        mounts = [
+            (report, disk)
+            for name in self.nodes(unit)
+            if (report := seen.node(name).current) is not None
+            for disk in report.section("disk") or ()
+            if "nas" in disk.roles and _nas_unit(disk) == unit
+        ]
+        if not mounts:
+            return {}
+        disk = shared_disk(unit.removeprefix(_NAS), mounts)
+        return {"": disk if disk.fact.used_bytes is not None else None}
+
+
+_NAS = "nas "
+
+
+def _nas_unit(disk: DiskFact) -> str:
+    return _NAS + nas_identity(disk)
+
+
+def _local_disk(node: str, disk: DiskFact, seen: Observation) -> ClusterDisk | None:
+    """A disk of one node; None if it does not answer."""
+    if disk.used_bytes is None:
+        return None
+    labels = {"node": label_value(node), "mount": label_value(disk.mount)}
+    return ClusterDisk(f"{node} {disk.mount} {disk.device}", labels, disk, seen.node(node).report, (node,))
+
+
+class ImageIndex(SharedIndex):
+    """Images by name, whichever nodes have them."""
+
+    parts = frozenset(("images",))
+
+    def described(self, node: NodeSubject, _seen: Observation) -> Iterable[str]:
+        return (name for name, _ in _named_images(node))
+
+    def subjects(self, unit: str, seen: Observation) -> Subjects:
+        copies = [
+            (report, image)
+            for node in self.nodes(unit)
+            if (report := seen.node(node).current) is not None
+            for name, image in _named_images(seen.node(node))
+            if name == unit
+        ]
+        return {"": ImageCopies(unit, tuple(copies))} if copies else {}
+
+
+def _named_images(node: NodeSubject) -> Iterable[tuple[str, ImageFact]]:
+    caches = node.current.snapshot.images if node.current is not None else None
+    return ((name, image) for cache in caches or () for image in cache.images for name in image.names)
+
+
+class JobIndex(SharedIndex):
+    """Jobs with GPUs. While a node does not report, its jobs are those whose pods request GPUs there."""
+
+    parts = frozenset((GPUS,))
+
+    def described(self, node: NodeSubject, seen: Observation) -> Iterable[str]:
+        if node.current is None:
+            facts = seen.facts
+            pods = [pod for pod in facts.bound.get(node.name, ()) if pod.requests.get(facts.resource)]
+            return {f"{pod.namespace}/{facts.identity(pod).job or pod.uid}" for pod in pods}
+        gpus = seen.facts.gpus_by_node.get(node.name, ())
+        return {_job_unit(holder) for gpu in gpus for holder in gpu.holders if holder.live}
+
+    def subjects(self, unit: str, seen: Observation) -> Subjects:
+        gpus = [
+            gpu
+            for node in self.nodes(unit)
+            for gpu in seen.facts.gpus_by_node.get(node, ())
+            if any(holder.live and _job_unit(holder) == unit for holder in gpu.holders)
+        ]
+        if not gpus:
+            return {}
+        holder = next(holder for holder in gpus[0].holders if holder.live and _job_unit(holder) == unit)
+        return {"": JobGpus(holder.namespace, holder.job, tuple(gpus))}
+
+    def observers(self, unit: str) -> tuple[str, ...]:
+        return tuple(self.nodes(unit))
+
+
+def _job_unit(holder: Holder) -> str:
+    return f"{holder.namespace}/{holder.job or holder.pod_uid}"
+
+
+class PodIndex(SubjectIndex):
+    """Pods. A rule that reads parts of nodes evaluates the pods of each node on which one of them changes."""
+
+    def __init__(self) -> None:
+        self._bound: Mapping[str, Iterable[PodFact]] = {}
+        self._pods: Mapping[str, PodFact] = {}
+
+    def update(self, _changes: Changes, seen: Observation) -> None:
+        self._bound, self._pods = seen.facts.bound, seen.facts.pod_by_uid
+
+    def changed(self, changes: Changes, parts: Set[str]) -> Iterable[str]:
+        nodes = (node for node, changed in changes.nodes.items() if not parts.isdisjoint(changed))
+        return {*changes.pods, *(pod.uid for node in nodes for pod in self._bound.get(node, ()))}
+
+    def subjects(self, unit: str, _seen: Observation) -> Subjects:
+        pod = self._pods.get(unit)
+        return {"": pod} if pod is not None else {}
+
+    def observers(self, unit: str) -> tuple[str, ...]:
+        pod = self._pods.get(unit)
+        return (pod.node,) if pod is not None and pod.node is not None else ()
+
+
+class ServiceIndex(SubjectIndex):
+    """Probed services."""
+
+    def __init__(self) -> None:
+        self._services: dict[str, ServiceFact] = {}
+        self._gone: Set[str] = frozenset()
+
+    def update(self, _changes: Changes, seen: Observation) -> None:
+        services = {service.name: service for service in seen.context.services}
+        self._gone, self._services = self._services.keys() - services.keys(), services
+
+    def changed(self, changes: Changes, _parts: Set[str]) -> Iterable[str]:
+        return {*self._services, *self._gone} if changes.kinds & {"services", "sources"} else ()
+
+    def subjects(self, unit: str, _seen: Observation) -> Subjects:
+        service = self._services.get(unit)
+        return {"": service} if service is not None else {}
+
+    def observers(self, _unit: str) -> tuple[str, ...]:
+        return ()
+
+
+class ClusterIndex(SubjectIndex):
+    """The whole cluster as one subject. A rule that does not say what it uses is evaluated at every change."""
+
+    def changed(self, changes: Changes, parts: Set[str]) -> Iterable[str]:
+        any_part = any(not parts.isdisjoint(changed) for changed in changes.nodes.values())
+        anything = bool(changes.nodes or changes.pods or changes.kinds) and not parts
+        return (WHOLE_CLUSTER,) if anything or any_part or parts & changes.kinds else ()
+
+    def subjects(self, _unit: str, seen: Observation) -> Subjects:
+        return {"": seen.facts}
+
+    def observers(self, _unit: str) -> tuple[str, ...]:
+        return ()
+
+
+def new_indexes() -> dict[SubjectKind, SubjectIndex]:
+    """An index of each kind of subject."""
+    return {
+        SubjectKind.GPU: GpuIndex(),
+        SubjectKind.NODE: NodeIndex(),
+        SubjectKind.MOUNT: MountIndex(),
+        SubjectKind.IMAGE: ImageIndex(),
+        SubjectKind.POD: PodIndex(),
+        SubjectKind.JOB: JobIndex(),
+        SubjectKind.SERVICE: ServiceIndex(),
+        SubjectKind.CLUSTER: ClusterIndex(),
+    }

@@ -1,0 +1,76 @@
+"""Nodes as one evaluation observes them, and what it cannot observe: missing facts are not evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from monitor.detect.base import Rule, RuleContext, SubjectKind
+from monitor.detect.subjects import NodeReport, NodeSubject
+from monitor.detect.visibility import clock_skew, resources_unavailable
+from monitor.facts.agents import AgentFact
+from monitor.facts.cluster import GpuState
+from monitor.facts.cluster_facts import ClusterFacts
+from monitor.facts.node import NodeSnapshot
+
+STALE_AFTER_SECONDS = 120.0  # older snapshots are ignored
+ABSENT = "absent"
+_GPU_SCOPES = (SubjectKind.GPU, SubjectKind.JOB)
+
+
+@dataclass(frozen=True)
+class Observation:
+    """Facts of one evaluation; nodes are joined once for all rules."""
+
+    context: RuleContext
+    _nodes: dict[str, NodeSubject] = field(default_factory=dict, init=False)
+
+    @property
+    def facts(self) -> ClusterFacts:
+        return self.context.facts
+
+    def is_known(self, node: str) -> bool:
+        """Whether Kubernetes, an agent or the view knows a node."""
+        facts = self.facts
+        return node in facts.node_by_name or node in facts.agent_of_node or node in facts.view_of_node
+
+    def node(self, name: str) -> NodeSubject:
+        """A node as all sources know it."""
+        known = self._nodes.get(name)
+        if known is None:
+            facts, agent = self.facts, self.facts.agent_of_node.get(name)
+            fact, view = facts.node_by_name.get(name), facts.view_of_node.get(name)
+            known = self._nodes[name] = NodeSubject(name, fact, agent, view, self._report(name, agent))
+        return known
+
+    def _report(self, name: str, agent: AgentFact | None) -> NodeReport | None:
+        if agent is None or agent.snapshot is None or agent.received_at is None or agent.silent_since is not None:
+            return None
+        fresh = self.context.now - agent.received_at <= STALE_AFTER_SECONDS
+        return NodeReport(name, agent.snapshot, clock_skew(agent)) if fresh else None
+
+    def blinds(self, rule: Rule, observers: Iterable[str]) -> bool:
+        """Whether the rule lacks facts of Kubernetes or of one of these nodes."""
+        if rule.kube and self.facts.view is not None and resources_unavailable(self.context, *rule.kube):
+            return True
+        if not rule.needs:
+            return False
+        if not self.facts.agents and not self.facts.nodes:  # nothing is known at all
+            return True
+        return any(self._hides(node, rule) for node in observers)
+
+    def _hides(self, name: str, rule: Rule) -> bool:
+        """Whether a node lacks parts that the rule needs. One that is gone hides nothing."""
+        if not self.is_known(name):
+            return False
+        report = self.node(name).current
+        if report is None or _lacks(report.snapshot, rule.needs):
+            return True
+        gpus = self.facts.gpus_by_node.get(name, ()) if rule.scope in _GPU_SCOPES else ()
+        return any(gpu.state is GpuState.UNKNOWN for gpu in gpus)
+
+
+def _lacks(snapshot: NodeSnapshot, parts: tuple[str, ...]) -> bool:
+    """Whether a part is missing. One whose collector reports that there is nothing to read is not."""
+    missing = {part for part in parts if getattr(snapshot, part) is None}
+    return bool(missing) and not missing <= {fact.name for fact in snapshot.collectors if fact.outcome == ABSENT}

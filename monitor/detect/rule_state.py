@@ -1,0 +1,147 @@
+"""Evaluates one rule: which of its subjects are due, what to remember of them, and when to look again."""
+
+from __future__ import annotations
+
+import heapq
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Set
+
+from monitor.detect.base import Rule, RuleContext, RuleResult
+from monitor.detect.bounds import bounded_findings, limited_per_node
+from monitor.detect.changes import Changes
+from monitor.detect.history import SubjectState, UnitState
+from monitor.detect.indexes import SubjectIndex
+from monitor.detect.lib.scopes import ScopeIndex
+from monitor.detect.observation import Observation
+from monitor.facts.findings import Finding, Severity
+from monitor.facts.text import Text
+
+log = logging.getLogger(__name__)
+RULE_BROKEN = "rule-broken"
+_NO_STATE = SubjectState()
+_NO_UNIT = UnitState()
+
+
+class RuleState:
+    """A rule with the state of its subjects. Units without memory and findings are not kept."""
+
+    def __init__(self, rule: Rule, index: SubjectIndex, units: Mapping[str, UnitState]) -> None:
+        self.rule = rule
+        self.units = dict(units)
+        self._index = index
+        self._parts: Set[str] = frozenset((*rule.needs, *rule.uses))
+        self._due_at: dict[str, float] = {}
+        self._timers: list[tuple[float, str]] = []
+        self._broken: dict[str, Exception] = {}
+        self.findings: tuple[Finding, ...] = tuple(self._found())
+
+    @property
+    def next_at(self) -> float | None:
+        """When time alone may change a result."""
+        while self._timers and self._due_at.get(self._timers[0][1]) != self._timers[0][0]:
+            heapq.heappop(self._timers)
+        return self._timers[0][0] if self._timers else None
+
+    def evaluate(self, changes: Changes, seen: Observation, context: RuleContext) -> bool:
+        """Evaluate the units that have changed or are due. Return whether findings may differ."""
+        units = {*self._index.changed(changes, self._parts), *self._due(context.now)}
+        if changes.complete:
+            units |= self.units.keys()
+        before = [self.units.get(unit) for unit in units]
+        for unit in units:
+            self._evaluate_unit(unit, seen, context)
+        after = [self.units.get(unit) for unit in units]
+        if before == after and not self._broken and self.rule.correlate is None:
+            return False
+        found = tuple(limited_per_node(self.rule.rule, list(self._correlated(context))))
+        different, self.findings = found != self.findings, found
+        return different
+
+    def _due(self, now: float) -> Iterator[str]:
+        while (at := self.next_at) is not None and at <= now:
+            unit = heapq.heappop(self._timers)[1]
+            del self._due_at[unit]
+            yield unit
+
+    def _evaluate_unit(self, unit: str, seen: Observation, context: RuleContext) -> None:
+        state = self.units.get(unit, _NO_UNIT)
+        observers = self._index.observers(unit) or state.observers
+        if seen.blinds(self.rule, observers):
+            self._keep(unit, state.held(), None)
+            return
+        try:
+            subjects, next_at = self._evaluate_subjects(unit, state, seen, context)
+        except Exception as error:  # a bug in one rule must not stop the others
+            if unit not in self._broken:
+                log.exception("rule %s failed on %s", self.rule.rule, unit or "the cluster")
+            self._broken[unit] = error
+            self._keep(unit, state.held(), None)
+            return
+        self._broken.pop(unit, None)
+        self._keep(unit, UnitState(subjects=subjects, observers=observers if subjects else ()), next_at)
+
+    def _evaluate_subjects(
+        self, unit: str, state: UnitState, seen: Observation, context: RuleContext
+    ) -> tuple[dict[str, SubjectState], float | None]:
+        """State of each subject, and when the first is due again."""
+        after: dict[str, SubjectState] = {}
+        due: list[float] = []
+        for key, subject in self._index.subjects(unit, seen).items():
+            before = state.subjects.get(key, _NO_STATE)
+            result = self.rule.evaluate(subject, context, before.memory, context.now) if subject is not None else None
+            if result is None or result.unknown:
+                kept = before.held()
+            else:
+                kept = _next_state(before, result)
+                due += (result.next_at,) if result.next_at is not None else ()
+            if kept != _NO_STATE:
+                after[key] = kept
+        return after, min(due, default=None)
+
+    def _keep(self, unit: str, state: UnitState, next_at: float | None) -> None:
+        if state.subjects:
+            self.units[unit] = state
+        else:
+            self.units.pop(unit, None)
+        if next_at is None:
+            self._due_at.pop(unit, None)
+        elif self._due_at.get(unit) != next_at:
+            self._due_at[unit] = next_at
+            heapq.heappush(self._timers, (next_at, unit))
+
+    def _correlated(self, context: RuleContext) -> Iterable[Finding]:
+        findings = list(self._found())
+        if self.rule.correlate is not None:
+            findings = list(bounded_findings(self.rule.correlate(findings, context)))
+        if self._broken:
+            findings.append(_broken_finding(self.rule.rule, next(iter(self._broken.values()))))
+        return findings
+
+    def _found(self) -> Iterator[Finding]:
+        """Findings of all units, each key once."""
+        by_key: dict[str, Finding] = {}
+        for unit in sorted(unit for unit, state in self.units.items() if any(state.findings())):
+            for finding in self.units[unit].findings():
+                by_key.setdefault(finding.key, finding)
+        return iter(by_key.values())
+
+
+def _next_state(before: SubjectState, result: RuleResult) -> SubjectState:
+    """State after an evaluation; findings that the result does not judge are held."""
+    found = bounded_findings(result.findings)
+    if result.blind:
+        keys, blind = {finding.key for finding in found}, ScopeIndex((scope, True) for scope in result.blind)
+        held = (finding for finding in before.held().findings if finding.key not in keys)
+        found = (*found, *(finding for finding in held if any(blind.covering(finding))))
+    return SubjectState(memory=result.memory, findings=found)
+
+
+def _broken_finding(rule: str, error: Exception) -> Finding:
+    return Finding(
+        rule=rule,
+        severity=Severity.WARNING,
+        cause=RULE_BROKEN,
+        labels={"service": "gpuwarden"},
+        headline=Text(key="rule-broken", values={"rule": rule, "error": f"{type(error).__name__}: {error}"}),
+        raw=repr(error),
+    )

@@ -69,7 +69,7 @@ def ours(directory: Path) -> dict[str, float]:
     nodes_took, nodes = _timed(lambda: tuple(node for page in node_pages for node in stream.NODES.page(page).items))
     now = agents[0].snapshot.at + 1 if agents[0].snapshot else 0.0
     inputs = ViewInputs(agents, pods, nodes, ClusterContext(pods_known=True))
-    join_took, view = _timed(lambda: builder.build(inputs, now))
+    join_took, view = _timed(lambda: builder.build(inputs, now).view())
     if (len(view.pods), len(view.gpus)) != (len(pods) * 92 // 100, len(nodes) * 8):
         raise RuntimeError(f"a view of {len(view.pods)} pods and {len(view.gpus)} cards is not what was given")
     cycles = []

@@ -32,11 +32,13 @@ from monitor.cluster.owners import no_owners
 from monitor.cluster.platforms import all_rules, required_fields
 from monitor.cluster.view import ClusterContext, ViewBuilder, ViewInputs
 from monitor.detect.base import RuleContext
-from monitor.detect.engine import DetectionHistory, detect
+from monitor.detect.engine import detect
+from monitor.detect.history import DetectionHistory
 from monitor.detect.rules import RULES
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import SourceView
-from monitor.facts.cluster_facts import ClusterFacts, make_cluster_facts
+from monitor.facts.cluster_facts import ClusterFacts
+from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.kube import NodeFact
 from monitor.facts.node import NodeSnapshot
 from monitor.kube.decode import stream
@@ -168,7 +170,7 @@ def worlds(facts: Facts) -> Callable[[float], ClusterFacts]:
             agent if agent.silent_since else msgspec.structs.replace(agent, received_at=now - 1)
             for agent in inputs.agents
         )
-        view = builder.build(replace(inputs, agents=fresh), now)
+        view = builder.build(replace(inputs, agents=fresh), now).view()
         return make_cluster_facts(
             pods=inputs.pods, nodes=inputs.nodes, events=facts.events, agents=fresh, view=view, identities=owners
         )

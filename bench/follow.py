@@ -37,14 +37,11 @@ class Witness(LiveCluster):
         self.pending: deque[tuple[PodFact, int]] = deque()
         super().__init__(*args)
 
-    @property
-    def view(self) -> ClusterView:
-        return self._view
-
-    @view.setter
-    def view(self, view: ClusterView) -> None:
-        self._view = view
-        now = time.monotonic_ns()
+    def _update(self) -> None:
+        super()._update()
+        if not self.pending:
+            return
+        view, now = self.view, time.monotonic_ns()
         for _ in range(len(self.pending)):
             pod, sent = self.pending.popleft()
             if _shown_index(view, pod) >= sent:

@@ -34,7 +34,8 @@ from bench.report import Goal, Report
 from monitor.config.alerts import AlertsConfig
 from monitor.daemon.alerting import AlertingInputs, AlertingService
 from monitor.detect.base import RuleContext
-from monitor.detect.engine import DetectionHistory, detect
+from monitor.detect.engine import detect
+from monitor.detect.history import DetectionHistory
 from monitor.detect.rules import RULES
 from monitor.facts.cluster import ClusterView, GpuState, GpuView
 from monitor.facts.findings import Finding

@@ -92,7 +92,8 @@ def look(data: Path) -> Work:
     from monitor.alert.notify import decide
     from monitor.alert.routes import NotifyPolicy, Route
     from monitor.detect.base import RuleContext
-    from monitor.detect.engine import DetectionHistory, detect
+    from monitor.detect.engine import detect
+    from monitor.detect.history import DetectionHistory
     from monitor.detect.rules import RULES
 
     world_at = worlds(read(data))

@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 from monitor.base.state_problems import StateProblem
@@ -28,8 +29,10 @@ from monitor.cluster.sources import agent_sources, kube_sources
 from monitor.cluster.view import ClusterContext, ViewBuilder, ViewChanges, ViewInputs, ViewMemory
 from monitor.cluster.view_memory import ViewMemoryFile
 from monitor.facts.agents import AgentFact
-from monitor.facts.cluster import ClusterView, Identity
-from monitor.facts.kube import NamespaceFact, NodeFact, PodFact
+from monitor.facts.changes import KUBERNETES_NODE, Changes, all_changes
+from monitor.facts.cluster import ClusterView, Identity, SourceView
+from monitor.facts.facts_index import FactsIndex, SmallFacts
+from monitor.facts.kube import EventFact, NamespaceFact, NodeFact, PodFact
 from monitor.kube.client import KubeApi
 from monitor.kube.informers import KubeInformers
 from monitor.kube.store import ObjectChange
@@ -83,7 +86,10 @@ class LiveCluster:
         self._loop = Periodic("view", self._run_once, IDLE_WAIT_SECONDS)
         self._context = ClusterContext()
         self._check_sources_at = 0.0
-        self.view = ClusterView(at=time.time())
+        self._events: dict[str, EventFact | None] = {}
+        self._versions = count(1)
+        self._version = 0  # assigned from a counter: two threads never set the same value
+        self._view: tuple[int, ClusterView] = (-1, ClusterView(at=time.time()))
 
     def start(self) -> None:
         if self.kube:
@@ -100,6 +106,57 @@ class LiveCluster:
             self._file.stop()
         if self.kube:
             self.kube.stop()
+
+    @property
+    def version(self) -> int:
+        """Grows with every change of the facts."""
+        return self._version
+
+    @property
+    def sources(self) -> tuple[SourceView, ...]:
+        """Which sources can be observed."""
+        return self._context.sources
+
+    @property
+    def view(self) -> ClusterView:
+        """The joined view; the same object until something changes."""
+        version, view = self._view
+        if version == self._version:
+            return view
+        with self._building:
+            self._view = self._version, self._builder.view()
+            return self._view[1]
+
+    def take_changes(self, index: FactsIndex) -> tuple[FactsIndex, Changes]:
+        """Bring facts up to date, and return them with what has changed since the last call. For one caller only."""
+        with self._building:
+            changes, nodes, pods = self._builder.take_changes()
+            with self._pending:
+                events, self._events = self._events, {}
+            small = self._small_facts()
+        if changes.complete:
+            index = FactsIndex(self._settings.resource)
+            events = {event.uid: event for event in self.kube.events.snapshot().items} if self.kube else {}
+        index.put_pods(pods)
+        index.put_nodes(nodes)
+        kinds = index.put_small(small) | {name for name, given in (("pods", changes.pods), ("events", events)) if given}
+        about = index.put_events(events)
+        kinds |= {"nodes"} if any(KUBERNETES_NODE in parts for parts in changes.nodes.values()) else set()
+        if changes.complete:
+            return index, all_changes(index.facts)
+        return index, Changes(changes.nodes, changes.pods | about, frozenset(kinds))
+
+    def _small_facts(self) -> SmallFacts:
+        kube, context = self.kube, self._context
+        if kube is None:
+            return SmallFacts(sources=context.sources)
+        return SmallFacts(
+            sources=context.sources,
+            queues=context.queues,
+            quotas=kube.quotas.snapshot().items,
+            pod_groups=kube.pod_groups.snapshot().items,
+            workloads=kube.workloads.snapshot().items,
+        )
 
     @property
     def state_problem(self) -> StateProblem | None:
@@ -135,7 +192,8 @@ class LiveCluster:
                 nodes=kube.nodes.snapshot().items if kube else (),
                 around=self._context,
             )
-            self.view = self._builder.build(inputs, time.time())
+            self._builder.build(inputs, time.time())
+            self._version = next(self._versions)
             return self.view
 
     def _read_context(self, facts: Sequence[AgentFact]) -> ClusterContext:
@@ -155,9 +213,8 @@ class LiveCluster:
 
     def identities(self) -> dict[str, Identity]:
         """Identities of all pods, by uid."""
-        known = {pod.uid: pod.identity for pod in self.view.pods}
-        pods = self.kube.pods.snapshot().items if self.kube else ()
-        return {pod.uid: known.get(pod.uid) or self._identify(pod) for pod in pods}
+        with self._building:
+            return self._builder.identities
 
     def _identify(self, pod: PodFact) -> Identity:
         if self.kube is None:
@@ -191,6 +248,8 @@ class LiveCluster:
     def _kube_changed(self, resource: str, changes: Sequence[ObjectChange[Any]]) -> None:
         if resource in OWNER_RESOURCES:
             self._note_owners(changes)
+        if resource == "events":
+            self._note_events(changes)
         if resource not in ("pods", "nodes"):
             return  # other resources are read when the context is, or on request
         with self._pending:
@@ -203,6 +262,13 @@ class LiveCluster:
                     self._nodes[changed.name] = change.new or self._node_named(changed.name)
         if first:
             self._loop.wake()
+
+    def _note_events(self, changes: Sequence[ObjectChange[Any]]) -> None:
+        with self._pending:
+            for change in changes:
+                changed: Any = change.new or change.old
+                self._events[changed.uid] = change.new
+        self._version = next(self._versions)
 
     def _note_owners(self, changes: Sequence[ObjectChange[Any]]) -> None:
         """Note objects with a new owner. Most changes, such as the progress of a Job, do not affect identities."""
@@ -260,7 +326,8 @@ class LiveCluster:
                 self._check_sources_at = now + SOURCE_CHECK_SECONDS
                 changes = self._with_source_changes(changes, new_cycle)
             if changes:
-                self.view = self._builder.update(changes, time.time())
+                self._builder.update(changes, time.time())
+                self._version = next(self._versions)
             if new_cycle:
                 log.info("%s", status_line(self.view))
         # As many facts are freed as allocated, so automatic collection starts late and then pauses for long.

@@ -14,6 +14,7 @@ import msgspec
 from monitor.cluster.holders import MIRROR_HASH
 from monitor.cluster.usage import MICRO_FACTOR, UsageTotals
 from monitor.facts.cluster import Identity, PodView, UsageView
+from monitor.facts.facts_index import PodState
 from monitor.facts.kube import PodFact
 
 Identify = Callable[[PodFact], Identity]
@@ -85,8 +86,12 @@ class PodIndex:
             self.bound[pod.node].pop(uid, None)
         return {pod.node} if pod.node else set()
 
-    def use(self, node: str, usage: Mapping[str, UsageView | None]) -> None:
-        """Update the usage of pods as reported by a node, by uid; None where it is no longer known."""
+    def use(self, node: str, usage: Mapping[str, UsageView | None]) -> set[str]:
+        """Update the usage of pods as reported by a node, by uid; None where it is no longer known.
+
+        Return the pods whose usage has changed.
+        """
+        changed = set()
         for uid, value in usage.items():
             if self._usage.get((node, uid)) == value:
                 continue
@@ -97,14 +102,30 @@ class PodIndex:
             pod = self._pods.get(uid)
             if pod is not None and _unfinished(pod):
                 self._put_view(pod)
+                changed.add(uid)
+        return changed
 
-    def identify_again(self, owners: Set[str]) -> None:
-        """Identify pods again after a change of their owners: ReplicaSets and Jobs by uid, namespaces by name."""
+    def identify_again(self, owners: Set[str]) -> set[str]:
+        """Identify pods again after a change of their owners, and return those pods.
+
+        Owners are ReplicaSets and Jobs by uid, and namespaces by name.
+        """
+        changed = set()
         for uid, pod in self._pods.items():
             if pod.namespace in owners or (pod.owner is not None and pod.owner.uid in owners):
                 self.identities[uid] = self._identify(pod)
+                changed.add(uid)
                 if _unfinished(pod):
                     self._put_view(pod)
+        return changed
+
+    def state(self, uid: str) -> PodState | None:
+        """A pod with its identity and view; None if it is gone."""
+        pod = self._pods.get(uid)
+        if pod is None:
+            return None
+        position, exists = self._find(_key(pod))
+        return PodState(pod, self.identities[uid], self._views[position] if exists else None)
 
     def views(self) -> tuple[PodView, ...]:
         """Unfinished pods, sorted by namespace and name."""

@@ -1,8 +1,8 @@
 """Joins agents, pods, nodes and queues into one consistent ClusterView.
 
 `build` takes all facts; `update` takes the changes since then and joins only the affected nodes. Both result in the
-same view. State carried over from one view to the next (since when a GPU is idle or a pod missing) is a value that can
-be saved and restored.
+same view, which is put together when it is asked for. State carried over from one view to the next (since when a GPU
+is idle or a pod missing) is a value that can be saved and restored.
 """
 
 from __future__ import annotations
@@ -21,8 +21,11 @@ from monitor.cluster.node_join import GpuMemory, NodeInputs, gpu_memory_key, joi
 from monitor.cluster.pod_index import Identify, PodIndex
 from monitor.cluster.usage import pod_usage
 from monitor.facts.agents import AgentFact
-from monitor.facts.cluster import ClusterView, GpuState, GpuView, NodeView, SourceView, UsageView
+from monitor.facts.changes import AGENT, ALL_PARTS, GPUS, KUBERNETES_NODE, ChangeLog, Changes
+from monitor.facts.cluster import ClusterView, GpuState, GpuView, Identity, NodeView, SourceView, UsageView
+from monitor.facts.facts_index import NodeState, PodState
 from monitor.facts.kube import NodeFact, PodFact, QueueFact
+from monitor.facts.node import changed_parts
 
 
 class ViewMemory(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,6 +99,8 @@ class ViewBuilder:
         self._joined: dict[str, tuple[NodeView, tuple[GpuView, ...]]] = {}
         self._named: dict[str, dict[str, bool]] = {}  # node -> pod that it names -> whether Kubernetes knows the pod
         self._named_by: defaultdict[str, set[str]] = defaultdict(set)  # pod -> nodes that name it
+        self._log = ChangeLog()
+        self._at = 0.0
 
     @property
     def memory(self) -> ViewMemory:
@@ -108,13 +113,18 @@ class ViewBuilder:
         return tuple(self._joined)
 
     @property
+    def identities(self) -> dict[str, Identity]:
+        """Identities of all pods, by uid."""
+        return dict(self._pods.identities)
+
+    @property
     def targets(self) -> Set[str]:
         """Targets of all agents."""
         return self._by_target.keys()
 
     def identify_again(self, owners: Set[str]) -> None:
         """Identify pods again after a change of their owners: ReplicaSets and Jobs by uid, namespaces by name."""
-        self._pods.identify_again(owners)
+        self._log.pods |= self._pods.identify_again(owners)
 
     def forget_unseen(self) -> None:
         """Drop state from before a restart of GPUs and pods that have not been reported since."""
@@ -122,8 +132,9 @@ class ViewBuilder:
         self._gpus = {key: memory for key, memory in self._gpus.items() if key in seen}
         self._missing = {key: since for key, since in self._missing.items() if key in self._named_by}
 
-    def build(self, inputs: ViewInputs, now: float) -> ClusterView:
-        """View of all facts of this moment."""
+    def build(self, inputs: ViewInputs, now: float) -> ViewBuilder:
+        """Take over all facts of this moment."""
+        self._log.complete, self._at = True, now
         self._context = inputs.around
         self._nodes = {node.name: node for node in inputs.nodes}
         self._by_target = {agent.target: agent for agent in inputs.agents}
@@ -134,10 +145,11 @@ class ViewBuilder:
         for name in self._joined.keys() - names:
             self._forget_node(name)
         self._join(names, now)
-        return self._view(now)
+        return self
 
-    def update(self, changes: ViewChanges, now: float) -> ClusterView:
-        """Next view, after the changes since the last one."""
+    def update(self, changes: ViewChanges, now: float) -> ViewBuilder:
+        """Take over changes."""
+        self._at = now
         self._context = changes.around or self._context
         affected = set(changes.again)
         for uid, pod in changes.pods.items():
@@ -150,11 +162,29 @@ class ViewBuilder:
         for target in changes.gone:
             affected |= self._drop_agent(target)
         self._join(affected & (self._nodes.keys() | self._agents.keys()), now)
-        return self._view(now)
+        return self
+
+    def take_changes(self) -> tuple[Changes, dict[str, NodeState | None], dict[str, PodState | None]]:
+        """What has changed since the last call, with the present state of the nodes and pods concerned."""
+        uids = self._log.pods | self._log.views
+        changes = self._log.take()
+        if changes.complete:
+            names: Iterable[str] = self._joined
+            uids = set(self._pods.identities)
+        else:
+            names = changes.nodes
+        return changes, {name: self._node_state(name) for name in names}, {uid: self._pods.state(uid) for uid in uids}
+
+    def _node_state(self, name: str) -> NodeState | None:
+        if name not in self._joined:
+            return None
+        view, gpus = self._joined[name]
+        return NodeState(self._nodes.get(name), self._agents.get(name), view, gpus)
 
     def _change_pod(self, uid: str, pod: PodFact | None) -> set[str]:
         """Update or remove a pod, and return the nodes that it is on or that name it."""
         before, affected = self._pods.by_uid.get(uid), set[str]()
+        self._log.pods.add(uid)
         if pod is not None:
             affected |= self._pods.put(pod)
         elif before is not None:
@@ -172,6 +202,7 @@ class ViewBuilder:
         self._by_target[agent.target] = agent
         rival = self._agents.get(name)
         if rival is None or rival.target == agent.target or _last_heard(rival) <= _last_heard(agent):
+            self._log.nodes[name] |= _changed_agent(rival, agent)
             self._agents[name] = agent
             self._take_usage(name, agent)
         return affected | {name}
@@ -184,6 +215,7 @@ class ViewBuilder:
         name = _node_of(agent)
         if self._agents[name].target == target:
             others = [other for other in self._by_target.values() if _node_of(other) == name]
+            self._log.nodes[name] |= ALL_PARTS
             del self._agents[name]
             if others:
                 self._agents[name] = max(others, key=_last_heard)
@@ -194,6 +226,7 @@ class ViewBuilder:
 
     def _change_node(self, name: str, node: NodeFact | None) -> None:
         """Update or remove a node."""
+        self._log.nodes[name].add(KUBERNETES_NODE)
         if node is not None:
             self._nodes[name] = node
             return
@@ -211,7 +244,9 @@ class ViewBuilder:
         for name in names:
             bound = tuple(pods.bound[name].values()) if name in pods.bound else ()
             inputs = NodeInputs(name, self._agents.get(name), self._nodes.get(name), bound, self._resource)
-            self._joined[name] = joined = join_node(inputs, lookup, pods.identities, self._gpus, limits, now)
+            joined = join_node(inputs, lookup, pods.identities, self._gpus, limits, now)
+            self._log.nodes[name] |= _changed_view(self._joined.get(name), joined)
+            self._joined[name] = joined
             for gpu in joined[1]:
                 self._remember(gpu)
 
@@ -226,6 +261,7 @@ class ViewBuilder:
 
     def _forget_node(self, name: str) -> None:
         _, gpus = self._joined.pop(name, (None, ()))
+        self._log.nodes[name] |= ALL_PARTS
         for gpu in gpus:
             self._gpus.pop(gpu_memory_key(gpu.node, gpu.uuid, gpu.index), None)
         self._name_pods(name, {})
@@ -265,13 +301,14 @@ class ViewBuilder:
         _, before = self._usage.pop(name, (None, {}))
         if agent is not None:
             self._usage[name] = (agent, usage)
-        self._pods.use(name, {**dict.fromkeys(before.keys() - usage.keys()), **usage})
+        self._log.views |= self._pods.use(name, {**dict.fromkeys(before.keys() - usage.keys()), **usage})
 
-    def _view(self, now: float) -> ClusterView:
+    def view(self) -> ClusterView:
+        """The joined view as a whole; equal facts give an equal view."""
         joined = [self._joined[name] for name in sorted(self._joined)]
         nodes = tuple(node for node, _ in joined)
         return ClusterView(
-            at=now,
+            at=self._at,
             nodes=nodes,
             gpus=tuple(chain.from_iterable(gpus for _, gpus in joined)),
             pods=self._pods.views(),
@@ -280,6 +317,25 @@ class ViewBuilder:
             users=self._pods.users(),
             sources=self._context.sources,
         )
+
+
+def _changed_agent(before: AgentFact | None, after: AgentFact) -> frozenset[str]:
+    """Changed parts of an agent. Its times change with every poll, which alone is no change."""
+    if before is None or before.snapshot is None or after.snapshot is None:
+        return ALL_PARTS
+    same = (before.silent_since, before.error, before.target) == (after.silent_since, after.error, after.target)
+    return changed_parts(before.snapshot, after.snapshot) | (frozenset() if same else {AGENT})
+
+
+def _changed_view(
+    before: tuple[NodeView, tuple[GpuView, ...]] | None, after: tuple[NodeView, tuple[GpuView, ...]]
+) -> set[str]:
+    """Changed parts of a joined node; the time of the last answer does not count."""
+    if before is None:
+        return {AGENT, GPUS}
+    changed = {GPUS} if before[1] != after[1] else set()
+    same = msgspec.structs.replace(before[0], heard_at=after[0].heard_at) == after[0]
+    return changed if same else changed | {AGENT}
 
 
 def _node_of(agent: AgentFact) -> str:

@@ -21,13 +21,14 @@ from monitor.detect.base import CleanupDeletion, Limits, Rule, RuleContext
 from monitor.detect.engine import Engine
 from monitor.detect.history import DetectionHistory
 from monitor.detect.rules import RULES
+from monitor.facts.facts_index import FactsIndex
 from monitor.facts.findings import Finding
 from monitor.facts.services import ServiceFact
 from monitor.probes.runner import ServiceProbes
-from monitor.queries.cluster import cluster_facts_of
 
 log = logging.getLogger(__name__)
 FILE = "findings.json"
+HISTORY_VERSION = 2  # 1: one memory per rule
 CHANGE_POLL_SECONDS = 0.1
 MIN_PAUSE_SECONDS = 0.25  # changes that arrive together are evaluated together
 SAVE_INTERVAL_SECONDS = 15.0
@@ -60,7 +61,7 @@ FindingsListener = Callable[[tuple[Finding, ...]], None]
 
 def history_file(directory: str) -> StateFile[DetectionHistory]:
     """File that persists the history of the rules."""
-    return StateFile(directory, FILE, DetectionHistory, "the finding history")
+    return StateFile(directory, FILE, DetectionHistory, "the finding history", HISTORY_VERSION)
 
 
 class Evaluator:
@@ -88,6 +89,7 @@ class Evaluator:
         self._own_deletions = own_deletions
         self._history_file = history_file(settings.state)
         self._engine = self._new_engine(None)
+        self._index = FactsIndex(settings.resource)
         self._save_at = 0.0
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -117,13 +119,14 @@ class Evaluator:
     def evaluate(self) -> tuple[Finding, ...]:
         """Evaluate what has changed since the last evaluation or is due."""
         began = time.monotonic()
+        self._index, changes = self._cluster.take_changes(self._index)
         context = RuleContext(
-            facts=cluster_facts_of(self._cluster, self._settings.resource),
+            facts=self._index.facts,
             now=self._now(),
             services=self._probes.facts(),
             own_deletions=self._own_deletions(),
         )
-        findings = self._engine.evaluate(context)
+        findings = self._engine.evaluate(context, changes)
         self._log_changes(self.findings or (), findings)
         self.findings = findings
         self.last = Evaluation(context.now, time.monotonic() - began)
@@ -185,10 +188,8 @@ class Evaluator:
                 return
 
     def _versions(self) -> tuple[object, ...]:
-        """Value that changes whenever a fact does. A view of the same nodes and pods is a new object after each join."""
-        kube, view = self._cluster.kube, self._cluster.view
-        services = tuple((fact.name, fact.ok, fact.cause) for fact in self._probes.facts())
-        return (kube.events.version if kube else 0, id(view), view.at, services)
+        """Value that changes whenever a fact does."""
+        return self._cluster.version, tuple((fact.name, fact.ok, fact.cause) for fact in self._probes.facts())
 
     def _log_changes(self, previous: tuple[Finding, ...], findings: tuple[Finding, ...]) -> None:
         before, now = ({finding.key: finding for finding in each} for each in (previous, findings))

@@ -151,7 +151,7 @@ def start_alerting(
     """Start alerting. Raise StartError if a file that a receiver needs cannot be read."""
 
     def inputs() -> AlertingInputs:
-        return AlertingInputs(cluster.view.sources, cluster.poller.facts(), problems.current(), keeper.excess)
+        return AlertingInputs(cluster.sources, cluster.poller.facts(), problems.current(), keeper.excess)
 
     daemon = config.daemon
     try:

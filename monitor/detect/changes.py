@@ -3,38 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
+from monitor.facts.changes import AGENT, ALL_PARTS, GPUS, KUBERNETES_NODE, SHARED_KINDS, Changes
 from monitor.facts.cluster_facts import ClusterFacts
-from monitor.facts.node import PARTS, changed_parts
-
-# Parts of a node besides those of its snapshot.
-AGENT, KUBERNETES_NODE, GPUS = "agent", "node", "gpus"
-ALL_PARTS = frozenset((*PARTS, AGENT, KUBERNETES_NODE, GPUS))
-# Kinds of facts that belong to no single node or pod; "pods", "nodes" and "events" stand for any of them.
-KINDS = ("pods", "nodes", "events", "quotas", "queues", "pod_groups", "workloads", "services", "deletions", "sources")
-_SHARED_KINDS = ("quotas", "queues", "pod_groups", "workloads")
-
-
-@dataclass(frozen=True)
-class Changes:
-    """Changed parts by node, changed pods by uid (including their events and owners), and changed kinds of facts.
-
-    `complete`: everything counts as changed, as at the first evaluation.
-    """
-
-    nodes: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    pods: frozenset[str] = frozenset()
-    kinds: frozenset[str] = frozenset()
-    complete: bool = False
-
-
-def all_changes(facts: ClusterFacts) -> Changes:
-    """Changes that cover everything there is."""
-    names = facts.node_by_name.keys() | facts.agent_of_node.keys() | facts.view_of_node.keys()
-    return Changes(dict.fromkeys(names, ALL_PARTS), frozenset(facts.pod_by_uid), frozenset(KINDS), complete=True)
+from monitor.facts.node import changed_parts
 
 
 def changes_between(before: ClusterFacts, after: ClusterFacts) -> Changes:
@@ -42,7 +16,7 @@ def changes_between(before: ClusterFacts, after: ClusterFacts) -> Changes:
     nodes = _changed_nodes(before, after)
     events = _different(before.events_by_uid, after.events_by_uid)
     pods = _different(before.pod_by_uid, after.pod_by_uid) | _different(before.identities, after.identities)
-    kinds = {name for name in _SHARED_KINDS if getattr(before, name) != getattr(after, name)}
+    kinds = {name for name in SHARED_KINDS if getattr(before, name) != getattr(after, name)}
     kinds |= {"pods"} if pods else set()
     kinds |= {"nodes"} if any(KUBERNETES_NODE in parts for parts in nodes.values()) else set()
     kinds |= {"events"} if events or before.events_by_name != after.events_by_name else set()

@@ -13,12 +13,13 @@ from typing import Any
 from msgspec import structs
 
 from monitor.detect.base import Limits, Rule, RuleContext, symptoms_of, with_limits
-from monitor.detect.changes import Changes, all_changes, changes_between
+from monitor.detect.changes import changes_between
 from monitor.detect.correlation import aged, explained
 from monitor.detect.history import DetectionHistory
 from monitor.detect.indexes import new_indexes
 from monitor.detect.observation import Observation
 from monitor.detect.rule_state import RuleState
+from monitor.facts.changes import Changes, all_changes
 from monitor.facts.findings import Finding
 
 ADOPTION_SECONDS = 1800.0  # for which findings of an older version are held, unless they are found again
@@ -53,6 +54,7 @@ class Engine:
             self._adopted = tuple(structs.replace(f, held=True) for f in history.findings if f.rule in enabled)
             self._adopted_until = 0.0
         self._before: RuleContext | None = None
+        self._sources: list[tuple[str, bool]] = []
         self._findings: tuple[Finding, ...] = ()
 
     @property
@@ -70,9 +72,9 @@ class Engine:
         """When an evaluation is due even if nothing changes."""
         return min((at for state in self._states if (at := state.next_at) is not None), default=None)
 
-    def evaluate(self, context: RuleContext) -> tuple[Finding, ...]:
-        """Findings now."""
-        changes = self._changes(context)
+    def evaluate(self, context: RuleContext, changes: Changes | None = None) -> tuple[Finding, ...]:
+        """Findings now. `changes` are those of the facts since the last evaluation; by default they are determined."""
+        changes = self._changes(context, changes)
         seen = Observation(context)
         for index in self._indexes.values():
             index.update(changes, seen)
@@ -85,11 +87,13 @@ class Engine:
     def _rule_context(self, context: RuleContext, rule: Rule) -> RuleContext:
         return with_limits(context, self._limits[rule.rule], self._symptoms[rule.rule])
 
-    def _changes(self, context: RuleContext) -> Changes:
-        before = self._before
-        if before is None or context.now < before.now - CLOCK_SLACK_SECONDS or _sources(before) != _sources(context):
+    def _changes(self, context: RuleContext, changes: Changes | None) -> Changes:
+        """All changes since the last evaluation; everything if the clock was set back or a source came or went."""
+        before, sources = self._before, _sources(context)
+        known, self._sources = self._sources, sources
+        if before is None or context.now < before.now - CLOCK_SLACK_SECONDS or sources != known:
             return all_changes(context.facts)
-        changes = changes_between(before.facts, context.facts)
+        changes = changes or changes_between(before.facts, context.facts)
         kinds = {"services"} if before.services != context.services else set()
         kinds |= {"deletions"} if before.own_deletions != context.own_deletions else set()
         return replace(changes, kinds=changes.kinds | kinds)
@@ -114,6 +118,5 @@ def detect(
 
 
 def _sources(context: RuleContext) -> list[tuple[str, bool]]:
-    """Which sources can be observed."""
-    view = context.facts.view
-    return [(source.name, source.ok) for source in view.sources] if view is not None else []
+    """Which Kubernetes resources can be observed; each agent is observed by itself."""
+    return [(source.name, source.ok) for source in context.facts.sources if source.name != "agents"]

@@ -12,7 +12,6 @@ from itertools import islice
 from typing import Any
 
 from monitor.detect.base import SubjectKind
-from monitor.detect.changes import AGENT, GPUS, Changes
 from monitor.detect.labels import label_value
 from monitor.detect.observation import Observation
 from monitor.detect.subjects import (
@@ -24,6 +23,7 @@ from monitor.detect.subjects import (
     nas_identity,
     shared_disk,
 )
+from monitor.facts.changes import AGENT, GPUS, Changes
 from monitor.facts.cluster import Holder
 from monitor.facts.kube import PodFact
 from monitor.facts.services import ServiceFact

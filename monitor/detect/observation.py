@@ -51,7 +51,7 @@ class Observation:
 
     def blinds(self, rule: Rule, observers: Iterable[str]) -> bool:
         """Whether the rule lacks facts of Kubernetes or of one of these nodes."""
-        if rule.kube and self.facts.view is not None and resources_unavailable(self.context, *rule.kube):
+        if rule.kube and resources_unavailable(self.context, *rule.kube):
             return True
         if not rule.needs:
             return False

@@ -9,17 +9,13 @@ MIN_CLOCK_SKEW_SECONDS = 2.0  # smaller differences are network latency
 
 
 def kubernetes_unavailable(context: RuleContext) -> bool:
-    """Whether Kubernetes is not connected, or nothing is known yet."""
-    view = context.facts.view
-    return view is None or any(source.name == "kubernetes" and not source.ok for source in view.sources)
+    """Whether the daemon runs without Kubernetes."""
+    return resources_unavailable(context)
 
 
 def resources_unavailable(context: RuleContext, *resources: str) -> bool:
     """Whether one of these Kubernetes resources cannot be listed now."""
-    view = context.facts.view
-    if view is None or kubernetes_unavailable(context):
-        return True
-    return any(source.name in resources and not source.ok for source in view.sources)
+    return any(not source.ok and source.name in ("kubernetes", *resources) for source in context.facts.sources)
 
 
 def clock_skew(agent: AgentFact | None) -> float:

@@ -151,8 +151,7 @@ def _leaving(pod: PodFact, usable: Sequence[NodeFit], facts: ClusterFacts) -> It
 
 def _idle(usable: Sequence[NodeFit], facts: ClusterFacts) -> Iterable[Text]:
     """GPUs held but idle, or stuck with processes or pods that no longer exist."""
-    names = {fit.node.name for fit in usable}
-    gpus = [gpu for gpu in (facts.view.gpus if facts.view else ()) if gpu.node in names]
+    gpus = [gpu for fit in usable for gpu in facts.gpus_by_node.get(fit.node.name, ())]
     idle: Counter[str] = Counter()
     for gpu in gpus:
         if gpu.state is GpuState.IDLE_HELD and gpu.holders:

@@ -154,7 +154,7 @@ def _use(pod: PodFact, gpus: Sequence[GpuView], facts: ClusterFacts) -> Iterable
     used = [gpu.memory_used_bytes for gpu in gpus if gpu.memory_used_bytes is not None]
     if ratios and used:
         yield Text(Key.GPU_USE, {"ratio": sum(ratios) / len(ratios), "size": sum(used)})
-    view = next((pod_view for pod_view in (facts.view.pods if facts.view else ()) if pod_view.uid == pod.uid), None)
+    view = facts.view_of_pod.get(pod.uid)
     if view is not None and view.usage.cpu_cores is not None and view.usage.memory_bytes is not None:
         yield Text(Key.HOST_USE, {"cores": round(view.usage.cpu_cores, 1), "memory": view.usage.memory_bytes})
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from monitor.facts.agents import AgentFact
-from monitor.facts.cluster import ClusterView, GpuView, Identity, NodeView
+from monitor.facts.cluster import GpuView, Identity, NodeView, PodView, SourceView
 from monitor.facts.kube import Amounts, EventFact, NodeFact, PodFact, PodGroupFact, QueueFact, QuotaFact, WorkloadFact
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.workload import ContainerFact
@@ -17,144 +16,89 @@ NO_IDENTITY = Identity()
 GROUP_ANNOTATIONS = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
 VOLCANO_JOB = "volcano.sh/job-name"
 KUEUE_GROUP = "kueue.x-k8s.io/pod-group-name"
+EventName = tuple[str, str | None, str]  # kind, namespace and name of the object
 
 
-@dataclass(frozen=True)
+@dataclass
 class ClusterFacts:
-    """Facts of one moment, built by `make_cluster_facts`. Explanations have less detail without `view` or `agents`."""
+    """Facts of one moment, or live ones: `monitor.facts.facts_index` builds them and keeps the indexes consistent.
 
-    pods: tuple[PodFact, ...] = ()
-    nodes: tuple[NodeFact, ...] = ()
-    events_by_uid: Mapping[str, tuple[EventFact, ...]] = field(default_factory=dict)
-    events_by_name: Mapping[tuple[str, str | None, str], tuple[EventFact, ...]] = field(default_factory=dict)
+    Explanations have less detail without agents or the joined view.
+
+    Attributes:
+        pod_by_uid: all pods; `pending_pods` are those that are neither scheduled, finished nor deleted.
+        pods_by_node: all pods of a node; `bound` are the unfinished ones, whose requests count.
+        nominated: pending pods by the node nominated for them.
+        used: total requests by node, as the scheduler counts them.
+        agent_of_node: agent by node; of several, the one heard last.
+        snapshots: snapshots of the nodes whose agents answer; older data of silent agents proves nothing.
+        gpus_by_pod: GPUs held by each pod, by pod uid.
+        groups: PodGroups by namespace and each name that their pods may use to refer to them; `kueue` likewise.
+
+    """
+
+    resource: str = "nvidia.com/gpu"
+    sources: tuple[SourceView, ...] = ()
+    pod_by_uid: dict[str, PodFact] = field(default_factory=dict)
+    pending_pods: dict[str, PodFact] = field(default_factory=dict)
+    pods_by_node: dict[str, tuple[PodFact, ...]] = field(default_factory=dict)
+    bound: dict[str, tuple[PodFact, ...]] = field(default_factory=dict)
+    nominated: dict[str, tuple[PodFact, ...]] = field(default_factory=dict)
+    used: dict[str, Amounts] = field(default_factory=dict)
+    identities: dict[str, Identity] = field(default_factory=dict)
+    view_of_pod: dict[str, PodView] = field(default_factory=dict)
+    node_by_name: dict[str, NodeFact] = field(default_factory=dict)
+    agent_of_node: dict[str, AgentFact] = field(default_factory=dict)
+    snapshots: dict[str, NodeSnapshot] = field(default_factory=dict)
+    view_of_node: dict[str, NodeView] = field(default_factory=dict)
+    gpus_by_node: dict[str, tuple[GpuView, ...]] = field(default_factory=dict)
+    gpus_by_pod: dict[str, tuple[GpuView, ...]] = field(default_factory=dict)
+    events_by_uid: dict[str, tuple[EventFact, ...]] = field(default_factory=dict)
+    events_by_name: dict[EventName, tuple[EventFact, ...]] = field(default_factory=dict)
     quotas: tuple[QuotaFact, ...] = ()
     queues: tuple[QueueFact, ...] = ()
     pod_groups: tuple[PodGroupFact, ...] = ()
     workloads: tuple[WorkloadFact, ...] = ()
-    identities: Mapping[str, Identity] = field(default_factory=dict)
-    agents: tuple[AgentFact, ...] = ()
-    view: ClusterView | None = None
-    resource: str = "nvidia.com/gpu"
+    groups: dict[tuple[str, str], PodGroupFact] = field(default_factory=dict)
+    kueue: dict[tuple[str, str], WorkloadFact] = field(default_factory=dict)
+    group_members: dict[str, tuple[PodFact, ...]] | None = None  # by group; None: not determined yet
 
-    @cached_property
-    def node_by_name(self) -> dict[str, NodeFact]:
-        return {node.name: node for node in self.nodes}
+    @property
+    def pods(self) -> Collection[PodFact]:
+        return self.pod_by_uid.values()
 
-    @cached_property
-    def view_of_node(self) -> dict[str, NodeView]:
-        return {node.name: node for node in self.view.nodes} if self.view else {}
+    @property
+    def nodes(self) -> Collection[NodeFact]:
+        """Nodes, sorted by name."""
+        return self.node_by_name.values()
 
-    @cached_property
-    def pod_by_uid(self) -> dict[str, PodFact]:
-        return {pod.uid: pod for pod in self.pods}
-
-    @cached_property
-    def gpus_by_node(self) -> dict[str, tuple[GpuView, ...]]:
-        by_node: defaultdict[str, list[GpuView]] = defaultdict(list)
-        for gpu in self.view.gpus if self.view else ():
-            by_node[gpu.node].append(gpu)
-        return {node: tuple(gpus) for node, gpus in by_node.items()}
-
-    @cached_property
-    def agent_of_node(self) -> dict[str, AgentFact]:
-        """Agent by node; of several, the one with the newest snapshot."""
-        ordered = sorted(self.agents, key=lambda agent: (agent.received_at or 0.0, agent.target))
-        return {agent.node or agent.target: agent for agent in ordered}
-
-    @cached_property
-    def bound(self) -> dict[str, tuple[PodFact, ...]]:
-        """Unfinished pods by node: those whose requests count."""
-        by_node: defaultdict[str, list[PodFact]] = defaultdict(list)
-        for pod in self.pods:
-            if pod.node is not None and not pod.finished:
-                by_node[pod.node].append(pod)
-        return {node: tuple(pods) for node, pods in by_node.items()}
-
-    @cached_property
-    def nominated(self) -> dict[str, tuple[PodFact, ...]]:
-        """Pending pods by the node nominated for them."""
-        by_node: defaultdict[str, list[PodFact]] = defaultdict(list)
-        for pod in self.pods:
-            if pod.node is None and pod.nominated_node is not None and not pod.finished:
-                by_node[pod.nominated_node].append(pod)
-        return {node: tuple(pods) for node, pods in by_node.items()}
-
-    @cached_property
-    def used(self) -> dict[str, Amounts]:
-        """Total requests by node, as the scheduler counts them."""
-        by_node: dict[str, Amounts] = {}
-        for node, pods in self.bound.items():
-            total: Amounts = {"pods": float(len(pods))}
-            for pod in pods:
-                for name, amount in pod.requests.items():
-                    total[name] = total.get(name, 0.0) + amount
-            by_node[node] = total
-        return by_node
-
-    @cached_property
-    def gpus_by_pod(self) -> dict[str, tuple[GpuView, ...]]:
-        """GPUs held by each pod, by pod uid."""
-        by_pod: defaultdict[str, list[GpuView]] = defaultdict(list)
-        for gpu in self.view.gpus if self.view else ():
-            for holder in gpu.holders:
-                if holder.pod_uid is not None:
-                    by_pod[holder.pod_uid].append(gpu)
-        return {uid: tuple(gpus) for uid, gpus in by_pod.items()}
-
-    @cached_property
-    def snapshots(self) -> dict[str, NodeSnapshot]:
-        """Snapshots of the nodes whose agents answer. Older data of silent agents proves nothing."""
-        return {
-            agent.node or agent.snapshot.node: agent.snapshot
-            for agent in self.agents
-            if agent.snapshot is not None and agent.silent_since is None
-        }
-
-    @cached_property
-    def _groups(self) -> dict[tuple[str, str], PodGroupFact]:
-        """PodGroups by namespace and each name that their pods may use to refer to them."""
-        groups: dict[tuple[str, str], PodGroupFact] = {}
-        for group in self.pod_groups:
-            owner = group.owner
-            for reference in (owner.name if owner else None, owner.uid if owner else None, group.name):
-                if reference:
-                    groups[group.namespace, reference] = group
-        return groups
-
-    @cached_property
-    def _members(self) -> dict[str, tuple[PodFact, ...]]:
-        by_group: defaultdict[str, list[PodFact]] = defaultdict(list)
-        for pod in self.pods if self.pod_groups else ():
-            if group := self.group_of(pod):
-                by_group[group.uid].append(pod)
-        return {uid: tuple(pods) for uid, pods in by_group.items()}
-
-    @cached_property
-    def _workloads(self) -> dict[tuple[str, str], WorkloadFact]:
-        workloads: dict[tuple[str, str], WorkloadFact] = {}
-        for workload in self.workloads:
-            workloads[workload.namespace, workload.name] = workload
-            if workload.owner and workload.owner.uid:
-                workloads[workload.namespace, workload.owner.uid] = workload
-        return workloads
+    @property
+    def agents(self) -> Collection[AgentFact]:
+        return self.agent_of_node.values()
 
     def group_of(self, pod: PodFact) -> PodGroupFact | None:
         """Volcano PodGroup of the pod: by name, else by common owner."""
         named = (*(pod.annotations.get(key) for key in GROUP_ANNOTATIONS), pod.labels.get(VOLCANO_JOB))
         references = (*named, pod.owner.uid if pod.owner else None, pod.uid)
-        groups = self._groups
+        groups = self.groups
         return next(
             (groups[pod.namespace, name] for name in references if name and (pod.namespace, name) in groups), None
         )
 
     def members(self, group: PodGroupFact) -> tuple[PodFact, ...]:
         """Pods of the PodGroup."""
-        return self._members.get(group.uid, ())
+        if self.group_members is None:
+            by_group: defaultdict[str, list[PodFact]] = defaultdict(list)
+            for pod in self.pods:
+                if known := self.group_of(pod):
+                    by_group[known.uid].append(pod)
+            self.group_members = {uid: tuple(pods) for uid, pods in by_group.items()}
+        return self.group_members.get(group.uid, ())
 
     def workload_of(self, pod: PodFact) -> WorkloadFact | None:
         """Kueue Workload of the pod: by group, else by owner."""
         references = (pod.labels.get(KUEUE_GROUP), pod.owner.uid if pod.owner else None, pod.uid)
-        workloads = self._workloads
+        workloads = self.kueue
         return next(
             (workloads[pod.namespace, name] for name in references if name and (pod.namespace, name) in workloads), None
         )
@@ -171,7 +115,7 @@ class ClusterFacts:
         identity = self.identities.get(container.pod_uid or "")
         if identity is not None:
             return identity.user
-        return container.user if container.pod_uid is None or not self.pods else None
+        return container.user if container.pod_uid is None or not self.pod_by_uid else None
 
     def events_of(self, pod: PodFact) -> tuple[EventFact, ...]:
         """Events of the pod, oldest first. An earlier pod of the same name is a different pod."""
@@ -191,40 +135,3 @@ class ClusterFacts:
         if seen is not None and seen.free is not None and resource == self.resource:
             return seen.free
         return max(0, int(self.free(node, resource) + 1e-6))
-
-
-def make_cluster_facts(
-    *,
-    pods: Iterable[PodFact] = (),
-    nodes: Iterable[NodeFact] = (),
-    events: Iterable[EventFact] = (),
-    quotas: Iterable[QuotaFact] = (),
-    queues: Iterable[QueueFact] = (),
-    pod_groups: Iterable[PodGroupFact] = (),
-    workloads: Iterable[WorkloadFact] = (),
-    identities: Mapping[str, Identity] | None = None,
-    agents: Iterable[AgentFact] = (),
-    view: ClusterView | None = None,
-    resource: str = "nvidia.com/gpu",
-) -> ClusterFacts:
-    """Index the facts of one moment, given in any order."""
-    by_uid: defaultdict[str, list[EventFact]] = defaultdict(list)
-    by_name: defaultdict[tuple[str, str | None, str], list[EventFact]] = defaultdict(list)
-    for event in sorted(events, key=lambda event: (event.last_at or 0.0, event.uid)):
-        by_name[event.kind, event.namespace, event.name].append(event)
-        if event.involved_uid is not None:
-            by_uid[event.involved_uid].append(event)
-    return ClusterFacts(
-        pods=tuple(pods),
-        nodes=tuple(sorted(nodes, key=lambda node: node.name)),
-        events_by_uid={uid: tuple(items) for uid, items in by_uid.items()},
-        events_by_name={name: tuple(items) for name, items in by_name.items()},
-        quotas=tuple(quotas),
-        queues=tuple(queues),
-        pod_groups=tuple(pod_groups),
-        workloads=tuple(workloads),
-        identities=identities or {},
-        agents=tuple(agents),
-        view=view,
-        resource=resource,
-    )

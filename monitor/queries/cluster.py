@@ -11,7 +11,8 @@ from monitor.cluster.live import LiveCluster
 from monitor.explain.model import PodStatus
 from monitor.explain.not_created import explain_name
 from monitor.facts.cluster import ClusterView
-from monitor.facts.cluster_facts import ClusterFacts, make_cluster_facts
+from monitor.facts.cluster_facts import ClusterFacts
+from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.findings import Finding
 from monitor.present.explanation import render_explanation
 from monitor.present.findings import LocalizedFinding, localize_findings

@@ -125,7 +125,7 @@ def view_of(case: Case) -> GpuView:
         nodes=(node(gpus=1),),
         around=ClusterContext(pods_known=case.pods_known),
     )
-    return builder.build(inputs, NOW).gpus[0]
+    return builder.build(inputs, NOW).view().gpus[0]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -170,5 +170,5 @@ def test_disagreements_are_kept(name: str, report: AgentFact, expect: tuple[str,
 
 def test_limits_are_settings() -> None:
     builder = ViewBuilder(identify=lambda _: Identity(), limits=StateLimits(stale_after=5))
-    view = builder.build(ViewInputs(agents=(agent(card(), received_at=NOW - 6),)), NOW)
+    view = builder.build(ViewInputs(agents=(agent(card(), received_at=NOW - 6),)), NOW).view()
     assert view.gpus[0].state is GpuState.UNKNOWN

@@ -25,7 +25,7 @@ def by_label(item: PodFact) -> Identity:
 
 
 def build(inputs: ViewInputs, now: float = NOW, memory: ViewMemory | None = None) -> ClusterView:
-    return ViewBuilder(identify=by_label, memory=memory or ViewMemory()).build(inputs, now)
+    return ViewBuilder(identify=by_label, memory=memory or ViewMemory()).build(inputs, now).view()
 
 
 def two_nodes(*pods: PodFact, queues: tuple[QueueFact, ...] = ()) -> ViewInputs:
@@ -155,7 +155,11 @@ def test_since_is_kept_while_the_state_lasts_and_idleness_through_blindness() ->
 
     def at(now: float, heard: float) -> Any:
         report = agent(card(), devices=(device(p),), received_at=heard)
-        return builder.build(ViewInputs(agents=(report,), pods=(p,), nodes=(node(gpus=1),), around=KNOWN), now).gpus[0]
+        return (
+            builder.build(ViewInputs(agents=(report,), pods=(p,), nodes=(node(gpus=1),), around=KNOWN), now)
+            .view()
+            .gpus[0]
+        )
 
     assert (at(NOW, NOW).since, at(NOW + 60, NOW + 60).since) == (NOW, NOW)
     blind = at(NOW + 200, NOW + 60)
@@ -169,7 +173,7 @@ def test_a_clock_that_is_set_back_leaves_nothing_that_began_in_the_future() -> N
 
     def at(now: float) -> Any:
         report = agent(card(), devices=(device(deleted),), received_at=now)
-        return builder.build(ViewInputs(agents=(report,), nodes=(node(gpus=1),), around=KNOWN), now).gpus[0]
+        return builder.build(ViewInputs(agents=(report,), nodes=(node(gpus=1),), around=KNOWN), now).view().gpus[0]
 
     at(NOW + 600)
     gpu = at(NOW)
@@ -180,8 +184,8 @@ def test_a_clock_that_is_set_back_leaves_nothing_that_began_in_the_future() -> N
 def test_an_agent_goes_by_its_address_until_it_has_told_its_name() -> None:
     builder = ViewBuilder(identify=by_label)
     unheard = AgentFact(target="n1:9835", silent_since=NOW, failures=1)
-    assert [n.name for n in builder.build(ViewInputs(agents=(unheard,)), NOW).nodes] == ["n1:9835"]
-    assert [n.name for n in builder.update(ViewChanges(agents=(agent(card()),)), NOW).nodes] == ["n1"]
+    assert [n.name for n in builder.build(ViewInputs(agents=(unheard,)), NOW).view().nodes] == ["n1:9835"]
+    assert [n.name for n in builder.update(ViewChanges(agents=(agent(card()),)), NOW).view().nodes] == ["n1"]
 
 
 def test_memory_survives_a_restart() -> None:
@@ -206,7 +210,9 @@ def test_the_order_in_which_things_arrive_does_not_show(seed: int, repeats: int)
     agents, nodes = list(base.agents), list(base.nodes)
     for part in (agents, nodes, pods):
         shuffle.shuffle(part)
-    end = builder.build(ViewInputs(agents=tuple(agents), pods=tuple(pods), nodes=tuple(nodes), around=KNOWN), NOW)
+    end = builder.build(
+        ViewInputs(agents=tuple(agents), pods=tuple(pods), nodes=tuple(nodes), around=KNOWN), NOW
+    ).view()
     assert msgspec.structs.replace(end, gpus=()) == msgspec.structs.replace(straight, gpus=())
     assert [(g.uuid, g.state, g.holders) for g in end.gpus] == [(g.uuid, g.state, g.holders) for g in straight.gpus]
 
@@ -234,7 +240,9 @@ def test_updates_end_in_the_view_that_building_anew_would_give(seed: int, steps:
         holder = process(1, rng.randrange(8), n, pod_uid=rng.choice(["uid-p1", "uid-p2", None]))
         report = agent(*(card(i, n) for i in range(8)), node=n, processes=(holder,))
         agents[report.target] = report
-        updated = builder.update(ViewChanges(pods={changed.uid: None if gone else changed}, agents=(report,)), NOW)
+        updated = builder.update(
+            ViewChanges(pods={changed.uid: None if gone else changed}, agents=(report,)), NOW
+        ).view()
     anew = build(inputs_of(base, agents, pods), memory=builder.memory)
     assert updated == anew
 

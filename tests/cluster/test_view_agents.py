@@ -36,7 +36,7 @@ def names(view: ClusterView) -> list[tuple[str, int]]:
 
 def test_an_agent_that_is_gone_takes_its_node_along() -> None:
     builder = built(at("a:1", "n1"), at("b:1", "n2"))
-    assert names(builder.update(ViewChanges(gone=frozenset({"a:1"})), NOW)) == [("n2", 1)]
+    assert names(builder.update(ViewChanges(gone=frozenset({"a:1"})), NOW).view()) == [("n2", 1)]
     assert builder.targets == {"b:1"}
     assert not [key for key in builder.memory.cards if key.startswith("n1")]
 
@@ -44,20 +44,20 @@ def test_an_agent_that_is_gone_takes_its_node_along() -> None:
 def test_but_not_a_node_that_kubernetes_knows() -> None:
     builder = ViewBuilder(lambda _: Identity())
     builder.build(ViewInputs(agents=(at("a:1"),), nodes=(node("n1", 1),), around=KNOWN), NOW)
-    view = builder.update(ViewChanges(gone=frozenset({"a:1"})), NOW)
+    view = builder.update(ViewChanges(gone=frozenset({"a:1"})), NOW).view()
     assert [(node.name, node.has_agent) for node in view.nodes] == [("n1", False)]
     assert [gpu.state.value for gpu in view.gpus] == ["unknown"]
 
 
 def test_one_that_was_never_there_is_no_loss() -> None:
-    assert names(built(at("a:1")).update(ViewChanges(gone=frozenset({"z:1"})), NOW)) == [("n1", 1)]
+    assert names(built(at("a:1")).update(ViewChanges(gone=frozenset({"z:1"})), NOW).view()) == [("n1", 1)]
 
 
 def test_an_agent_goes_by_its_address_until_it_has_spoken() -> None:
     builder = built(AgentFact(target="a:1", silent_since=NOW - 5, failures=1))
-    assert names(builder.update(ViewChanges(), NOW)) == [("a:1", 0)]
-    assert names(builder.update(ViewChanges(agents=(at("a:1"),)), NOW)) == [("n1", 1)]
-    assert names(builder.update(ViewChanges(agents=(at("a:1", "renamed"),)), NOW)) == [("renamed", 1)]
+    assert names(builder.update(ViewChanges(), NOW).view()) == [("a:1", 0)]
+    assert names(builder.update(ViewChanges(agents=(at("a:1"),)), NOW).view()) == [("n1", 1)]
+    assert names(builder.update(ViewChanges(agents=(at("a:1", "renamed"),)), NOW).view()) == [("renamed", 1)]
 
 
 @pytest.mark.parametrize("order", [("old:1", "new:1"), ("new:1", "old:1")])
@@ -66,18 +66,18 @@ def test_of_two_on_one_node_the_one_heard_last_counts(order: tuple[str, str]) ->
     facts = {"old:1": at("old:1", received_at=NOW - 20, cards=1), "new:1": at("new:1", received_at=NOW - 1, cards=2)}
     facts["old:1"] = msgspec.structs.replace(facts["old:1"], silent_since=NOW - 10, failures=2, error="refused")
     builder = built(*(facts[target] for target in order))
-    assert names(builder.update(ViewChanges(), NOW)) == [("n1", 2)]
+    assert names(builder.update(ViewChanges(), NOW).view()) == [("n1", 2)]
     for target in order:
-        view = builder.update(ViewChanges(agents=(facts[target],)), NOW)
+        view = builder.update(ViewChanges(agents=(facts[target],)), NOW).view()
         assert names(view) == [("n1", 2)]
         assert view.nodes[0].silent_since is None
-    assert names(builder.update(ViewChanges(gone=frozenset({"old:1"})), NOW)) == [("n1", 2)]
+    assert names(builder.update(ViewChanges(gone=frozenset({"old:1"})), NOW).view()) == [("n1", 2)]
 
 
 def test_and_when_it_goes_the_other_one() -> None:
     builder = built(at("a:1", received_at=NOW - 1, cards=2), at("b:1", received_at=NOW - 5, cards=1))
-    assert names(builder.update(ViewChanges(gone=frozenset({"a:1"})), NOW)) == [("n1", 1)]
-    assert names(builder.update(ViewChanges(gone=frozenset({"b:1"})), NOW)) == []
+    assert names(builder.update(ViewChanges(gone=frozenset({"a:1"})), NOW).view()) == [("n1", 1)]
+    assert names(builder.update(ViewChanges(gone=frozenset({"b:1"})), NOW).view()) == []
 
 
 def using(target: str, received_at: float, cores: float) -> AgentFact:
@@ -95,7 +95,7 @@ def test_what_pods_use_follows_the_agent_that_counts() -> None:
     builder.build(ViewInputs(agents=(first,), pods=(pod("p"),), around=KNOWN), NOW)
 
     def cores(changes: ViewChanges) -> float | None:
-        return builder.update(changes, NOW).pods[0].usage.cpu_cores
+        return builder.update(changes, NOW).view().pods[0].usage.cpu_cores
 
     assert cores(ViewChanges()) == 1.0
     assert cores(ViewChanges(agents=(second,))) == 2.0
@@ -116,15 +116,15 @@ def test_changes_one_by_one_end_in_the_view_of_all_at_once(seed: int) -> None:
         target = f"{rng.choice('abcd')}:1"
         if target in present and rng.random() < 0.3:
             del present[target]
-            view = builder.update(ViewChanges(gone=frozenset({target})), now)
+            view = builder.update(ViewChanges(gone=frozenset({target})), now).view()
         else:
             fact = at(target, f"n{rng.randrange(3)}", received_at=now, cards=rng.randrange(3))
             if target in present and rng.random() < 0.4:
                 fact = msgspec.structs.replace(present[target], silent_since=now, failures=1, error="no")
             present[target] = fact
-            view = builder.update(ViewChanges(agents=(fact,)), now)
-    view = builder.update(ViewChanges(again=frozenset(builder.node_names)), now)
+            view = builder.update(ViewChanges(agents=(fact,)), now).view()
+    view = builder.update(ViewChanges(again=frozenset(builder.node_names)), now).view()
     whole = ViewBuilder(lambda _: Identity(user="li"), memory=builder.memory).build(
         ViewInputs(agents=tuple(present.values()), around=KNOWN), now
     )
-    assert view == whole
+    assert view == whole.view()

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from monitor.config.file import load, variables
 from monitor.config.root import Config
 from monitor.config.rules import RulesSection, field_name, rules_config
-from monitor.detect.base import Bytes, Limits, Ratio, Rule, RuleResult, Seconds
+from monitor.detect.base import Bytes, Limits, Ratio, Rule, RuleResult, Seconds, SubjectKind
 from monitor.detect.rules import RULES
 
 
@@ -25,7 +25,7 @@ class Every:
     codes: tuple[int, ...] = (79,)
 
 
-RULE = Rule("disk-full", Every, (), lambda _situation, _memory: RuleResult())
+RULE = Rule("disk-full", Every, (), lambda *_: RuleResult(), SubjectKind.CLUSTER)
 
 
 def limits(given: dict[str, Any]) -> Limits[Any]:

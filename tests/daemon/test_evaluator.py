@@ -7,7 +7,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +17,10 @@ from monitor.base.private_files import aside_copies
 from monitor.base.state_problems import StateProblemKind, read_note
 from monitor.cluster.live import LiveCluster
 from monitor.daemon.evaluator import FILE, Evaluator, EvaluatorSettings, history_file
-from monitor.detect.base import Limits, Rule, RuleContext, RuleResult
-from monitor.detect.engine import DetectionHistory
+from monitor.detect.base import Limits, Rule, RuleContext, RuleResult, SubjectKind
+from monitor.detect.history import DetectionHistory, SubjectState, UnitState
 from monitor.detect.rules import service_down
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
 from monitor.kube.client import KubeApi, connect
@@ -44,18 +44,21 @@ def finding(node: str = "n1", rule: str = "a") -> Finding:
 class Noting:
     """A rule with scripted findings that records its evaluations."""
 
-    def __init__(self, *nodes: str) -> None:
+    def __init__(self, *nodes: str, always: bool = True) -> None:
         self.nodes = nodes
+        self.always = always  # evaluated although nothing has changed
         self.seen: list[RuleContext] = []
         self.times: list[float] = []
         self.memories: list[Any] = []
-        self.rule = Rule("a", NoLimits, ("x",), self._detect)
+        self.rule = Rule("a", NoLimits, ("x",), self._evaluate, SubjectKind.CLUSTER)
 
-    def _detect(self, situation: RuleContext, memory: Any) -> RuleResult:
+    def _evaluate(self, _: ClusterFacts, situation: RuleContext, memory: Any, now: float) -> RuleResult:
         self.seen.append(situation)
         self.times.append(time.monotonic())
         self.memories.append(memory)
-        return RuleResult(tuple(finding(node) for node in self.nodes), (memory or 0) + 1)
+        return RuleResult(
+            tuple(finding(node) for node in self.nodes), (memory or 0) + 1, next_at=now if self.always else None
+        )
 
 
 @contextlib.contextmanager
@@ -78,6 +81,11 @@ def watching(
         finally:
             watch.stop()
             wait_until(lambda: not [t for t in threading.enumerate() if t.name == "findings"], 3, "it has ended")
+
+
+def remembering(memory: Any, *findings: Finding) -> DetectionHistory:
+    state = UnitState(subjects={"": SubjectState(memory=memory)})
+    return DetectionHistory(units={"a": {"": state}}, findings=findings)
 
 
 def saved(state: Path) -> DetectionHistory:
@@ -103,9 +111,7 @@ def test_the_first_look_waits_until_every_agent_was_asked(tmp_path: Path) -> Non
     with FakeAgent(reports("n1", after=0.5)) as agent, watching(tmp_path, noting.rule, agents=(agent,)):
         wait_until(lambda: bool(noting.seen), 10, "it has looked")
     assert [each.node for each in noting.seen[0].facts.agents] == ["n1"]
-    view = noting.seen[0].facts.view
-    assert view is not None
-    assert [node.name for node in view.nodes] == ["n1"]
+    assert list(noting.seen[0].facts.view_of_node) == ["n1"]
 
 
 def test_the_first_look_does_not_wait_for_ever(tmp_path: Path) -> None:
@@ -117,7 +123,7 @@ def test_the_first_look_does_not_wait_for_ever(tmp_path: Path) -> None:
 
 
 def test_a_pod_or_a_node_that_changes_is_looked_at_soon(tmp_path: Path) -> None:
-    noting, api = Noting(), LivingApi()
+    noting, api = Noting(always=False), LivingApi()
     with api.served():
         way = connect(api.kubeconfig(tmp_path))
         with watching(tmp_path, noting.rule, api=way, interval=NEVER_SECONDS):
@@ -205,104 +211,17 @@ def test_it_stops_at_once_also_while_it_waits(tmp_path: Path) -> None:
         assert time.monotonic() - began < 30
 
 
-def work_for(seconds: float) -> None:
-    end = time.thread_time() + seconds
-    while time.thread_time() < end:
-        pass
+def test_a_result_that_is_due_is_evaluated_although_nothing_changes(tmp_path: Path) -> None:
+    times: list[float] = []
 
+    def evaluate(_: ClusterFacts, __: RuleContext, memory: Any, now: float) -> RuleResult:
+        times.append(now)
+        return RuleResult(memory=memory, next_at=now + 1.0)
 
-@pytest.mark.parametrize(
-    ("name", "spend", "at_least", "at_most"),
-    [("works", work_for, 9.0, 300), ("waits for a core", time.sleep, 2.0, 9.0)],
-)
-def test_looking_takes_a_fifth_of_a_core_at_most(
-    tmp_path: Path, name: str, spend: Callable[[float], None], at_least: float, at_most: float
-) -> None:
-    noting = Noting()
-
-    def slow(situation: RuleContext, memory: Any) -> RuleResult:
-        spend(2.0)
-        return noting.rule.detect(situation, memory)
-
-    with watching(tmp_path, Rule("a", NoLimits, (), slow), interval=0.5):
-        wait_until(lambda: len(noting.times) >= 2, 15, "it has looked twice")
-    assert at_least <= noting.times[1] - noting.times[0] <= at_most
-
-
-@contextlib.contextmanager
-def looking_rarely(tmp_path: Path, prompt: Noting, dear: Callable[[], None]) -> Iterator[tuple[LivingApi, list[int]]]:
-    """A cluster with an expensive full evaluation; yields the number of findings of each notification."""
-    api, told = LivingApi(), list[int]()
-
-    def slow(_: RuleContext, memory: Any) -> RuleResult:
-        dear()
-        return RuleResult((finding("n1", "slow"),), memory)
-
-    with api.served(), living(LiveCluster(settings(), connect(api.kubeconfig(tmp_path)))) as cluster:
-        rules = (replace(prompt.rule, prompt=True), Rule("slow", NoLimits, ("x",), slow))
-        given = EvaluatorSettings(state=str(tmp_path), rules=rules, interval=NEVER_SECONDS, startup_timeout=1.0)
-        watch = Evaluator(given, cluster, ServiceProbes(()), on_evaluated=lambda found: told.append(len(found)))
-        watch.start()
-        try:
-            wait_until(lambda: told, 10, "it has looked")
-            yield api, told
-        finally:
-            watch.stop()
-            wait_until(lambda: not [t for t in threading.enumerate() if t.name == "findings"], 10, "it has ended")
-
-
-def test_between_two_dear_looks_a_glance_tells_what_prompt_rules_find(tmp_path: Path) -> None:
-    prompt, dear = Noting(), list[float]()
-
-    def work() -> None:
-        dear.append(time.monotonic())
-        work_for(2.0)
-
-    with looking_rarely(tmp_path, prompt, work) as (api, told):
-        assert told == [1]
-        prompt.nodes = ("n1",)
-        api.put("pods", kube_pod("p", "n1"))
-        wait_until(lambda: len(told) > 1, 2.5, "it is told")
-        assert (told[1], len(dear)) == (2, 1)  # with what the other had found, before that is asked again
-        wait_until(lambda: len(dear) > 1, 10, "what has changed is looked at by all of them when they have rested")
-
-
-def test_a_glance_that_sees_nothing_new_tells_nothing(tmp_path: Path) -> None:
-    prompt = Noting("n1")
-    with looking_rarely(tmp_path, prompt, lambda: work_for(2.0)) as (api, told):
-        api.put("pods", kube_pod("p", "n1"))
-        wait_until(lambda: len(prompt.seen) > 1, 2.5, "it has glanced")
-        time.sleep(0.2)
-        assert told == [2]
-
-
-def test_after_a_look_that_failed_there_is_no_glance_that_would_call_its_findings_fresh(tmp_path: Path) -> None:
-    prompt, api = Noting("n1"), LivingApi()
-    with api.served(), living(LiveCluster(settings(), connect(api.kubeconfig(tmp_path)))) as cluster:
-        rules = (replace(prompt.rule, prompt=True),)
-        given = EvaluatorSettings(state=str(tmp_path), rules=rules, interval=NEVER_SECONDS, startup_timeout=1.0)
-        watch = FailingWatch(given, cluster, ServiceProbes(()))
-        watch.start()
-        try:
-            wait_until(lambda: watch.failed, 10, "a look has failed")
-            api.put("pods", kube_pod("p", "n1"))
-            time.sleep(1.0)
-            assert not prompt.seen
-        finally:
-            watch.stop()
-
-
-class FailingWatch(Evaluator):
-    """Full evaluations fail after half a second of CPU time; prompt evaluations would succeed."""
-
-    failed = 0
-
-    def evaluate(self, prompt_only: bool = False) -> tuple[Finding, ...]:
-        if prompt_only:
-            return super().evaluate(prompt_only)
-        work_for(0.5)
-        self.failed += 1
-        raise RuntimeError("an odd fact")
+    rule = Rule("a", NoLimits, ("x",), evaluate, SubjectKind.CLUSTER, uses=("quotas",))
+    with watching(tmp_path, rule, interval=NEVER_SECONDS):
+        wait_until(lambda: len(times) >= 3, 15, "it was evaluated three times")
+    assert times[1] - times[0] >= 1.0
 
 
 def test_what_is_new_and_what_is_over_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -335,7 +254,7 @@ def test_a_damaged_file_is_said_kept_aside_and_replaced(
     file = history_file(str(tmp_path))
     assert file.load() == DetectionHistory()
     assert "is lost" in caplog.text
-    history = DetectionHistory(memories={"a": {"n1": [1.5]}}, findings=(finding(),))
+    history = remembering({"n1": [1.5]}, finding())
     file.save(history)
     assert file.load() == history
     (aside,) = aside_copies(str(tmp_path))
@@ -345,25 +264,26 @@ def test_a_damaged_file_is_said_kept_aside_and_replaced(
 
 
 def test_a_file_of_a_newer_version_is_neither_read_nor_replaced(tmp_path: Path) -> None:
-    newer = json.dumps({"version": 2, "memories": {"a": 1}}).encode()
+    newer = json.dumps({"version": 3, "units": {}}).encode()
     (tmp_path / FILE).write_bytes(newer)
     file = history_file(str(tmp_path))
     assert file.load() == DetectionHistory()
-    file.save(DetectionHistory(memories={"b": 1}))
+    file.save(remembering(1))
     assert (tmp_path / FILE).read_bytes() == newer
     assert file.problem is not None
     assert (file.problem.kind, file.problem.why) == (
-        StateProblemKind.NEWER, "its version is 2; this version knows versions up to 1",
+        StateProblemKind.NEWER, "its version is 3; this version knows versions up to 2",
     )  # fmt: skip
     (tmp_path / FILE).unlink()  # as the alert says
-    file.save(DetectionHistory(memories={"b": 1}))
+    file.save(remembering(1))
     assert file.problem is None
-    assert json.loads((tmp_path / FILE).read_bytes())["version"] == 1
+    assert json.loads((tmp_path / FILE).read_bytes())["version"] == 2
 
 
 def test_fields_that_are_not_known_are_ignored(tmp_path: Path) -> None:
-    (tmp_path / FILE).write_bytes(json.dumps({"memories": {"a": 1}, "silences": [1]}).encode())
-    assert history_file(str(tmp_path)).load() == DetectionHistory(memories={"a": 1})
+    units = {"a": {"": {"subjects": {"": {"memory": 1}}}}}
+    (tmp_path / FILE).write_bytes(json.dumps({"units": units, "silences": [1]}).encode())
+    assert history_file(str(tmp_path)).load() == remembering(1)
 
 
 def test_the_directory_is_made_for_us_alone(tmp_path: Path) -> None:
@@ -385,7 +305,7 @@ def test_that_it_cannot_be_written_is_said_once(
 def test_a_full_disk_keeps_what_was_saved_before(tmp_path: Path) -> None:
     need(os.path.exists("/dev/full"), "/dev/full")
     file = history_file(str(tmp_path))
-    file.save(DetectionHistory(memories={"a": 1}))
+    file.save(remembering(1))
     (tmp_path / f"{FILE}.new").symlink_to("/dev/full")
-    file.save(DetectionHistory(memories={"a": 2}))
-    assert file.load() == DetectionHistory(memories={"a": 1})
+    file.save(remembering(2))
+    assert file.load() == remembering(1)

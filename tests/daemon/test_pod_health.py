@@ -7,7 +7,8 @@ from msgspec.structs import replace
 from monitor.daemon.metrics.pods import families
 from monitor.daemon.pod_health import PodHealth, PodHealthChecker
 from monitor.facts.cluster import GpuState, Identity
-from monitor.facts.cluster_facts import ClusterFacts, make_cluster_facts
+from monitor.facts.cluster_facts import ClusterFacts
+from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.kube import PodFact
 from tests.daemon.metrics.support import lines
 from tests.explain.builders import NOW, gpu_view, holding, looping, node, pod, running_container, unschedulable, view

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 from monitor.cluster.gpu_state import StateLimits
@@ -10,8 +11,8 @@ from monitor.cluster.view import ClusterContext, ViewBuilder, ViewInputs, ViewMe
 from monitor.detect.base import Limits, Override, Rule, RuleContext
 from monitor.detect.engine import detect
 from monitor.facts.agents import AgentFact
-from monitor.facts.cluster import GpuState, Identity, SourceView
-from monitor.facts.cluster_facts import make_cluster_facts
+from monitor.facts.cluster import ClusterView, GpuState, Identity, SourceView
+from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.findings import LABELS, Finding
 from monitor.facts.kube import NodeFact, PodFact
 from monitor.i18n import CATALOGS, LANGUAGES, fields, say
@@ -19,6 +20,13 @@ from tests.cluster.builders import NOW, node, uuid
 from tests.detect.running import Evaluated, evaluate, history_of
 
 ALICE = Identity(user="alice", job="bert", queue="vc1", platform="volcano", workload_kind="VolcanoJob")
+
+
+@dataclass(frozen=True)
+class GpuContext(RuleContext):
+    """Context with the view that its facts were joined into."""
+
+    view: ClusterView = field(default_factory=lambda: ClusterView(at=NOW))
 
 
 def rule_context(
@@ -29,7 +37,7 @@ def rule_context(
     memory: ViewMemory | None = None,
     pods_known: bool = True,
     now: float = NOW,
-) -> RuleContext:
+) -> GpuContext:
     """Context as the daemon builds it: agents joined with pods."""
     who = {pod.uid: ALICE for pod in pods} | (identities or {})
     if nodes is None:
@@ -37,8 +45,9 @@ def rule_context(
     builder = ViewBuilder(lambda pod: who.get(pod.uid, Identity()), limits=StateLimits(), memory=memory)
     sources = (SourceView(name="pods", ok=pods_known), SourceView(name="nodes", ok=pods_known))
     around = ClusterContext(sources=sources, pods_known=pods_known)
-    view = builder.build(ViewInputs(agents=agents, pods=pods, nodes=nodes, around=around), now)
-    return RuleContext(make_cluster_facts(pods=pods, nodes=nodes, agents=agents, view=view, identities=who), now)
+    view = builder.build(ViewInputs(agents=agents, pods=pods, nodes=nodes, around=around), now).view()
+    facts = make_cluster_facts(pods=pods, nodes=nodes, agents=agents, view=view, identities=who)
+    return GpuContext(facts, now, view=view)
 
 
 def gpu_count(agents: tuple[AgentFact, ...], name: str) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 from monitor.detect.base import Limits, Rule, RuleContext, symptoms_of
 from monitor.detect.rules import RULES
 from monitor.facts.cluster import ClusterView, SourceView
-from monitor.facts.cluster_facts import make_cluster_facts
+from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.findings import LABELS, Finding
 from monitor.facts.kube import ConditionFact
 from monitor.facts.node import CollectorFact

@@ -11,7 +11,7 @@ from monitor.detect.base import Limits, Rule, RuleContext
 from monitor.detect.engine import detect
 from monitor.detect.history import DetectionHistory
 from monitor.facts.cluster import ClusterView, SourceView
-from monitor.facts.cluster_facts import make_cluster_facts
+from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.findings import LABELS, Finding
 from monitor.facts.text import Text
 from monitor.i18n import say

@@ -11,7 +11,7 @@ from monitor.detect.base import Limits, Rule, RuleContext
 from monitor.detect.engine import detect
 from monitor.detect.history import DetectionHistory
 from monitor.facts.agents import AgentFact
-from monitor.facts.cluster_facts import make_cluster_facts
+from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.findings import LABELS, Finding
 from monitor.facts.node import CollectorFact, NodeSnapshot
 from monitor.facts.storage import DiskFact, ImageCacheFact, ImageFact, RuntimeUsageFact

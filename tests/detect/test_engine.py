@@ -11,7 +11,7 @@ import pytest
 from monitor.detect.base import Limits, Override, Rule, RuleContext, RuleResult
 from monitor.detect.engine import RULE_BROKEN, Detection, DetectionHistory, detect
 from monitor.detect.rules import RULES
-from monitor.facts.cluster_facts import make_cluster_facts
+from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.text import Text
 from monitor.i18n import LANGUAGES, say

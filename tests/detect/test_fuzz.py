@@ -19,7 +19,8 @@ from monitor.detect.base import Rule, RuleContext
 from monitor.detect.engine import RULE_BROKEN, Detection, DetectionHistory, detect
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, Identity, NodeView, SourceView
-from monitor.facts.cluster_facts import ClusterFacts, make_cluster_facts
+from monitor.facts.cluster_facts import ClusterFacts
+from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.findings import LABELS, Finding
 from monitor.facts.kube import EventFact, NodeFact, PodFact, PodGroupFact, QueueFact, QuotaFact, WorkloadFact
 from monitor.facts.node import NodeSnapshot
@@ -128,7 +129,7 @@ def test_any_snapshot(data: st.DataObject) -> None:
         bent = data.draw(odd_facts.bent(full_snapshot()))
         agents = (_agent("n1", bent, now), _agent("n2", data.draw(odd_facts.of(NodeSnapshot)), now))
         agents += data.draw(some(AgentFact, 1))
-        view = builder.build(ViewInputs(agents, pods, nodes, ClusterContext(sources=SEEN, pods_known=True)), now)
+        view = builder.build(ViewInputs(agents, pods, nodes, ClusterContext(sources=SEEN, pods_known=True)), now).view()
         owners = {"uid-1": Identity(user="ann")}
         return context(make_cluster_facts(pods=pods, nodes=nodes, agents=agents, view=view, identities=owners), now=now)
 

@@ -22,7 +22,8 @@ from monitor.cluster.live import LiveCluster
 from monitor.config.root import Config
 from monitor.daemon.build import make_cluster
 from monitor.detect.base import Limits, RuleContext
-from monitor.detect.engine import DetectionHistory, detect
+from monitor.detect.engine import detect
+from monitor.detect.history import DetectionHistory
 from monitor.detect.rules import RULES
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Severity

@@ -10,7 +10,8 @@ from monitor.explain.model import Explanation
 from monitor.explain.pod import explain_pod
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, Holder, Identity, NodeView
-from monitor.facts.cluster_facts import ClusterFacts, make_cluster_facts
+from monitor.facts.cluster_facts import ClusterFacts
+from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.kube import (
     ConditionFact,
     ContainerStatusFact,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from monitor.explain.crash import _EXIT_CODE_CAUSES, _MESSAGE_FRAGMENTS
 from monitor.explain.keys import Key
 from monitor.explain.pod import explain_pod
-from monitor.facts.cluster_facts import make_cluster_facts
+from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.kube import ContainerStatusFact, PodContainerFact, PodFact, PodVolumeFact, TerminationFact
 from tests.explain.builders import (
     GIB,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from monitor.explain.crash import _START_FRAGMENTS, cannot_start
 from monitor.explain.keys import Key
-from monitor.facts.cluster_facts import make_cluster_facts
+from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.kube import ContainerStatusFact, PodFact
 from tests.explain.builders import Case, check, event, looping, names, node, pod, waiting
 

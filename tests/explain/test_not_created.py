@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from monitor.explain.not_created import explain_name
 from monitor.explain.quota_message import parse_denial
 from monitor.facts.cluster import Identity
-from monitor.facts.cluster_facts import make_cluster_facts
+from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.kube import ConditionFact, EventFact, OwnerRef, PodGroupFact, QueueFact, QuotaFact, WorkloadFact
 from tests.explain.builders import (
     GPU,

@@ -16,7 +16,7 @@ from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause, PodStatus
 from monitor.explain.pod import explain_pod
 from monitor.facts.cluster import Identity
-from monitor.facts.cluster_facts import make_cluster_facts
+from monitor.facts.facts_index import make_cluster_facts
 from monitor.present import explanation
 from tests.explain.builders import (
     NOW,

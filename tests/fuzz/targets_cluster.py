@@ -33,11 +33,13 @@ from monitor.config import file as config_file
 from monitor.config import yaml_text
 from monitor.daemon.metrics.cluster import families
 from monitor.detect.base import RuleContext
-from monitor.detect.engine import RULE_BROKEN, DetectionHistory, detect
+from monitor.detect.engine import detect
+from monitor.detect.history import DetectionHistory
+from monitor.detect.rule_state import RULE_BROKEN
 from monitor.detect.rules import RULES
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView
-from monitor.facts.cluster_facts import make_cluster_facts
+from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.node import NodeSnapshot
 from monitor.kube.decode import stream
 from monitor.kube.decode.pod import PodFieldFilter
@@ -58,7 +60,7 @@ def view_of(*agents: AgentFact) -> ClusterView:
     """The daemon's view of two nodes and their pods."""
     builder = ViewBuilder(lambda each: identify(each, no_owners, PLATFORMS, {}))
     around = ClusterContext(pods_known=True)
-    return builder.build(ViewInputs(agents, (MINE, OTHER), (node("n1"), node("n2")), around), NOW)
+    return builder.build(ViewInputs(agents, (MINE, OTHER), (node("n1"), node("n2")), around), NOW).view()
 
 
 @functools.cache

@@ -18,11 +18,10 @@ from tests.golden.text import as_json, rows
 
 
 def rules() -> str:
-    """Every rule with its causes, promptness and limits: name, unit, default."""
+    """Every rule with its causes and limits: name, unit, default."""
     told = [
         {
             "rule": each.rule,
-            "prompt": each.prompt,
             "causes": list(each.causes),
             "limits": [list(row) for row in _limits(each.limits)],
         }

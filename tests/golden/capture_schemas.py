@@ -25,7 +25,7 @@ from monitor.alert.store import AlertEvent
 from monitor.cleanup.journal import CleanupRun, JournalEntry
 from monitor.cleanup.model import CleanupPlan
 from monitor.cluster.view_memory import SavedViewMemory
-from monitor.detect.engine import DetectionHistory
+from monitor.detect.history import DetectionHistory
 from monitor.facts import NodeSnapshot
 from monitor.facts.actions import ActionFact, ActionRequest
 from monitor.facts.datasets import PurgeFact, ScanFact, TrashFact

@@ -29,11 +29,12 @@ from monitor.cluster.view import ViewMemory
 from monitor.daemon.evaluator import FILE as FINDINGS_FILE
 from monitor.daemon.evaluator import history_file
 from monitor.detect.base import RuleContext
-from monitor.detect.engine import DetectionHistory, detect
+from monitor.detect.engine import detect
+from monitor.detect.history import DetectionHistory
 from monitor.detect.rules import RULES
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState
-from monitor.facts.cluster_facts import make_cluster_facts
+from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.findings import Severity
 from monitor.leader.elector import LEDGER_ANNOTATION, RELAYED_ANNOTATION
 from monitor.leader.lease import LeaseClaim, held_body
@@ -140,7 +141,7 @@ def _situation(now: float) -> RuleContext:
         builders.event("Failed", "Failed to pull image: harbor.lab/nlp/bert:1: not found", about=pods[1]),
     )
     nodes = (card_node("gpu-01", 2), card_node("n2", 0), card_node("n3", 8), builders.node("n4", ready=False))
-    view = builders_gpu.rule_context(*agents, pods=pods, nodes=nodes, now=now).facts.view
+    view = builders_gpu.rule_context(*agents, pods=pods, nodes=nodes, now=now).view
     world = make_cluster_facts(pods=pods, nodes=nodes, events=events, agents=agents, view=view)
     return RuleContext(world, now, (builders_nodes.service(),))
 

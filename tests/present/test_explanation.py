@@ -6,7 +6,7 @@ from monitor.explain.keys import Key
 from monitor.explain.model import Explanation, PodRef, PodStatus
 from monitor.explain.pod import explain_pod
 from monitor.facts.cluster import Identity
-from monitor.facts.cluster_facts import make_cluster_facts
+from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.kube import PodGroupFact
 from monitor.facts.text import Text
 from monitor.present.explanation import render_explanation

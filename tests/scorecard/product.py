@@ -31,11 +31,11 @@ from monitor.config.daemon import AgentsConfig, DaemonConfig
 from monitor.config.services import ServiceConfig
 from monitor.daemon.evaluator import EvaluatorSettings
 from monitor.detect.base import Limits, Rule, RuleContext
-from monitor.detect.engine import DetectionHistory, detect
+from monitor.detect.engine import Engine
 from monitor.detect.meta.monitor import MonitorState, with_monitor_findings
 from monitor.detect.rules import RULES
 from monitor.facts.agents import AgentFact
-from monitor.facts.cluster_facts import make_cluster_facts
+from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.kube import SourceFact
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.services import ServiceFact
@@ -198,7 +198,7 @@ class Product:
         self._rules, self._limits = rules, limits or {}
         self._kube, self._agents, self._probes = Kube(scene), Agents(scene), Probes(scene)
         self._builder = ViewBuilder(lambda pod: identify(pod, no_owners, PLATFORMS, {}))
-        self._history = DetectionHistory()
+        self._engine = Engine(self._rules, self._limits)
         self._timings = AlertsConfig().rules.timings()
         self._book = AlertState()
         self._started_at = scene.clock.now
@@ -209,17 +209,15 @@ class Product:
         """Evaluate once and send notifications."""
         now = self._scene.clock.now
         situation = self._situation(now)
-        found = detect(self._rules, self._limits, situation, self._history)
-        self._history = found.history
-        view = situation.facts.view
+        found = self._engine.evaluate(situation)
         sight = MonitorState(
             started_at=self._started_at,
             looked_at=now,
-            sources=view.sources if view else (),
-            agents=situation.facts.agents,
+            sources=situation.facts.sources,
+            agents=tuple(situation.facts.agents),
         )
         alerts = advance(
-            self._book.alerts, with_monitor_findings(found.findings, sight, now), self._timings, GROUP_BY, now
+            self._book.alerts, with_monitor_findings(found, sight, now), self._timings, GROUP_BY, now
         )  # fmt: skip
         self.record.looks += 1
         self.record.note(alerts, now)
@@ -241,7 +239,7 @@ class Product:
         self._joined_at = now if due else self._joined_at
         again = frozenset(self._builder.node_names) if due else frozenset()
         changes = ViewChanges(pods=kube.pods, nodes=kube.nodes, agents=news, again=again, around=around)
-        view = self._builder.update(changes, now)
+        view = self._builder.update(changes, now).view()
         world = make_cluster_facts(
             pods=facts["pods"].values(),
             nodes=facts["nodes"].values(),

@@ -19,11 +19,14 @@ from monitor.cleanup.policy import CleanupPolicy, Exempt, GpuPolicy, PodPolicy
 from monitor.cluster.gpu_state import StateLimits
 from monitor.cluster.live import LiveCluster
 from monitor.config.root import Config
-from monitor.detect.base import Limits, RuleContext
+from monitor.detect.base import RuleContext
+from monitor.detect.engine import detect
+from monitor.detect.history import DetectionHistory
 from monitor.detect.rules import image_pull
 from monitor.facts import GpuInventory, NodeSnapshot
 from monitor.facts.cluster import GpuState
 from monitor.facts.cluster_facts import ClusterFacts
+from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.kube import PodFact
 from monitor.facts.workload import ContainerFact
 from monitor.kube.client import connect
@@ -138,8 +141,8 @@ def test_gpu_hours_are_charged_to_the_owner_of_the_namespace(cluster: LiveCluste
 
 def test_a_message_mentions_the_owner_of_the_namespace(cluster: LiveCluster) -> None:
     facts = cluster_facts_of(cluster, "nvidia.com/gpu")
-    context = RuleContext(facts, time.time(), limits=Limits(image_pull.Limits()))
-    findings = [each for each in image_pull.detect(context, None).findings if each.labels["namespace"] == TENANT]
+    found = detect((image_pull.RULE,), {}, RuleContext(facts, time.time()), DetectionHistory()).findings
+    findings = [each for each in found if each.labels["namespace"] == TENANT]
     assert len(findings) == len(FORGERIES)
     contacts = {MALLORY: OwnerContact(wecom="MalloryId"), VICTIM: OwnerContact(wecom="VictimId")}
     with WeComBot() as bot:
@@ -177,7 +180,7 @@ def test_only_a_selector_that_is_trusted_outranks_the_owner(tmp_path: Path) -> N
 def test_a_container_of_an_unknown_pod_is_not_attributed_by_its_labels() -> None:
     """Agents report the labels of containers; Kubernetes decides whose pods they are."""
     claimed = ContainerFact(id="c", runtime="cri", state="running", name="c", pod_uid="gone", user=VICTIM)
-    known = ClusterFacts(pods=(PodFact(uid="other", name="p", namespace=TENANT),))
+    known = make_cluster_facts(pods=(PodFact(uid="other", name="p", namespace=TENANT),))
     assert known.container_user(claimed) is None
     assert ClusterFacts().container_user(claimed) == VICTIM  # without Kubernetes there is nothing else
 

@@ -18,7 +18,9 @@ from monitor.cluster.agents.poller import AgentPoller
 from monitor.cluster.agents.snapshot import decode_snapshot
 from monitor.cluster.live import LiveCluster
 from monitor.config.lease import pod_namespace
-from monitor.detect.engine import RULE_BROKEN, DetectionHistory, detect
+from monitor.detect.engine import detect
+from monitor.detect.history import DetectionHistory
+from monitor.detect.rule_state import RULE_BROKEN
 from monitor.detect.rules import RULES
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, Identity

@@ -35,9 +35,10 @@ from monitor.cleanup.policy import ImagePolicy
 from monitor.cluster.agents.client import AgentError
 from monitor.cluster.agents.snapshot import decode_snapshot
 from monitor.daemon.state_keeper import StateKeeper
-from monitor.detect.base import NoLimits, Rule, RuleResult
+from monitor.detect.base import NoLimits, Rule, RuleResult, SubjectKind
 from monitor.detect.bounds import MAX_FINDINGS_PER_NODE, TOO_MANY
-from monitor.detect.engine import DetectionHistory, detect
+from monitor.detect.engine import detect
+from monitor.detect.history import DetectionHistory
 from monitor.detect.meta.monitor import MonitorState, with_monitor_findings
 from monitor.detect.rules import RULES
 from monitor.facts.actions import ActionFact, ActionRequest
@@ -314,7 +315,7 @@ def test_a_finding_has_limits_whatever_a_rule_puts_into_it() -> None:
         advice=(words,) * 100, explains=(Scope(labels={"pod": LONG}),), raw=LONG,
     )  # fmt: skip
     symptom = Finding(rule="x", severity=Severity.WARNING, cause="y", labels={"pod": LONG}, headline=words)
-    rule = Rule("x", NoLimits, (), detect=lambda *_: RuleResult(findings=(cause, symptom)))
+    rule = Rule("x", NoLimits, (), lambda *_: RuleResult(findings=(cause, symptom)), SubjectKind.CLUSTER)
     found = detect((rule,), {}, rule_context(agent(), nodes=(node_fact("n1"),)), DetectionHistory())
     assert [max(map(len, each.labels.values())) for each in found.findings] == [253, 253]
     assert len(msgspec.json.encode(found.history)) < 64 * 1024

@@ -25,6 +25,7 @@ from monitor.facts.actions import Action, ActionFact, ActionState, PruneBuildCac
 from monitor.facts.agents import AgentFact
 from tests.agent.actions.requests_sent import request, signed, verifier
 from tests.detect.builders_nodes import only, rule_context
+from tests.detect.running import evaluate
 from tests.support import wait_until
 from tests.support.snapshots import full_snapshot
 
@@ -150,7 +151,7 @@ def test_it_is_refused_counted_and_found(node: Node, reason: str, ask: Ask, stat
     assert snapshot.actions.refused == {reason: 1}
     assert f'gpuwarden_actions_refused_total{{reason="{reason}"}} 1.0' in node.metrics()
     agent = AgentFact(target="n1:9835", node="n1", snapshot=snapshot, received_at=time.time())
-    assert only(RULE(rule_context(RULE, agents=[agent], now=time.time()), None)).cause == reason
+    assert only(evaluate(RULE, rule_context(RULE, agents=[agent], now=time.time()))).cause == reason
     assert len(node.performed) == done
 
 

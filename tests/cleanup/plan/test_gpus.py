@@ -19,30 +19,29 @@ from monitor.facts.kube import OwnerRef, PodFact
 from monitor.facts.workload import ContainerFact
 from tests.cleanup.builders import container, kept, names, refused
 from tests.cluster.builders import NOW, agent, card, device, node, pod, process, uuid
-from tests.detect.builders_gpu import idle, remembered, rule_context
+from tests.detect.builders_gpu import GpuContext, idle, remembered, rule_context
 
 HOUR = 3600.0
 
 
-def scene(given: RuleContext, notices: dict[str, float] | None = None, **settings: Any) -> GpuPlanContext:
+def scene(given: GpuContext, notices: dict[str, float] | None = None, **settings: Any) -> GpuPlanContext:
     world = given.facts
-    assert world.view is not None
     tried = settings.pop("tried", {})
     fields: dict[str, Any] = {"name": "g", "notice": 0.0, "zombie_after": None}
     policy = GpuPolicy(**(fields | settings))
     snapshots = {each.node or "": each.snapshot for each in world.agents if each.snapshot is not None}
     pods = {each.uid: each for each in world.pods}
-    return GpuPlanContext(policy, world.view, pods, snapshots, NOW, notices or {}, tried)
+    return GpuPlanContext(policy, given.view, pods, snapshots, NOW, notices or {}, tried)
 
 
-def plan(given: RuleContext, notices: dict[str, float] | None = None, **settings: Any) -> CleanupPlan:
+def plan(given: GpuContext, notices: dict[str, float] | None = None, **settings: Any) -> CleanupPlan:
     return plan_gpus(scene(given, notices, **settings))
 
 
 # Live pods that do nothing
 
 
-def holding(*pods: PodFact, seconds: float = 9000.0, watts: float = 60.0) -> RuleContext:
+def holding(*pods: PodFact, seconds: float = 9000.0, watts: float = 60.0) -> GpuContext:
     """Each pod has one card, all idle for so long."""
     cards = [card(n, power_watts=watts, power_limit_watts=400.0) for n in range(len(pods))]
     devices = tuple(device(each, n) for n, each in enumerate(pods))
@@ -145,7 +144,7 @@ def test_a_job_of_which_one_pod_cannot_be_seen_keeps_all() -> None:
 # What dead pods left
 
 
-def left(p: PodFact, *containers: ContainerFact, seconds: float = 9000.0, **facts: Any) -> RuleContext:
+def left(p: PodFact, *containers: ContainerFact, seconds: float = 9000.0, **facts: Any) -> GpuContext:
     """A process of a terminated pod, in a container."""
     fields: dict[str, Any] = {"pod_uid": "uid-p", "container_id": "id-c", "started_at": NOW - 20_000, "name": "python"}
     witness = agent(card(0), processes=(process(7, **(fields | facts)),), containers=containers)
@@ -209,7 +208,7 @@ def test_a_process_on_two_cards_goes_once_and_not_if_one_of_them_protects_it() -
 
 def stranger(
     seconds: float = 9000.0, *containers: ContainerFact, in_kubernetes: bool = True, **facts: Any
-) -> RuleContext:
+) -> GpuContext:
     fields: dict[str, Any] = {"name": "python", "started_at": NOW - 20_000, "uid": 1001}
     witness = agent(card(0), processes=(process(7, **(fields | facts)),), containers=containers)
     nodes = (node("n1"),) if in_kubernetes else ()
@@ -269,7 +268,8 @@ def test_what_is_not_known_is_no_permission() -> None:
 
 
 def test_an_agent_that_is_silent_proves_nothing() -> None:
-    quiet = msgspec.structs.replace(holding(alone()).facts.agents[0], silent_since=NOW - 300, received_at=NOW - 400)
+    (heard,) = holding(alone()).facts.agents
+    quiet = msgspec.structs.replace(heard, silent_since=NOW - 300, received_at=NOW - 400)
     assert isinstance(quiet, AgentFact)
     given = rule_context(quiet, pods=(alone(),), memory=idle(9000, 0))
     assert names(plan(given, idle_after=HOUR)) == []

@@ -10,7 +10,8 @@ import pytest
 
 from monitor.daemon.metrics import collect
 from monitor.daemon.metrics.collect import PodHealthCollector
-from monitor.facts.cluster_facts import ClusterFacts, make_cluster_facts
+from monitor.facts.cluster_facts import ClusterFacts
+from monitor.facts.facts_index import make_cluster_facts
 from tests.explain.builders import NOW, node, pod
 from tests.support import wait_until
 

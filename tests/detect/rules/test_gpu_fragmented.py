@@ -11,7 +11,7 @@ import pytest
 from monitor.detect.base import RuleContext
 from monitor.detect.rules.gpu_fragmented import RULE
 from monitor.facts.cluster import ClusterView, Identity, SourceView
-from monitor.facts.cluster_facts import make_cluster_facts
+from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.kube import NodeFact, OwnerRef, PodFact, TaintFact, TolerationFact
 from tests.detect.builders_gpu import after_silence, catalog_problems, run, said
 from tests.explain.builders import GPU, NOW, holding, node, pod

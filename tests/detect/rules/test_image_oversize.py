@@ -6,7 +6,7 @@ from monitor.detect.base import Limits, Override, RuleContext
 from monitor.detect.rules.image_oversize import RULE
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import Identity
-from monitor.facts.cluster_facts import make_cluster_facts
+from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.storage import ImageFact
 from tests.detect.builders_storage import GIB, NOW, Watch, agent, brief, cache, container, image, once, silent, text
 from tests.detect.running import evaluate

@@ -10,7 +10,7 @@ from monitor.detect.engine import detect
 from monitor.detect.history import DetectionHistory
 from monitor.detect.rules.mass_deletion import RULE
 from monitor.facts.agents import AgentFact
-from monitor.facts.cluster_facts import make_cluster_facts
+from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.findings import Finding
 from monitor.facts.storage import DiskFact
 from tests.detect.builders_storage import GIB, NOW, Watch, agent, disk, nas, silent, text, thawed

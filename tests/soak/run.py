@@ -52,10 +52,11 @@ daemon:
 
 @dataclass(frozen=True)
 class Plan:
-    """Duration and size."""
+    """Duration and size; `rate` is the number of changing pods per second."""
 
     minutes: float
     nodes: int
+    rate: float = RATE
 
     @property
     def seconds(self) -> float:
@@ -75,6 +76,7 @@ class Course:
     warnings: int = 0
     messages: int = 0  # accepted by the group bot
     exit_code: int | None = None
+    ready_in: float = 0.0  # seconds from the start to the first evaluation
     ended_in: float = 0.0
 
 
@@ -100,12 +102,14 @@ def run(plan: Plan, folder: Path, say: Callable[[str], None] = lambda _: None) -
     state, course = folder / "state", Course(plan)
     cluster_data.write(folder / "data", plan.nodes)
     with ExitStack() as stack:
-        ports, cluster = stack.enter_context(_cluster(folder / "data"))
+        ports, cluster = stack.enter_context(_cluster(folder / "data", plan.rate))
         hook, bot = stack.enter_context(Hook()), stack.enter_context(WeComBot())
         port = free_port()
         config = _configure(folder, port, ports, f"{hook.base}/", bot.url)
+        started = time.monotonic()
         daemon = stack.enter_context(_daemon(config, folder / "daemon.log"))
         _wait_for_a_look(daemon, port)
+        course.ready_in = time.monotonic() - started
         began = time.monotonic()
         fates = _begin(cluster)
         stopping = threading.Event()
@@ -155,9 +159,9 @@ def _configure(folder: Path, port: int, ports: dict[str, int], hook: str, bot: s
 
 
 @contextmanager
-def _cluster(data: Path) -> Iterator[tuple[dict[str, int], subprocess.Popen[bytes]]]:
+def _cluster(data: Path, rate: float) -> Iterator[tuple[dict[str, int], subprocess.Popen[bytes]]]:
     """Run the cluster; yields its ports and process."""
-    command = [sys.executable, "-m", "tests.soak.cluster", str(data), str(RATE)]
+    command = [sys.executable, "-m", "tests.soak.cluster", str(data), str(rate)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
     _raise(process.pid)
     assert process.stdout is not None

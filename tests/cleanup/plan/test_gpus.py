@@ -100,7 +100,7 @@ SPARED: list[tuple[str, RuleContext, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("given", "settings", "protection"), [row[1:] for row in SPARED], ids=[r[0] for r in SPARED])
-def test_what_keeps_an_idle_pod(given: RuleContext, settings: dict[str, Any], protection: str) -> None:
+def test_what_keeps_an_idle_pod(given: GpuContext, settings: dict[str, Any], protection: str) -> None:
     found = plan(given, **({"idle_after": HOUR} | settings))
     assert (names(found), list(kept(found).values())) == ([], [protection])
 
@@ -178,7 +178,7 @@ LEFT: list[tuple[str, RuleContext, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("given", "settings", "protection"), [row[1:] for row in LEFT], ids=[row[0] for row in LEFT])
-def test_what_keeps_a_zombie(given: RuleContext, settings: dict[str, Any], protection: str) -> None:
+def test_what_keeps_a_zombie(given: GpuContext, settings: dict[str, Any], protection: str) -> None:
     found = plan(given, zombie_after=600.0, **settings)
     assert (names(found), list(kept(found).values())) == ([], [protection])
 
@@ -235,7 +235,7 @@ ORPHANS: list[tuple[str, RuleContext, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("given", "settings", "protection"), [r[1:] for r in ORPHANS], ids=[r[0] for r in ORPHANS])
-def test_what_keeps_an_orphan(given: RuleContext, settings: dict[str, Any], protection: str) -> None:
+def test_what_keeps_an_orphan(given: GpuContext, settings: dict[str, Any], protection: str) -> None:
     found = plan(given, orphan_after=600.0, **settings)
     assert (names(found), list(kept(found).values())) == ([], [protection])
 

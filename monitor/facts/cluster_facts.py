@@ -71,6 +71,11 @@ class ClusterFacts:
         return {node: tuple(pods) for node, pods in by_node.items()}
 
     @cached_property
+    def pending_pods(self) -> tuple[PodFact, ...]:
+        """Pods without a node that have neither finished nor been deleted."""
+        return tuple(pod for pod in self.pods if pod.node is None and pod.deletion_at is None and not pod.finished)
+
+    @cached_property
     def nominated(self) -> dict[str, tuple[PodFact, ...]]:
         """Pending pods by the node nominated for them."""
         by_node: defaultdict[str, list[PodFact]] = defaultdict(list)

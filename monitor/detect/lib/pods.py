@@ -1,11 +1,11 @@
-"""Shared by the pod rules: blind scopes, labels, values and quoted messages."""
+"""Shared by the pod rules: labels, values and quoted messages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
 
-from monitor.detect.base import MAX_RAW_CHARS, RuleContext
+from monitor.detect.base import MAX_RAW_CHARS, RuleContext, RuleResult
 from monitor.detect.labels import label_value
 from monitor.detect.visibility import resources_unavailable
 from monitor.explain.pod import pod_reference
@@ -16,6 +16,7 @@ from monitor.facts.kube import PodFact
 from monitor.facts.text import Value
 
 EVERYTHING = Scope(labels={})
+REFRESH_SECONDS = 30.0  # after which an explanation is compared with facts about other pods and nodes
 
 
 def blind_scopes(context: RuleContext) -> tuple[Scope, ...]:
@@ -26,6 +27,13 @@ def blind_scopes(context: RuleContext) -> tuple[Scope, ...]:
 def is_live(pod: PodFact) -> bool:
     """Whether a pod is on a node and has neither finished nor been deleted."""
     return pod.node is not None and pod.deletion_at is None and not pod.finished
+
+
+def combined(results: Iterable[RuleResult]) -> RuleResult:
+    """Results about parts of a pod as one; without memory."""
+    known = tuple(results)
+    due = (result.next_at for result in known if result.next_at is not None)
+    return RuleResult(tuple(f for result in known for f in result.findings), next_at=min(due, default=None))
 
 
 def live_pods(pods: Iterable[PodFact]) -> Iterable[PodFact]:
@@ -49,6 +57,11 @@ def pod_values(pod: PodFact, facts: ClusterFacts, **more: Value) -> dict[str, Va
     """Values that identify a pod in a text."""
     values: dict[str, Value] = {"pod": pod.name, "namespace": pod.namespace, "user": facts.user(pod)}
     return {**values, "node": pod.node or "?", **more}
+
+
+def advice_keys(*causes: str, family: str = "") -> tuple[str, ...]:
+    """Keys of the advice that monitor.explain gives for its causes: crash_killed_advice for crash-killed."""
+    return tuple(f"{family}{cause}-advice".replace("-", "_") for cause in causes)
 
 
 @lru_cache(maxsize=8192)  # most messages recur in every evaluation

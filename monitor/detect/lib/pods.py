@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
-from monitor.detect.base import MAX_RAW_CHARS, RuleContext, RuleResult
+from monitor.detect.base import MAX_RAW_CHARS, RuleResult
 from monitor.detect.labels import label_value
-from monitor.detect.visibility import resources_unavailable
 from monitor.explain.pod import pod_reference
 from monitor.explain.quote import quote
 from monitor.facts.cluster_facts import ClusterFacts
@@ -17,11 +16,6 @@ from monitor.facts.text import Value
 
 EVERYTHING = Scope(labels={})
 REFRESH_SECONDS = 30.0  # after which an explanation is compared with facts about other pods and nodes
-
-
-def blind_scopes(context: RuleContext) -> tuple[Scope, ...]:
-    """Everything while pods cannot be listed, so that nothing resolves without evidence."""
-    return (EVERYTHING,) if resources_unavailable(context, "pods") else ()
 
 
 def is_live(pod: PodFact) -> bool:
@@ -34,11 +28,6 @@ def combined(results: Iterable[RuleResult]) -> RuleResult:
     known = tuple(results)
     due = (result.next_at for result in known if result.next_at is not None)
     return RuleResult(tuple(f for result in known for f in result.findings), next_at=min(due, default=None))
-
-
-def live_pods(pods: Iterable[PodFact]) -> Iterable[PodFact]:
-    """Pods on a node that have neither finished nor been deleted."""
-    return (pod for pod in pods if is_live(pod))
 
 
 def pod_labels(pod: PodFact, facts: ClusterFacts, **more: str | None) -> dict[str, str]:

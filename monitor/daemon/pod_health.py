@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from monitor.detect.lib.pending_answers import PendingAnswer, answer_for_pod, pod_shape, update_answers
+from monitor.detect.lib.pending_answers import PendingAnswer, answer_for_pod, explain_pending, pod_shape
 from monitor.explain.model import PodRef, PodStatus
 from monitor.explain.not_created import WORST_FIRST
 from monitor.explain.pod import explain_pod, pod_reference
@@ -117,6 +117,6 @@ def _is_valid(explained: _Explained | None, pod: PodFact) -> bool:
 
 def _explain_one(pod: PodFact, world: ClusterFacts, now: float) -> _Explained:
     if _is_waiting(pod):
-        return _Explained(pod, now, shared=update_answers({pod.uid: pod}, {}, world, now)[pod.uid])
+        return _Explained(pod, now, shared=explain_pending(pod, world, now))
     explanation = explain_pod(pod, world, now)
     return _Explained(pod, now, explanation.status, explanation.cause)

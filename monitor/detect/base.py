@@ -231,6 +231,8 @@ class Rule(RuleMetadata):
         scope: the kind of its subjects.
         needs: parts of a node's snapshot without which the result is unknown.
         uses: further facts that it reads: parts of a node or, for the scopes POD and CLUSTER, kinds of facts.
+        refines: further facts that only add detail to what it has found or remembers: a change of them evaluates only
+            such subjects again.
         kube: Kubernetes resources without which the result is unknown.
         correlate: turns the findings about single subjects into all findings of the rule, such as one about a server
             in addition to those about its clients.
@@ -241,6 +243,7 @@ class Rule(RuleMetadata):
     scope: SubjectKind
     needs: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
+    refines: tuple[str, ...] = ()
     kube: tuple[str, ...] = ()
     correlate: Correlate | None = None
 

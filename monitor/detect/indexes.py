@@ -35,7 +35,9 @@ Subjects = Mapping[str, Any]  # by key, unique among the subjects of a rule; Non
 
 
 class SubjectIndex(ABC):
-    """Subjects of one kind. The key of a subject is unique within its unit."""
+    """Subjects of one kind. `shared`: several nodes describe a unit, and those that did are remembered."""
+
+    shared = False
 
     def update(self, changes: Changes, seen: Observation) -> None:  # noqa: B027  # most have nothing to update
         """Take over changes, before any other call of an evaluation."""
@@ -79,6 +81,7 @@ class GpuIndex(NodeIndex):
 class SharedIndex(SubjectIndex):
     """Subjects that several nodes describe. `parts` are those parts of a node that contain them."""
 
+    shared = True
     parts: frozenset[str]
 
     def __init__(self) -> None:

@@ -6,7 +6,7 @@ import heapq
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Set
 
-from monitor.detect.base import Rule, RuleContext, RuleResult
+from monitor.detect.base import Rule, RuleContext, RuleResult, SubjectKind
 from monitor.detect.bounds import bounded_findings, limited_per_node
 from monitor.detect.history import SubjectState, UnitState
 from monitor.detect.indexes import SubjectIndex
@@ -20,6 +20,8 @@ log = logging.getLogger(__name__)
 RULE_BROKEN = "rule-broken"
 _NO_STATE = SubjectState()
 _NO_UNIT = UnitState()
+_SHARED_BY_PODS = frozenset(("pod_groups", "workloads"))  # which determine the queue of a pod
+_SPARE_TIMERS = 100
 
 
 class RuleState:
@@ -30,6 +32,8 @@ class RuleState:
         self.units = dict(units)
         self._index = index
         self._parts: Set[str] = frozenset((*rule.needs, *rule.uses))
+        self._refines: Set[str] = frozenset(rule.refines)
+        self._shared = _SHARED_BY_PODS if rule.scope is SubjectKind.POD else frozenset[str]()
         self._due_at: dict[str, float] = {}
         self._timers: list[tuple[float, str]] = []
         self._broken: dict[str, Exception] = {}
@@ -45,8 +49,11 @@ class RuleState:
     def evaluate(self, changes: Changes, seen: Observation, context: RuleContext) -> bool:
         """Evaluate the units that have changed or are due. Return whether findings may differ."""
         units = {*self._index.changed(changes, self._parts), *self._due(context.now)}
-        if changes.complete:
+        if changes.complete or self._shared & changes.kinds:
             units |= self.units.keys()
+        elif self._refines:
+            refined = self._index.changed(changes, self._refines)
+            units |= {unit for unit in refined if unit in self.units}
         before = [self.units.get(unit) for unit in units]
         for unit in units:
             self._evaluate_unit(unit, seen, context)
@@ -65,7 +72,7 @@ class RuleState:
 
     def _evaluate_unit(self, unit: str, seen: Observation, context: RuleContext) -> None:
         state = self.units.get(unit, _NO_UNIT)
-        observers = self._index.observers(unit) or state.observers
+        observers = self._index.observers(unit) or (state.observers if self._index.shared else ())
         if seen.blinds(self.rule, observers):
             self._keep(unit, state.held(), None)
             return
@@ -108,6 +115,9 @@ class RuleState:
         elif self._due_at.get(unit) != next_at:
             self._due_at[unit] = next_at
             heapq.heappush(self._timers, (next_at, unit))
+            if len(self._timers) > 2 * len(self._due_at) + _SPARE_TIMERS:  # most are outdated
+                self._timers = [(at, unit) for unit, at in self._due_at.items()]
+                heapq.heapify(self._timers)
 
     def _correlated(self, context: RuleContext) -> Iterable[Finding]:
         findings = list(self._found())
@@ -118,11 +128,13 @@ class RuleState:
         return findings
 
     def _found(self) -> Iterator[Finding]:
-        """Findings of all units, each key once."""
+        """Findings of all units, each key once: that of the earliest start."""
         by_key: dict[str, Finding] = {}
         for unit in sorted(unit for unit, state in self.units.items() if any(state.findings())):
             for finding in self.units[unit].findings():
-                by_key.setdefault(finding.key, finding)
+                known = by_key.setdefault(finding.key, finding)
+                if finding.since is not None and (known.since is None or finding.since < known.since):
+                    by_key[finding.key] = finding
         return iter(by_key.values())
 
 

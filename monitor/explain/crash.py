@@ -120,7 +120,7 @@ def _values(pod: PodFact, status: ContainerStatusFact, end: TerminationFact) -> 
 def _evidence(pod: PodFact, status: ContainerStatusFact, end: TerminationFact, cause: str) -> Iterable[Text]:
     if end.started_at is not None and end.finished_at is not None:
         seconds = max(0.0, end.finished_at - end.started_at)
-        yield Text(Key.RAN_FOR, {"seconds": seconds, "restarts": status.restart_count})
+        yield Text(Key.RAN_FOR, {"ran": seconds, "restarts": status.restart_count})
     elif status.restart_count:
         yield Text(Key.RESTARTED, {"restarts": status.restart_count})
     if cause == "OUT_OF_MEMORY":

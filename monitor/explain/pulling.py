@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import chain
 
 from monitor.explain.image_pull import PULL_REASONS, PullFailure, PullFailureCause, classify, registry_of
 from monitor.explain.keys import Key
@@ -152,7 +153,7 @@ def in_progress(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis |
         return None
     image = (events[-1].message or "").partition('"')[2].partition('"')[0]
     seconds = max(0.0, now - events[-1].last_at)
-    size = _size(image, facts)
+    size = image_size(image, pod.node, facts)
     values: dict[str, Value] = {"image": image or "?", "node": pod.node or "?", "seconds": seconds}
     evidence = (Text(Key.IMAGE_SIZE, {"image": image, "size": size}),) if size else ()
     advice = (Text(Key.PULL_SLOW_ADVICE, values),) if seconds >= SLOW_PULL_SECONDS else ()
@@ -160,9 +161,10 @@ def in_progress(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis |
     return PodDiagnosis(PodStatus.PULLING, cause, Text(Key.PULL_IN_PROGRESS, values), evidence, advice)
 
 
-def _size(image: str, facts: ClusterFacts) -> int | None:
-    """Size of an image according to a node that has it."""
-    for snapshot in facts.snapshots.values():
+def image_size(image: str, node: str | None, facts: ClusterFacts) -> int | None:
+    """Size of an image according to this node, else to any other that has it."""
+    own = facts.snapshots.get(node or "")
+    for snapshot in chain([own] if own is not None else [], facts.snapshots.values()):
         for cache in snapshot.images or ():
             for cached in cache.images:
                 if image in cached.names and cached.size_bytes:

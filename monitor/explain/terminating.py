@@ -101,7 +101,7 @@ def _stuck_process(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosi
         "pid": evidence.values.get("pid", "?"),
         "process": str(evidence.values.get("process") or "?"),
         "state": str(evidence.values.get("state") or "?"),
-        "seconds": max(0.0, now - float(evidence.values.get("since", now))),
+        "stuck": max(0.0, now - float(evidence.values.get("since", now))),
     }
     key = Key.TERM_PROCESS_D if values["state"] == "D" else Key.TERM_PROCESS
     diagnosis = _diagnosis("stuck-process", key, values, Key.TERM_PROCESS_ADVICE)
@@ -132,7 +132,7 @@ def _mounts(pod: PodFact, facts: ClusterFacts, now: float) -> Iterable[Text]:
     hung = {mount.path: mount.since for mount in snapshot.mounts or () if mount.state == "hung"}
     hung |= {disk.mount: disk.hung_since for disk in snapshot.disk or () if disk.hung_since is not None}
     for path, since in sorted(hung.items()):
-        yield Text(Key.MOUNT_HUNG, {"path": path, "node": pod.node or "?", "seconds": max(0.0, now - since)})
+        yield Text(Key.MOUNT_HUNG, {"path": path, "node": pod.node or "?", "hung": max(0.0, now - since)})
 
 
 def _hung_mount(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis | None:

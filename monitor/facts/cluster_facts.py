@@ -26,7 +26,7 @@ class ClusterFacts:
     Explanations have less detail without agents or the joined view.
 
     Attributes:
-        pod_by_uid: all pods; `pending_pods` are those that are neither scheduled, finished nor deleted.
+        pod_by_uid: all pods; `pending_by_uid` are those that are neither scheduled, finished nor deleted.
         pods_by_node: all pods of a node; `bound` are the unfinished ones, whose requests count.
         nominated: pending pods by the node nominated for them.
         used: total requests by node, as the scheduler counts them.
@@ -40,7 +40,7 @@ class ClusterFacts:
     resource: str = "nvidia.com/gpu"
     sources: tuple[SourceView, ...] = ()
     pod_by_uid: dict[str, PodFact] = field(default_factory=dict)
-    pending_pods: dict[str, PodFact] = field(default_factory=dict)
+    pending_by_uid: dict[str, PodFact] = field(default_factory=dict)
     pods_by_node: dict[str, tuple[PodFact, ...]] = field(default_factory=dict)
     bound: dict[str, tuple[PodFact, ...]] = field(default_factory=dict)
     nominated: dict[str, tuple[PodFact, ...]] = field(default_factory=dict)
@@ -71,6 +71,11 @@ class ClusterFacts:
     def nodes(self) -> Collection[NodeFact]:
         """Nodes, sorted by name."""
         return self.node_by_name.values()
+
+    @property
+    def pending_pods(self) -> Collection[PodFact]:
+        """Pods without a node that have neither finished nor been deleted."""
+        return self.pending_by_uid.values()
 
     @property
     def agents(self) -> Collection[AgentFact]:

@@ -76,7 +76,7 @@ class FactsIndex:
         _set(facts.pod_by_uid, uid, pod.fact if pod is not None else None)
         _set(facts.identities, uid, pod.identity if pod is not None else None)
         _set(facts.view_of_pod, uid, pod.view if pod is not None else None)
-        _set(facts.pending_pods, uid, pod.fact if pod is not None and _is_pending(pod.fact) else None)
+        _set(facts.pending_by_uid, uid, pod.fact if pod is not None and _is_pending(pod.fact) else None)
 
     def _index_node(self, node: str) -> None:
         """Update what depends on the pods of a node."""

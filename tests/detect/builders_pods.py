@@ -8,14 +8,14 @@ from typing import Any
 import msgspec
 
 from monitor.detect.base import Limits, Rule, RuleContext
-from monitor.detect.engine import detect
+from monitor.detect.engine import Engine, detect
 from monitor.detect.history import DetectionHistory
 from monitor.facts.cluster import ClusterView, SourceView
 from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.findings import LABELS, Finding
 from monitor.facts.text import Text
 from monitor.i18n import say
-from tests.detect.running import Evaluated, evaluate
+from tests.detect.running import Evaluated, evaluate, history_of
 from tests.explain.builders import NOW
 
 SEEN = ClusterView(at=NOW)
@@ -75,3 +75,19 @@ def held(rule: Rule, before: dict[str, Any], after: dict[str, Any]) -> tuple[Fin
     first = detect((rule,), {}, rule_context(**before), DetectionHistory())
     assert first.findings, "nothing was found to begin with"
     return detect((rule,), {}, rule_context(**after), first.history).findings
+
+
+def due(rule: Rule, memory: Any = None, **facts: Any) -> float | None:
+    """Seconds until time alone may change the result of a rule."""
+    engine = Engine((rule,), {}, history_of(rule, memory))
+    engine.evaluate(rule_context(**facts))
+    return engine.next_at - NOW if engine.next_at is not None else None
+
+
+def after_change(rule: Rule, before: dict[str, Any], after: dict[str, Any]) -> tuple[Finding, ...]:
+    """Findings of an engine that sees only what changes from `before` to `after`: those of a new one."""
+    engine = Engine((rule,), {})
+    engine.evaluate(rule_context(**before))
+    found = engine.evaluate(rule_context(**after))
+    assert found == detect((rule,), {}, rule_context(**after), DetectionHistory()).findings
+    return found

@@ -96,7 +96,11 @@ LOGS = st.builds(
     LogFact, container_id=st.just("c"), size_bytes=st.sampled_from([None, 0, 5]), written_at=TIMES, error=WORDS
 )
 PROBES = st.builds(ProbeFact, target=st.text(max_size=300), ok=st.booleans(), at=st.just(NOW), stage=WORDS, cause=WORDS)
-MEMORY = st.one_of(st.none(), st.dictionaries(st.text(max_size=5), st.none() | st.integers(), max_size=2))
+MEMORY = st.one_of(
+    st.none(),
+    st.lists(st.integers(), max_size=2),
+    st.dictionaries(st.just("main") | st.text(max_size=5), st.none() | st.integers() | st.text(max_size=3), max_size=2),
+)
 
 
 @pytest.mark.parametrize("rule", RULES, ids=[rule.rule for rule in RULES])
@@ -106,4 +110,5 @@ def test_never_raises(rule: Rule, data: Any) -> None:
     waits: PodFact = data.draw(PODS)
     facts = agent("n1", logs=(data.draw(LOGS),), probes=(data.draw(PROBES),))
     events = data.draw(st.lists(EVENTS, max_size=4))
-    run(rule, memory=data.draw(MEMORY), pods=[waits], events=events, nodes=[node("n1")], agents=[facts])
+    memory = dict.fromkeys(("", waits.uid), data.draw(MEMORY))
+    run(rule, memory=memory, pods=[waits], events=events, nodes=[node("n1")], agents=[facts])

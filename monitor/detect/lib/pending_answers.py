@@ -7,11 +7,13 @@ shape share one, and it is kept until its turn to be refreshed.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
+from monitor.detect.lib.pods import REFRESH_SECONDS
 from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause
 from monitor.explain.pod import explain_pod
@@ -21,6 +23,7 @@ from monitor.facts.text import Text
 
 MAX_NODES_PER_EVALUATION = 2000  # nodes examined, over all explanations
 MAX_ANSWERS = 500
+PAUSE_SECONDS = 2.0  # before further shapes are explained
 _OVERTAKEN = "overtaken"
 _NOT_ENOUGH = (Key.NOT_ENOUGH_GPUS.value, Key.NO_GPU_NODES.value)
 
@@ -50,12 +53,35 @@ def pod_shape(pod: PodFact, facts: ClusterFacts) -> tuple[object, ...]:
     )
 
 
-def shape_id(shape: tuple[object, ...]) -> str:
-    """Short key of a shape in the memory."""
+def shape_id(pod: PodFact, facts: ClusterFacts) -> str:
+    """Short key of the shape of a pod in the memory."""
+    return _hash(pod_shape(pod, facts))
+
+
+@lru_cache(maxsize=4096)  # most shapes recur in every evaluation
+def _hash(shape: tuple[object, ...]) -> str:
     return hashlib.sha256(repr(shape).encode()).hexdigest()[:16]
 
 
-def load_answers(memory: Any) -> dict[str, PendingAnswer]:
+def update_answers(
+    oldest: Mapping[str, PodFact], memory: Any, facts: ClusterFacts, now: float
+) -> dict[str, PendingAnswer]:
+    """Answers by shape, given the oldest pod of each: new shapes are explained first, then the stalest.
+
+    A shape that is missing from the result waits for a later evaluation. `memory` holds earlier answers as JSON values.
+    """
+    before = _load(memory)
+    answers = {name: before[name] for name in oldest if name in before and before[name].at <= now}
+    turn = sorted(
+        (name for name in oldest if name not in answers or now - answers[name].at >= REFRESH_SECONDS),
+        key=lambda name: (answers[name].at if name in answers else 0.0, oldest[name].created_at or 0.0),
+    )
+    for name in turn[: max(2, MAX_NODES_PER_EVALUATION // max(1, len(facts.nodes)))]:
+        answers[name] = explain_pending(oldest[name], facts, now)
+    return dict(list(answers.items())[:MAX_ANSWERS])
+
+
+def _load(memory: Any) -> dict[str, PendingAnswer]:
     """Answers from the memory; unreadable ones are dropped."""
     try:
         return msgspec.convert(memory or {}, dict[str, PendingAnswer])
@@ -63,23 +89,14 @@ def load_answers(memory: Any) -> dict[str, PendingAnswer]:
         return {}
 
 
-def update_answers(
-    oldest: Mapping[str, PodFact], before: Mapping[str, PendingAnswer], facts: ClusterFacts, now: float
-) -> dict[str, PendingAnswer]:
-    """Answers by shape, given the oldest pod of each: new shapes are explained first, then the stalest.
-
-    A shape that is missing from the result waits for a later evaluation.
-    """
-    answers = {name: before[name] for name in oldest if name in before}
-    turn = sorted(
-        oldest, key=lambda name: (answers[name].at if name in answers else 0.0, oldest[name].created_at or 0.0)
-    )
-    for name in turn[: max(2, MAX_NODES_PER_EVALUATION // max(1, len(facts.nodes)))]:
-        answers[name] = _explain(oldest[name], facts, now)
-    return dict(list(answers.items())[:MAX_ANSWERS])
+def next_turn(names: Iterable[str], answers: Mapping[str, PendingAnswer], now: float) -> float | None:
+    """When the first of these shapes has to be explained, for the first time or again."""
+    turns = [answers[name].at + REFRESH_SECONDS if name in answers else now for name in names]
+    return max(min(turns), now + PAUSE_SECONDS) if turns else None
 
 
-def _explain(pod: PodFact, facts: ClusterFacts, now: float) -> PendingAnswer:
+def explain_pending(pod: PodFact, facts: ClusterFacts, now: float) -> PendingAnswer:
+    """Why a pod is pending."""
     answer = explain_pod(pod, facts, now)
     evidence = (answer.headline, *answer.evidence)
     later = next((item.values["later"] for item in evidence if item.key == Key.OVERTAKEN.value), None)

@@ -1,13 +1,12 @@
-"""Shared by the pod rules: blind scopes, labels, values and quoted messages."""
+"""Shared by the pod rules: labels, values and quoted messages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
 
-from monitor.detect.base import MAX_RAW_CHARS, RuleContext
+from monitor.detect.base import MAX_RAW_CHARS, RuleResult
 from monitor.detect.labels import label_value
-from monitor.detect.visibility import resources_unavailable
 from monitor.explain.pod import pod_reference
 from monitor.explain.quote import quote
 from monitor.facts.cluster_facts import ClusterFacts
@@ -16,11 +15,7 @@ from monitor.facts.kube import PodFact
 from monitor.facts.text import Value
 
 EVERYTHING = Scope(labels={})
-
-
-def blind_scopes(context: RuleContext) -> tuple[Scope, ...]:
-    """Everything while pods cannot be listed, so that nothing resolves without evidence."""
-    return (EVERYTHING,) if resources_unavailable(context, "pods") else ()
+REFRESH_SECONDS = 30.0  # after which an explanation is compared with facts about other pods and nodes
 
 
 def is_live(pod: PodFact) -> bool:
@@ -28,9 +23,11 @@ def is_live(pod: PodFact) -> bool:
     return pod.node is not None and pod.deletion_at is None and not pod.finished
 
 
-def live_pods(pods: Iterable[PodFact]) -> Iterable[PodFact]:
-    """Pods on a node that have neither finished nor been deleted."""
-    return (pod for pod in pods if is_live(pod))
+def combined(results: Iterable[RuleResult]) -> RuleResult:
+    """Results about parts of a pod as one; without memory."""
+    known = tuple(results)
+    due = (result.next_at for result in known if result.next_at is not None)
+    return RuleResult(tuple(f for result in known for f in result.findings), next_at=min(due, default=None))
 
 
 def pod_labels(pod: PodFact, facts: ClusterFacts, **more: str | None) -> dict[str, str]:
@@ -49,6 +46,11 @@ def pod_values(pod: PodFact, facts: ClusterFacts, **more: Value) -> dict[str, Va
     """Values that identify a pod in a text."""
     values: dict[str, Value] = {"pod": pod.name, "namespace": pod.namespace, "user": facts.user(pod)}
     return {**values, "node": pod.node or "?", **more}
+
+
+def advice_keys(*causes: str, family: str = "") -> tuple[str, ...]:
+    """Keys of the advice that monitor.explain gives for its causes: crash_killed_advice for crash-killed."""
+    return tuple(f"{family}{cause}-advice".replace("-", "_") for cause in causes)
 
 
 @lru_cache(maxsize=8192)  # most messages recur in every evaluation

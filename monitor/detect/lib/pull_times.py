@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from monitor.detect.lib.pods import live_pods
 from monitor.detect.visibility import clock_skew
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import EventFact, PodFact
@@ -23,7 +22,6 @@ _SIZE = re.compile(r"Image size: (\d+) bytes")
 class PullTime:
     """One pull, in the daemon's clock. `ended_at` and `size_bytes` are None while it is in progress."""
 
-    pod: PodFact
     image: str
     began_at: float
     seconds: float
@@ -31,37 +29,27 @@ class PullTime:
     size_bytes: int | None = None
 
 
-def pull_times(facts: ClusterFacts, now: float, since: float) -> Iterable[PullTime]:
-    """Pulls in progress, and those that ended after `since`."""
-    agents = facts.agent_of_node
-    for pod in live_pods(facts.pods):
-        newest: dict[str, EventFact] = {}
-        began: dict[str, float] = {}
-        for event in facts.events_of(pod):
-            image = image_of(event.message) if event.reason in _PULL_REASONS else None
-            if image and event.last_at is not None:
-                newest[image] = event
-                if event.reason == "Pulling":
-                    began[image] = event.last_at
-        if newest:
-            agent = agents.get(pod.node or "")
-            yield from _pod_pulls(pod, newest, began, clock_skew(agent) if agent else 0.0, now, since)
-
-
-def _pod_pulls(
-    pod: PodFact, newest: dict[str, EventFact], began: dict[str, float], behind: float, now: float, since: float
-) -> Iterable[PullTime]:
-    """Pulls of one pod. Events carry the node's clock, which is `behind` ours."""
+def pull_times(pod: PodFact, facts: ClusterFacts, now: float) -> Iterable[PullTime]:
+    """Pulls of a pod, in progress or finished. Events carry the clock of its node, which may be behind ours."""
+    newest: dict[str, EventFact] = {}
+    began: dict[str, float] = {}
+    for event in facts.events_of(pod):
+        image = image_of(event.message) if event.reason in _PULL_REASONS else None
+        if image and event.last_at is not None:
+            newest[image] = event
+            if event.reason == "Pulling":
+                began[image] = event.last_at
+    behind = clock_skew(facts.agent_of_node.get(pod.node or "")) if newest else 0.0
     for image, event in newest.items():
-        at = (event.last_at or 0.0) + behind
+        said_at, message = event.last_at or 0.0, event.message or ""
+        at = said_at + behind
         if event.reason == "Pulling" and _waits_for(pod, image):
-            yield PullTime(pod, image, at, max(0.0, now - at))
-        elif event.reason == "Pulled" and at >= since:
-            seconds = duration_of(event.message or "")
-            if seconds is None and image in began:
-                seconds = at - behind - began[image]
-            if seconds and (event.message or "").startswith("Successfully pulled"):
-                yield PullTime(pod, image, at - seconds, seconds, at, size_of(event.message or ""))
+            yield PullTime(image, at, max(0.0, now - at))
+        elif event.reason == "Pulled" and message.startswith("Successfully pulled"):
+            measured = duration_of(message)
+            seconds = measured if measured is not None else said_at - began.get(image, said_at)
+            if seconds > 0:
+                yield PullTime(image, at - seconds, seconds, at, size_of(message))
 
 
 def _waits_for(pod: PodFact, image: str) -> bool:

@@ -12,27 +12,25 @@ from monitor.facts.kube import PodFact
 
 @dataclass(frozen=True)
 class WaitingJob:
-    """A waiting job and the GPUs it needs to start."""
+    """A waiting job, the GPUs it needs to start, and when it was refused, if it was."""
 
     name: str
     gpus: float
+    refused_at: float | None = None
 
 
 def refused_jobs(namespaces: set[str], facts: ClusterFacts, since: float) -> dict[tuple[str, str], list[WaitingJob]]:
-    """Jobs denied GPUs since then, by namespace and quota. Their pods do not exist, so events name them."""
+    """Jobs denied GPUs after `since`, by namespace and quota. Their pods do not exist, so events name them."""
     jobs: defaultdict[tuple[str, str], list[WaitingJob]] = defaultdict(list)
     for (_, namespace, name), events in facts.events_by_name.items():
-        if (
-            namespace not in namespaces
-            or events[-1].reason not in DENIAL_REASONS
-            or (events[-1].last_at or 0.0) < since
-        ):
+        at = events[-1].last_at or 0.0
+        if namespace not in namespaces or events[-1].reason not in DENIAL_REASONS or at <= since:
             continue
         why = parse_denial(events[-1].message or "")
         if why.cause == "quota" and facts.resource in str(why.values.get("resource", "")):
             needs = _amount(str(why.values.get("needs", "")))
             if needs is not None:
-                jobs[namespace, str(why.values["quota"])].append(WaitingJob(name, needs))
+                jobs[namespace, str(why.values["quota"])].append(WaitingJob(name, needs, at))
     return jobs
 
 
@@ -52,12 +50,11 @@ def queued_jobs(facts: ClusterFacts) -> dict[tuple[str, str], list[WaitingJob]]:
                 WaitingJob(workload.owner.name if workload.owner else workload.name, gpus)
             )
     seen = set[str]()
-    for pod in facts.pods:
-        if pod.node is None and pod.deletion_at is None and not pod.finished:
-            queue, waiting, uid = _in_volcano(pod, facts)
-            if queue and waiting.gpus and uid not in seen:
-                jobs["VolcanoQueue", queue].append(waiting)
-                seen.add(uid)
+    for pod in facts.pending_pods:
+        queue, waiting, uid = _in_volcano(pod, facts)
+        if queue and waiting.gpus and uid not in seen:
+            jobs["VolcanoQueue", queue].append(waiting)
+            seen.add(uid)
     return jobs
 
 

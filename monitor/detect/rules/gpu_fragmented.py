@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind, whole_cluster
+import msgspec
+
+from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
 from monitor.detect.labels import label_value
 from monitor.detect.lib.moves import Move, fewest_moves
-from monitor.detect.visibility import resources_unavailable
+from monitor.detect.lib.pods import REFRESH_SECONDS
 from monitor.explain.fit import NodeFit, fit_all, gpu_resource, requested_gpus
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Scope, Severity
@@ -31,47 +35,41 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class _FreeGpus:
-    """Nodes as pods of one shape see them, and the GPUs free on usable ones."""
+class _Nodes:
+    """Nodes as pods of one shape see them."""
 
     fits: tuple[NodeFit, ...]
-    most: NodeFit | None  # the node with the most free GPUs
-    free: int
-    nodes: int
-    largest: int
+
+    @cached_property
+    def usable(self) -> list[NodeFit]:
+        """Nodes with GPUs that the pods may use, most free GPUs first."""
+        with_gpus = (fit for fit in self.fits if fit.usable and fit.total)
+        return sorted(with_gpus, key=lambda fit: (fit.free, fit.node.name), reverse=True)
+
+    @cached_property
+    def free(self) -> int:
+        return sum(fit.free for fit in self.usable)
 
     def too_scattered(self, asked: int) -> bool:
         """Whether enough GPUs are free but not on one node; requests beyond any node are not meant."""
-        return self.most is not None and self.most.free < asked <= min(self.free, self.largest)
-
-
-def _free_gpus(fits: tuple[NodeFit, ...]) -> _FreeGpus:
-    usable = [fit for fit in fits if fit.usable and fit.total]
-    return _FreeGpus(
-        fits=fits,
-        most=max(usable, key=lambda fit: (fit.free, fit.node.name), default=None),
-        free=sum(fit.free for fit in usable),
-        nodes=sum(fit.free > 0 for fit in usable),
-        largest=max((fit.total for fit in usable), default=0),
-    )
+        largest = max((fit.total for fit in self.usable), default=0)
+        return bool(self.usable) and self.usable[0].free < asked <= min(self.free, largest)
 
 
 @dataclass
 class _FitCache:
-    """Free GPUs per pod shape, and plans per shape and request; both computed once."""
+    """Nodes per pod shape, and plans per shape and request; both computed once."""
 
     facts: ClusterFacts
-    free_by_shape: dict[tuple[object, ...], _FreeGpus] = field(default_factory=dict)
+    nodes: dict[tuple[object, ...], _Nodes] = field(default_factory=dict)
     plans: dict[tuple[object, ...], tuple[Move, ...] | None] = field(default_factory=dict)
 
-    def seen_by(self, pod: PodFact) -> _FreeGpus | None:
+    def seen_by(self, pod: PodFact) -> _Nodes | None:
         """Nodes as a pod sees them; None if there are too many shapes."""
         shape = _shape(pod, self.facts)
-        if shape not in self.free_by_shape:
-            if len(self.free_by_shape) >= MAX_SHAPES:
-                return None
-            self.free_by_shape[shape] = _free_gpus(fit_all(pod, self.facts))
-        return self.free_by_shape[shape]
+        if shape not in self.nodes and len(self.nodes) < MAX_SHAPES:
+            self.nodes[shape] = _Nodes(fit_all(pod, self.facts))
+        return self.nodes.get(shape)
 
     def plan(self, pod: PodFact, fits: Sequence[NodeFit]) -> tuple[Move, ...] | None:
         """The fewest moves that help; None if none do or the plan limit is reached."""
@@ -81,20 +79,47 @@ class _FitCache:
         return self.plans.get(alike)
 
 
-def detect(context: RuleContext, _memory: Any) -> RuleResult:
-    """Jobs that would fit if the free GPUs were on one node."""
-    if resources_unavailable(context, "pods", "nodes"):
-        return RuleResult(blind=(Scope(labels={}),))
-    findings, blind = [], []
-    cache = _FitCache(context.facts)
-    for pods in _jobs(context):
-        pod = max(pods, key=lambda pod: requested_gpus(pod, context.facts))
-        free_gpus = cache.seen_by(pod)
-        if free_gpus is None:
-            blind.append(Scope(labels=_labels(pods, context.facts)))
-        elif free_gpus.too_scattered(requested_gpus(pod, context.facts)):
-            findings.append(_finding(pods, pod, free_gpus, cache.plan(pod, free_gpus.fits), context))
-    return RuleResult(findings=tuple(findings), blind=tuple(blind))
+class _Judged(msgspec.Struct, frozen=True):
+    """What was last found, when, and about which pods; `unknown` are jobs of further shapes."""
+
+    at: float
+    pods: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    unknown: tuple[Scope, ...]
+
+
+def evaluate(facts: ClusterFacts, context: RuleContext, memory: Any, now: float) -> RuleResult:
+    """Jobs that would fit if the free GPUs were on one node.
+
+    That takes a look at every node, and is decided again only if other pods wait or after a while.
+    """
+    jobs, next_late = _jobs(context)
+    if not jobs:
+        return RuleResult(next_at=next_late)
+    judged, pods = _load(memory), tuple(pod.uid for job in jobs for pod in job)
+    if judged is None or judged.pods != pods or not judged.at <= now < judged.at + REFRESH_SECONDS:
+        judged = _judge(jobs, pods, facts, now)
+    next_at = min(judged.at + REFRESH_SECONDS, next_late or math.inf)
+    return RuleResult(judged.findings, msgspec.to_builtins(judged), judged.unknown, next_at)
+
+
+def _load(memory: Any) -> _Judged | None:
+    try:
+        return msgspec.convert(memory, _Judged)
+    except msgspec.ValidationError:
+        return None
+
+
+def _judge(jobs: Sequence[Sequence[PodFact]], uids: tuple[str, ...], facts: ClusterFacts, now: float) -> _Judged:
+    findings, unknown, cache = [], [], _FitCache(facts)
+    for pods in jobs:
+        pod = max(pods, key=lambda pod: requested_gpus(pod, facts))
+        nodes = cache.seen_by(pod)
+        if nodes is None:
+            unknown.append(Scope(labels=_labels(pods, facts)))
+        elif nodes.too_scattered(requested_gpus(pod, facts)):
+            findings.append(_finding(pods, pod, nodes, cache.plan(pod, nodes.fits), facts))
+    return _Judged(now, uids, tuple(findings), tuple(unknown))
 
 
 def _shape(pod: PodFact, facts: ClusterFacts) -> tuple[object, ...]:
@@ -102,17 +127,19 @@ def _shape(pod: PodFact, facts: ClusterFacts) -> tuple[object, ...]:
     return gpu_resource(pod, facts), selector, pod.node_affinity, pod.tolerations
 
 
-def _jobs(context: RuleContext) -> list[list[PodFact]]:
-    """Unscheduled pods requesting GPUs, by job, longest waiting first."""
-    facts, jobs = context.facts, defaultdict(list)
-    for pod in facts.pods:
-        if pod.node is not None or pod.phase not in ("Pending", None) or pod.deletion_at is not None:
+def _jobs(context: RuleContext) -> tuple[list[list[PodFact]], float | None]:
+    """Unscheduled pods requesting GPUs, by job, longest waiting first, and when another has waited long enough."""
+    facts, jobs, next_late = context.facts, defaultdict(list), list[float]()
+    for pod in facts.pending_pods:
+        if pod.created_at is None or pod.scheduling_gates or requested_gpus(pod, facts) <= 0:
             continue
         limits: Limits = context.limits.of({"namespace": pod.namespace, "queue": facts.identity(pod).queue or ""})
-        waited = context.now - pod.created_at if pod.created_at is not None else 0.0
-        if not pod.scheduling_gates and waited >= limits.after and requested_gpus(pod, facts) > 0:
+        if context.now - pod.created_at < limits.after:
+            next_late.append(pod.created_at + limits.after)
+        else:
             jobs[pod.namespace, facts.identity(pod).job or pod.uid].append(pod)
-    return sorted(jobs.values(), key=lambda pods: (min(pod.created_at or 0.0 for pod in pods), pods[0].uid))
+    ordered = sorted(jobs.values(), key=lambda pods: (min(pod.created_at or 0.0 for pod in pods), pods[0].uid))
+    return ordered, min(next_late, default=None)
 
 
 def _labels(pods: Sequence[PodFact], facts: ClusterFacts) -> dict[str, str]:
@@ -124,24 +151,17 @@ def _labels(pods: Sequence[PodFact], facts: ClusterFacts) -> dict[str, str]:
 
 
 def _finding(
-    pods: Sequence[PodFact],
-    pod: PodFact,
-    free_gpus: _FreeGpus,
-    plan: tuple[Move, ...] | None,
-    context: RuleContext,
+    pods: Sequence[PodFact], pod: PodFact, nodes: _Nodes, plan: tuple[Move, ...] | None, facts: ClusterFacts
 ) -> Finding:
-    facts = context.facts
-    since = min(pod.created_at or context.now for pod in pods)
     values: dict[str, Value] = {
         "job": facts.identity(pod).job or pod.name,
         "namespace": pod.namespace,
         "user": facts.user(pod),
         "asked": requested_gpus(pod, facts),
-        "free": free_gpus.free,
-        "most": free_gpus.most.free if free_gpus.most else 0,
-        "node": free_gpus.most.node.name if free_gpus.most else "?",
-        "nodes": free_gpus.nodes,
-        "seconds": context.now - since,
+        "free": nodes.free,
+        "most": nodes.usable[0].free,
+        "node": nodes.usable[0].node.name,
+        "nodes": sum(fit.free > 0 for fit in nodes.usable),
     }
     return Finding(
         rule=NAME,
@@ -151,15 +171,13 @@ def _finding(
         headline=Text(key=NAME, values=values),
         evidence=(Text(key=f"{NAME}.moves", values=_move_values(plan)),) if plan else (),
         advice=(_advice(plan, values),),
-        since=since,
+        since=min(pod.created_at or 0.0 for pod in pods),
     )
 
 
 def _move_values(plan: Sequence[Move]) -> dict[str, Value]:
-    moves = "; ".join(
-        f"{move.pod.namespace}/{move.pod.name} ({move.gpus}) {move.source} -> {move.target}" for move in plan
-    )
-    return {"count": len(plan), "moves": moves}
+    moves = (f"{move.pod.namespace}/{move.pod.name} ({move.gpus}) {move.source} -> {move.target}" for move in plan)
+    return {"count": len(plan), "moves": "; ".join(moves)}
 
 
 def _advice(plan: Sequence[Move] | None, values: dict[str, Value]) -> Text:
@@ -169,4 +187,13 @@ def _advice(plan: Sequence[Move] | None, values: dict[str, Value]) -> Text:
     return Text(key=f"{NAME}.moves.advice", values={"node": plan[0].source, "pods": pods})
 
 
-RULE = Rule(NAME, Limits, CAUSES, whole_cluster(detect), SubjectKind.CLUSTER, latency={ANY_CAUSE: Latency("after")})
+RULE = Rule(
+    NAME,
+    Limits,
+    CAUSES,
+    evaluate,
+    SubjectKind.CLUSTER,
+    uses=("pods",),
+    kube=("pods", "nodes"),
+    latency={ANY_CAUSE: Latency("after")},
+)

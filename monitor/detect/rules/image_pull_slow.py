@@ -6,25 +6,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import (
-    ANY_CAUSE,
-    Bytes,
-    Latency,
-    Rule,
-    RuleContext,
-    RuleResult,
-    Seconds,
-    SubjectKind,
-    whole_cluster,
-)
-from monitor.detect.lib.pods import EVERYTHING, label_values, pod_values
+from monitor.detect.base import ANY_CAUSE, NOTHING, Bytes, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.lib.pods import REFRESH_SECONDS, combined, is_live, label_values, pod_values
 from monitor.detect.lib.pull_times import PullTime, pull_times
 from monitor.detect.lib.pulls import canonical_registry
-from monitor.detect.visibility import resources_unavailable
 from monitor.explain.image_pull import registry_of
 from monitor.explain.keys import Key
+from monitor.explain.pulling import image_size
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Severity
+from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
 
 CAUSES = ("large-image", "slow-registry", "slow-disk")
@@ -41,50 +32,38 @@ class Limits:
     spoken_of: Seconds = 3600.0
 
 
-def detect(context: RuleContext, _memory: Any) -> RuleResult:
-    """Slow pulls in progress or finished, one finding per node and image."""
-    facts, now = context.facts, context.now
-    default: Limits = context.limits.of({})
-    pulls = sorted(pull_times(facts, now, now - default.spoken_of), key=lambda pull: pull.began_at)
-    sizes = _sizes({pull.image for pull in pulls}, facts) if pulls else {}
-    findings: dict[tuple[str, str], Finding] = {}
-    for pull in pulls:
-        node = pull.pod.node or "?"
-        size = pull.size_bytes or sizes.get((node, pull.image)) or sizes.get(("", pull.image))
-        limits: Limits = context.limits.of({"node": node, "image": pull.image})
-        if _is_slow(pull, size, limits):
-            findings.setdefault((node, pull.image), _finding(pull, size, limits, facts))
-    blind = (EVERYTHING,) if resources_unavailable(context, "pods", "events") else ()
-    return RuleResult(tuple(findings.values()), None, blind)
+def evaluate(pod: PodFact, context: RuleContext, _memory: Any, now: float) -> RuleResult:
+    """Slow pulls of a pod, in progress or finished. Pods that wait for the same pull have the same finding."""
+    if not is_live(pod) or not context.facts.events_of(pod):
+        return NOTHING
+    return combined(_judge(pod, pull, context, now) for pull in pull_times(pod, context.facts, now))
 
 
-def _is_slow(pull: PullTime, size: int | None, limits: Limits) -> bool:
+def _judge(pod: PodFact, pull: PullTime, context: RuleContext, now: float) -> RuleResult:
+    """What is known about one pull. Its size is looked up only if the pull may be slow."""
+    limits: Limits = context.limits.of({"node": pod.node or "?", "image": pull.image})
     if pull.ended_at is None:
-        return pull.seconds > limits.pulling
-    return size is not None and size > limits.large and size / pull.seconds < limits.rate
+        if pull.seconds < limits.pulling:
+            return RuleResult(next_at=pull.began_at + limits.pulling)
+        size = image_size(pull.image, pod.node, context.facts)
+        return RuleResult((_finding(pod, pull, size, limits, context.facts),), next_at=now + REFRESH_SECONDS)
+    least = limits.rate * pull.seconds  # bytes that should have been pulled in this time
+    if now - pull.ended_at >= limits.spoken_of or least <= limits.large:
+        return NOTHING
+    size = pull.size_bytes or image_size(pull.image, pod.node, context.facts)
+    if size is None or not limits.large < size < least:
+        return NOTHING if size is not None else RuleResult(next_at=now + REFRESH_SECONDS)
+    return RuleResult((_finding(pod, pull, size, limits, context.facts),), next_at=pull.ended_at + limits.spoken_of)
 
 
-def _sizes(images: set[str], facts: ClusterFacts) -> dict[tuple[str, str], int]:
-    """Image sizes by node and name, and under "" for any node."""
-    sizes: dict[tuple[str, str], int] = {}
-    for node, snapshot in facts.snapshots.items():
-        for cache in snapshot.images or ():
-            for image in cache.images:
-                for name in image.names if image.size_bytes else ():
-                    if name in images:
-                        sizes[node, name] = sizes["", name] = image.size_bytes or 0
-    return sizes
-
-
-def _finding(pull: PullTime, size: int | None, limits: Limits, facts: ClusterFacts) -> Finding:
-    node, registry = pull.pod.node or "?", canonical_registry(registry_of(pull.image))
-    cause = _cause(pull, size, limits, facts)
-    values = pod_values(pull.pod, facts, image=pull.image, registry=registry, seconds=pull.seconds)
+def _finding(pod: PodFact, pull: PullTime, size: int | None, limits: Limits, facts: ClusterFacts) -> Finding:
+    registry, cause = canonical_registry(registry_of(pull.image)), _cause(pod, pull, size, limits, facts)
+    values = pod_values(pod, facts, image=pull.image, registry=registry, took=pull.seconds)
     return Finding(
         rule="image-pull-slow",
         severity=Severity.WARNING,
         cause=cause,
-        labels=label_values({"node": node, "image": pull.image, "service": registry}),
+        labels=label_values({"node": pod.node, "image": pull.image, "service": registry}),
         headline=Text(key=f"image-pull-slow.{cause}", values=values),
         evidence=tuple(_evidence(pull, size, limits)),
         advice=(Text(key=f"image-pull-slow.{cause}.advice", values=values),),
@@ -92,11 +71,11 @@ def _finding(pull: PullTime, size: int | None, limits: Limits, facts: ClusterFac
     )
 
 
-def _cause(pull: PullTime, size: int | None, limits: Limits, facts: ClusterFacts) -> str:
+def _cause(pod: PodFact, pull: PullTime, size: int | None, limits: Limits, facts: ClusterFacts) -> str:
     """Why it is slow. An image that would take as long at the minimum rate is just large."""
-    if pull.ended_at is None and size is not None and pull.seconds <= size / limits.rate:
+    if pull.ended_at is None and size is not None and limits.rate * pull.seconds <= size:
         return "large-image"
-    return "slow-disk" if _disk_is_busy(pull.pod.node or "", facts) else "slow-registry"
+    return "slow-disk" if _disk_is_busy(pod.node or "", facts) else "slow-registry"
 
 
 def _disk_is_busy(node: str, facts: ClusterFacts) -> bool:
@@ -123,8 +102,10 @@ RULE = Rule(
     "image-pull-slow",
     Limits,
     CAUSES,
-    whole_cluster(detect),
-    SubjectKind.CLUSTER,
+    evaluate,
+    SubjectKind.POD,
+    uses=("agent", "images", "disk", "disk_io"),
+    kube=("pods", "events"),
     suppressed_by=("registry-unreachable", "node-down"),
     latency={ANY_CAUSE: Latency("pulling")},
 )

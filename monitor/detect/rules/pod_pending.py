@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind, whole_cluster
-from monitor.detect.lib.pending_answers import (
-    PendingAnswer,
-    answer_for_pod,
-    load_answers,
-    pod_shape,
-    shape_id,
-    update_answers,
-)
-from monitor.detect.lib.pods import EVERYTHING, blind_scopes, label_values, raw_text
-from monitor.detect.visibility import resources_unavailable
+from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.lib.pending_answers import PendingAnswer, answer_for_pod, next_turn, shape_id, update_answers
+from monitor.detect.lib.pods import advice_keys, label_values, raw_text
 from monitor.explain.fit import requested_gpus
 from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause
@@ -45,58 +37,67 @@ class PendingJob:
 
     pods: Sequence[PodFact]
     pod: PodFact
+    shape: str
     labels: dict[str, str]
     since: float
 
 
-def detect(context: RuleContext, memory: Any) -> RuleResult:
-    """Jobs whose pods have been unscheduled for too long."""
-    facts = context.facts
-    if resources_unavailable(context, "pods", "nodes") and not facts.nodes:
-        return RuleResult(memory=memory, blind=(EVERYTHING,))
-    jobs = list(_pending_jobs(context))
-    shapes = {shaped: shape_id(shaped) for shaped in {pod_shape(job.pod, facts) for job in jobs}}
-    names = [shapes[pod_shape(job.pod, facts)] for job in jobs]
+def evaluate(facts: ClusterFacts, context: RuleContext, memory: Any, now: float) -> RuleResult:
+    """Jobs whose pods have been unscheduled for too long. The memory holds the explanation of each shape of pod."""
+    jobs, next_late = _overdue_jobs(context)
     oldest: dict[str, PodFact] = {}
-    for name, job in sorted(zip(names, jobs, strict=True), key=lambda item: item[1].pod.created_at or 0.0):
-        oldest.setdefault(name, job.pod)
-    answers = update_answers(oldest, load_answers(memory), facts, context.now)
-    findings, blind = [], [*blind_scopes(context)]
-    for name, job in zip(names, jobs, strict=True):
-        if name in answers:
-            findings.append(_finding(job, answer_for_pod(answers[name], job.pod), facts, context.now))
-        else:  # not explained yet: keep its previous finding
-            blind.append(Scope(labels=job.labels))
-    return RuleResult(tuple(findings), msgspec.to_builtins(answers), tuple(blind))
+    for job in sorted(jobs, key=lambda job: job.pod.created_at or 0.0):
+        oldest.setdefault(job.shape, job.pod)
+    answers = update_answers(oldest, memory, facts, now)
+    findings, unexplained = [], []
+    for job in jobs:
+        answer = answers.get(job.shape)
+        if answer is not None:
+            findings.append(_finding(job, answer_for_pod(answer, job.pod), facts))
+        else:  # keep its previous finding
+            unexplained.append(Scope(labels=job.labels))
+    due = (at for at in (next_turn(oldest, answers, now), next_late) if at is not None)
+    remembered = msgspec.to_builtins(answers) or None
+    return RuleResult(tuple(findings), remembered, tuple(unexplained), min(due, default=None))
 
 
-def _pending_jobs(context: RuleContext) -> Iterable[PendingJob]:
-    """Jobs with overdue pods."""
-    facts, jobs = context.facts, defaultdict[tuple[str, str], list[PodFact]](list)
-    for pod in facts.pods:
-        if pod.node is None and pod.deletion_at is None and pod.created_at is not None and not pod.finished:
+def _overdue_jobs(context: RuleContext) -> tuple[list[PendingJob], float | None]:
+    """Jobs with overdue pods, and when the next pod becomes overdue."""
+    overdue, next_late = [], list[float]()
+    for (namespace, job), pods in sorted(_pending_by_job(context.facts).items()):
+        owner = pod_reference(pods[0], context.facts)
+        labels = label_values({"namespace": namespace, "job": job, "user": owner.user, "queue": owner.queue})
+        limits: Limits = context.limits.of(labels)
+        due = [((pod.created_at or 0.0) + limits.waiting, pod) for pod in pods]
+        next_late += [at for at, _ in due if at > context.now]
+        if late := [pod for at, pod in due if at <= context.now]:
+            overdue.append(_pending_job(late, labels, context.facts))
+    return overdue, min(next_late, default=None)
+
+
+def _pending_job(pods: Sequence[PodFact], labels: dict[str, str], facts: ClusterFacts) -> PendingJob:
+    largest = min(pods, key=lambda pod: (-requested_gpus(pod, facts), pod.created_at or 0.0, pod.name))
+    since = min(pod.created_at or 0.0 for pod in pods)
+    return PendingJob(pods, largest, shape_id(largest, facts), labels, since)
+
+
+def _pending_by_job(facts: ClusterFacts) -> dict[tuple[str, str], list[PodFact]]:
+    """Pending pods by namespace and job."""
+    jobs = defaultdict[tuple[str, str], list[PodFact]](list)
+    for pod in facts.pending_pods:
+        if pod.created_at is not None:
             owner = pod.owner.name if pod.owner else pod.name
             jobs[pod.namespace, facts.identity(pod).job or owner].append(pod)
-    for (namespace, job), pods in sorted(jobs.items()):
-        owner_of_pod = pod_reference(pods[0], facts)
-        labels = label_values(
-            {"namespace": namespace, "job": job, "user": owner_of_pod.user, "queue": owner_of_pod.queue}
-        )
-        limits: Limits = context.limits.of(labels)
-        late = [pod for pod in pods if context.now - (pod.created_at or context.now) > limits.waiting]
-        if late:
-            first = min(late, key=lambda pod: (-requested_gpus(pod, facts), pod.created_at or 0.0, pod.name))
-            yield PendingJob(late, first, labels, min(pod.created_at or 0.0 for pod in late))
+    return jobs
 
 
-def _finding(job: PendingJob, answer: PendingAnswer, facts: ClusterFacts, now: float) -> Finding:
+def _finding(job: PendingJob, answer: PendingAnswer, facts: ClusterFacts) -> Finding:
     values: dict[str, Value] = {
         "job": job.labels.get("job", job.pod.name),
         "user": facts.user(job.pod),
         "queue": job.labels.get("queue", job.pod.namespace),
         "count": len(job.pods),
         "gpus": requested_gpus(job.pod, facts),
-        "seconds": now - job.since,
         "pod": job.pod.name,
         "namespace": job.pod.namespace,
     }
@@ -116,33 +117,27 @@ def _finding(job: PendingJob, answer: PendingAnswer, facts: ClusterFacts, now: f
     )
 
 
-# Keys of the advice that monitor.explain gives for a cause.
 ADVICE = {
     "no-single-node-fits": ("distribute", "smaller_workers", "distribute_later", "or_wait_for_node"),
     "not-enough-gpus": ("no_gpu_nodes_advice", "release_idle", "release_stuck", "wait_or_ask_less"),
-    "quota": ("queue_full_advice", "queue_never_advice", "kueue_waits_advice", "kueue_never_advice"),
-    "queue-closed": ("queue_closed_volcano_advice", "queue_closed_kueue_advice", "queue_missing_advice"),
-    "gang-incomplete": ("gang_missing_advice", "gang_too_large_advice", "gang_kueue_advice"),
-    "taint": ("taint_advice", "taint_disk_advice", "taint_trouble_advice"),
-    "selector": ("selector_advice",),
-    "volume": ("claim_missing_advice", "claim_unbound_advice", "volume_elsewhere_advice", "volume_unavailable_advice"),
-    "priority": ("priority_advice", "waits_for_victims_advice"),
+    "quota": advice_keys("queue-full", "queue-never", "kueue-waits", "kueue-never"),
+    "queue-closed": advice_keys("queue-closed-volcano", "queue-closed-kueue", "queue-missing"),
+    "gang-incomplete": advice_keys("gang-missing", "gang-too-large", "gang-kueue"),
+    "taint": advice_keys("taint", "taint-disk", "taint-trouble"),
+    "selector": advice_keys("selector"),
+    "volume": advice_keys("claim-missing", "claim-unbound", "volume-elsewhere", "volume-unavailable"),
+    "priority": advice_keys("priority", "waits-for-victims"),
     "overtaken": ("distribute", "wait_or_ask_less"),
-    "unschedulable-other": (
-        "uncordon_advice",
-        "node_back_advice",
-        "short_of_advice",
-        "short_of_pods_advice",
-        "no_scheduler_advice",
-        "gated_advice",
-    ),
+    "unschedulable-other": advice_keys("uncordon", "node-back", "short-of", "short-of-pods", "no-scheduler", "gated"),
 }
 RULE = Rule(
     "pod-pending",
     Limits,
     CAUSES,
-    whole_cluster(detect),
+    evaluate,
     SubjectKind.CLUSTER,
+    uses=("pods", "pod_groups", "workloads"),
+    kube=("pods", "nodes"),
     suppressed_by=("node-down",),
     advice=ADVICE,
     latency={ANY_CAUSE: Latency("waiting")},

@@ -6,14 +6,23 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind, whole_cluster
-from monitor.detect.lib.pods import blind_scopes, live_pods, pod_labels, pod_values, raw_text
+from monitor.detect.base import (
+    ANY_CAUSE,
+    NOTHING,
+    UNKNOWN,
+    Latency,
+    Rule,
+    RuleContext,
+    RuleResult,
+    Seconds,
+    SubjectKind,
+)
+from monitor.detect.lib.pods import combined, is_live, pod_labels, pod_values, raw_text
 from monitor.detect.visibility import clock_skew
 from monitor.explain.fit import gpu_resource, requested_gpus
 from monitor.explain.keys import Key
-from monitor.facts.agents import AgentFact
 from monitor.facts.cluster_facts import ClusterFacts
-from monitor.facts.findings import Finding, Scope, Severity
+from monitor.facts.findings import Finding, Severity
 from monitor.facts.kube import ContainerStatusFact, PodFact
 from monitor.facts.text import Text
 from monitor.facts.workload import LogFact
@@ -30,45 +39,21 @@ class Limits:
     stopped: Seconds = 3600.0
 
 
-@dataclass(frozen=True)
-class LogSilence:
-    """What is wrong with a log, and since when."""
-
-    cause: str
-    since: float
-    error: str | None = None
-
-
-def detect(context: RuleContext, _memory: Any) -> RuleResult:
+def evaluate(pod: PodFact, context: RuleContext, _memory: Any, _now: float) -> RuleResult:
     """Containers with GPUs whose log is empty, has stopped, or cannot be read."""
-    facts, agents = context.facts, context.facts.agent_of_node
-    logs: dict[str, dict[str, LogFact] | None] = {}
-    findings = []
-    for pod in live_pods(facts.pods):
-        node = pod.node or ""
-        if pod.phase != "Running" or not _counts(pod, facts):
-            continue
-        if node not in logs:
-            logs[node] = _logs(agents.get(node))
-        limits: Limits = context.limits.of({"node": node, "namespace": pod.namespace, "pod": pod.name})
-        for status in _with_gpus(pod, facts):
-            log = (logs[node] or {}).get(status.container_id or "")
-            silence = _silence(status, log, clock_skew(agents[node]), limits, context.now) if log else None
-            if silence is not None:
-                findings.append(_finding(pod, status, silence, facts, context.now))
-    blind = tuple(Scope(labels={"node": node}) for node, known in sorted(logs.items()) if known is None)
-    return RuleResult(tuple(findings), None, (*blind_scopes(context), *blind))
+    facts = context.facts
+    if pod.phase != "Running" or not is_live(pod) or not _has_to_log(pod, facts):
+        return NOTHING
+    agent = facts.agent_of_node.get(pod.node or "")
+    if agent is None or agent.snapshot is None:
+        return UNKNOWN
+    logs = {log.container_id: log for log in agent.snapshot.logs or ()}
+    watched = [(status, logs.get(status.container_id or "")) for status in _with_gpus(pod, facts)]
+    return combined(_judge(pod, status, log, clock_skew(agent), context) for status, log in watched if log is not None)
 
 
-def _counts(pod: PodFact, facts: ClusterFacts) -> bool:
+def _has_to_log(pod: PodFact, facts: ClusterFacts) -> bool:
     return bool(requested_gpus(pod, facts)) and facts.identity(pod).workload_kind != INTERACTIVE
-
-
-def _logs(agent: AgentFact | None) -> dict[str, LogFact] | None:
-    """Logs of a node by container, or None while unknown."""
-    if agent is None or agent.silent_since is not None or agent.snapshot is None or agent.snapshot.logs is None:
-        return None
-    return {log.container_id: log for log in agent.snapshot.logs}
 
 
 def _with_gpus(pod: PodFact, facts: ClusterFacts) -> Iterable[ContainerStatusFact]:
@@ -84,36 +69,39 @@ def _with_gpus(pod: PodFact, facts: ClusterFacts) -> Iterable[ContainerStatusFac
             yield status
 
 
-def _silence(status: ContainerStatusFact, log: LogFact, behind: float, limits: Limits, now: float) -> LogSilence | None:
-    """Problem of a log. Its times and that of the start are in the node's clock."""
+def _judge(pod: PodFact, status: ContainerStatusFact, log: LogFact, behind: float, context: RuleContext) -> RuleResult:
+    """What is known about one log. Its times and that of the start are in the node's clock."""
+    limits: Limits = context.limits.of({"node": pod.node or "", "namespace": pod.namespace, "pod": pod.name})
     if status.started_at is None:
-        return None
-    started = status.started_at + behind
+        return NOTHING
+    since, limit = status.started_at + behind, limits.empty
     if log.error is not None:
-        return LogSilence("log-unreadable", started, log.error) if now - started > limits.empty else None
-    if log.size_bytes == 0:
-        return LogSilence("never-logged", started) if now - started > limits.empty else None
-    if log.written_at is None:
-        return None
-    written = max(log.written_at + behind, started)
-    return LogSilence("stopped-logging", written) if now - written > limits.stopped else None
+        cause = "log-unreadable"
+    elif log.size_bytes == 0:
+        cause = "never-logged"
+    elif log.written_at is not None:
+        cause, since, limit = "stopped-logging", max(log.written_at + behind, since), limits.stopped
+    else:
+        return NOTHING
+    if context.now - since < limit:
+        return RuleResult(next_at=since + limit)
+    return RuleResult((_finding(pod, status, log, cause, since, context.facts),))
 
 
 def _finding(
-    pod: PodFact, status: ContainerStatusFact, silence: LogSilence, facts: ClusterFacts, now: float
+    pod: PodFact, status: ContainerStatusFact, log: LogFact, cause: str, since: float, facts: ClusterFacts
 ) -> Finding:
-    gpus = requested_gpus(pod, facts)
-    values = pod_values(pod, facts, container=status.name, gpus=gpus, seconds=now - silence.since)
+    values = pod_values(pod, facts, container=status.name, gpus=requested_gpus(pod, facts))
     return Finding(
         rule="pod-silent",
         severity=Severity.WARNING,
-        cause=silence.cause,
+        cause=cause,
         labels=pod_labels(pod, facts, container=status.name),
-        headline=Text(key=f"pod-silent.{silence.cause}", values=values),
+        headline=Text(key=f"pod-silent.{cause}", values=values),
         evidence=tuple(_utilization_evidence(pod, facts)),
-        advice=(Text(key=f"pod-silent.{silence.cause}.advice", values=values),),
-        since=silence.since,
-        raw=raw_text(silence.error),
+        advice=(Text(key=f"pod-silent.{cause}.advice", values=values),),
+        since=since,
+        raw=raw_text(log.error),
     )
 
 
@@ -129,8 +117,11 @@ RULE = Rule(
     "pod-silent",
     Limits,
     CAUSES,
-    whole_cluster(detect),
-    SubjectKind.CLUSTER,
+    evaluate,
+    SubjectKind.POD,
+    needs=("logs",),
+    uses=("agent", "gpus"),
+    kube=("pods",),
     suppressed_by=("node-down",),
     latency={"stopped-logging": Latency("stopped", collector="logs"), ANY_CAUSE: Latency("empty", collector="logs")},
 )

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds, SubjectKind, whole_cluster
-from monitor.detect.lib.pods import blind_scopes, pod_labels, pod_values, raw_text
+from monitor.detect.base import NOTHING, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.lib.pods import advice_keys, pod_labels, pod_values, raw_text
 from monitor.explain import crash, finished, starting
 from monitor.explain.keys import Key
 from monitor.explain.model import PodDiagnosis
@@ -17,25 +17,16 @@ from monitor.facts.findings import Finding, Severity
 from monitor.facts.kube import ContainerStatusFact, PodFact
 from monitor.facts.text import Text
 
-CAUSES = ("file-not-found", "not-executable", "permission", "out-of-memory", "bus-error", "config")
-# Cause of the explanation -> cause of the finding; any other one is "config".
-_CAUSES = {
-    "crash-no-command": "file-not-found",
-    "crash-no-file": "file-not-found",
-    "crash-no-module": "file-not-found",
-    "start-no-start-file": "file-not-found",
-    "start-workdir": "file-not-found",
-    "crash-not-executable": "not-executable",
-    "crash-illegal": "not-executable",
-    "start-not-executable": "not-executable",
-    "start-exec-format": "not-executable",
-    "crash-permission": "permission",
-    "crash-out-of-memory": "out-of-memory",
-    "crash-gpu-memory": "out-of-memory",
-    "crash-killed": "out-of-memory",
-    "crash-shm": "bus-error",
-    "crash-segfault": "bus-error",
+# Causes of the explanations by cause of the finding; any other explanation is "config".
+_EXPLAINED = {
+    "file-not-found": ("crash-no-command", "crash-no-file", "crash-no-module", "start-no-start-file", "start-workdir"),
+    "not-executable": ("crash-not-executable", "crash-illegal", "start-not-executable", "start-exec-format"),
+    "permission": ("crash-permission",),
+    "out-of-memory": ("crash-out-of-memory", "crash-gpu-memory", "crash-killed"),
+    "bus-error": ("crash-shm", "crash-segfault"),
 }
+_CAUSES = {explained: cause for cause, several in _EXPLAINED.items() for explained in several}
+CAUSES = (*_EXPLAINED, "config")
 _MESSAGE_KEYS = (Key.RUNTIME_SAYS.value, Key.LAST_WORDS.value)
 FIRST_EXIT_GRACE_SECONDS = 60.0  # a first failure may not recur
 
@@ -48,44 +39,50 @@ class Limits:
     failed_for: Seconds = 3600.0
 
 
-def detect(context: RuleContext, memory: Any) -> RuleResult:
-    """Containers that do not start or do not keep running."""
-    before: dict[str, float] = memory if isinstance(memory, dict) else {}
-    findings, known = [], dict[str, float]()
-    for pod in context.facts.pods:
-        for status in pod.statuses if pod.deletion_at is None else ():
-            name = f"{pod.uid}/{status.name}"
-            answer = _diagnose(pod, status, context, known_before=name in before)
-            if answer is not None:
-                known[name] = before.get(name, context.now)
-                findings.append(_finding(pod, status, answer, context.facts, known[name]))
-    return RuleResult(tuple(findings), known, blind_scopes(context))
+def evaluate(pod: PodFact, context: RuleContext, memory: Any, now: float) -> RuleResult:
+    """Containers that do not start or do not keep running. The memory holds since when each of them has failed."""
+    if pod.deletion_at is not None or pod.phase == "Succeeded":
+        return NOTHING
+    before = memory if isinstance(memory, dict) else {}
+    limits: Limits = context.limits.of({"namespace": pod.namespace, "pod": pod.name, "node": pod.node or ""})
+    findings, known, due = [], dict[str, float](), []
+    for status in pod.statuses:
+        known_since = before.get(status.name)
+        answer, until = _diagnose(pod, status, limits, context, known_before=known_since is not None)
+        due += [until] if until is not None else []
+        if answer is not None:
+            known[status.name] = min(known_since, now) if isinstance(known_since, int | float) else now
+            findings.append(_finding(pod, status, answer, context.facts, known[status.name]))
+    return RuleResult(tuple(findings), known or None, next_at=min(due, default=None))
 
 
 def _diagnose(
-    pod: PodFact, status: ContainerStatusFact, context: RuleContext, *, known_before: bool
-) -> PodDiagnosis | None:
-    """Why a container fails, or None."""
-    facts, now = context.facts, context.now
-    if pod.phase == "Succeeded" or (status.state == "running" and not known_before):
-        return None
+    pod: PodFact, status: ContainerStatusFact, limits: Limits, context: RuleContext, *, known_before: bool
+) -> tuple[PodDiagnosis | None, float | None]:
+    """Why a container fails, if it does, and when time alone may change that."""
     if status.state == "waiting":
-        return _diagnose_waiting(pod, status, facts)
-    limits: Limits = context.limits.of({"namespace": pod.namespace, "pod": pod.name, "node": pod.node or ""})
+        return _diagnose_waiting(pod, status, context.facts), None
     if status.state == "running":
         # A container runs for a while between two crashes.
-        fresh = status.started_at is not None and now - status.started_at < limits.steady
-        return (
-            _diagnose_exit(pod, status, facts) if fresh and status.last is not None and status.last.exit_code else None
-        )
+        steady_at = status.started_at + limits.steady if status.started_at is not None else context.now
+        fails = known_before and context.now < steady_at and status.last is not None and status.last.exit_code
+        return (_diagnose_exit(pod, status, context.facts), steady_at) if fails else (None, None)
     if status.state != "terminated" or not status.exit_code:
-        return None
-    answer, ago = _diagnose_exit(pod, status, facts), now - (status.finished_at or now)
+        return None, None
+    return _diagnose_terminated(pod, status, limits, context)
+
+
+def _diagnose_terminated(
+    pod: PodFact, status: ContainerStatusFact, limits: Limits, context: RuleContext
+) -> tuple[PodDiagnosis | None, float | None]:
+    answer, now = _diagnose_exit(pod, status, context.facts), context.now
+    ended = status.finished_at if status.finished_at is not None else now
     if pod.phase == "Failed":
-        return (
-            answer if answer.cause in _CAUSES and _failed_by_itself(pod, facts) and ago <= limits.failed_for else None
-        )
-    return answer if answer.cause in _CAUSES or ago >= FIRST_EXIT_GRACE_SECONDS or status.restart_count else None
+        reported = answer.cause in _CAUSES and now < ended + limits.failed_for and _failed_by_itself(pod, context.facts)
+        return (answer, ended + limits.failed_for) if reported else (None, None)
+    if answer.cause in _CAUSES or status.restart_count or now >= ended + FIRST_EXIT_GRACE_SECONDS:
+        return answer, None
+    return None, ended + FIRST_EXIT_GRACE_SECONDS
 
 
 def _diagnose_waiting(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> PodDiagnosis | None:
@@ -131,38 +128,15 @@ def _messages(evidence: Iterable[Text], status: ContainerStatusFact) -> Iterator
     yield f"{end.reason or status.reason or '?'}, exit code {end.exit_code}"
 
 
-# Keys of the advice that monitor.explain gives for a cause.
-ADVICE = {
-    "file-not-found": (
-        "crash_no_command_advice",
-        "crash_no_file_advice",
-        "crash_no_module_advice",
-        "start_no_start_file_advice",
-        "start_workdir_advice",
-    ),
-    "not-executable": (
-        "crash_not_executable_advice",
-        "crash_illegal_advice",
-        "start_not_executable_advice",
-        "start_exec_format_advice",
-    ),
-    "permission": ("crash_permission_advice",),
-    "out-of-memory": ("crash_out_of_memory_advice", "crash_gpu_memory_advice", "crash_killed_advice"),
-    "bus-error": ("crash_shm_advice", "crash_segfault_advice"),
-    "config": (
-        "config_object_missing_advice",
-        "config_key_missing_advice",
-        "config_root_advice",
-        "start_other_advice",
-        "crash_error_advice",
-    ),
-}
+_CONFIG = ("config-object-missing", "config-key-missing", "config-root", "start-other", "crash-error")
+ADVICE = {cause: advice_keys(*causes) for cause, causes in (*_EXPLAINED.items(), ("config", _CONFIG))}
 RULE = Rule(
     "pod-start-failed",
     Limits,
     CAUSES,
-    whole_cluster(detect),
-    SubjectKind.CLUSTER,
+    evaluate,
+    SubjectKind.POD,
+    kube=("pods",),
     suppressed_by=("disk-full", "node-down"),
     advice=ADVICE,
 )

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind, whole_cluster
-from monitor.detect.lib.pods import blind_scopes, live_pods, pod_labels, pod_values, raw_text
+from monitor.detect.base import ANY_CAUSE, NOTHING, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.lib.pods import REFRESH_SECONDS, advice_keys, is_live, pod_labels, pod_values, raw_text
 from monitor.explain import starting
 from monitor.explain.fit import gpu_resource, requested_gpus
 from monitor.explain.model import PodDiagnosis
@@ -31,18 +31,19 @@ class Limits:
     creating: Seconds = 300.0
 
 
-def detect(context: RuleContext, _memory: Any) -> RuleResult:
-    """Pods whose containers are not created."""
-    facts, findings = context.facts, []
-    for pod in live_pods(facts.pods):
-        if pod.phase != "Pending" or not _is_being_created(pod) or _last_step(pod, facts)[0] == "Pulling":
-            continue
-        since = _since(pod, facts)
-        limits: Limits = context.limits.of({"node": pod.node or "", "namespace": pod.namespace})
-        if since is not None and context.now - since > limits.creating:
-            answer = starting.starting(pod, facts, context.now)
-            findings.append(_finding(pod, answer, facts, since, context.now))
-    return RuleResult(tuple(findings), None, blind_scopes(context))
+def evaluate(pod: PodFact, context: RuleContext, _memory: Any, now: float) -> RuleResult:
+    """A pod whose containers are not created."""
+    if pod.phase != "Pending" or not is_live(pod) or not _is_being_created(pod):
+        return NOTHING
+    step, at = _last_step(pod, context.facts)
+    since = _since(pod, step, at)
+    if step == "Pulling" or since is None:
+        return NOTHING
+    limits: Limits = context.limits.of({"node": pod.node or "", "namespace": pod.namespace})
+    if now - since < limits.creating:
+        return RuleResult(next_at=since + limits.creating)
+    answer = starting.starting(pod, context.facts, now)
+    return RuleResult((_finding(pod, answer, context.facts, since),), next_at=now + REFRESH_SECONDS)
 
 
 def _is_being_created(pod: PodFact) -> bool:
@@ -59,19 +60,18 @@ def _last_step(pod: PodFact, facts: ClusterFacts) -> tuple[str | None, float | N
     return (event.reason, event.last_at) if event else (None, None)
 
 
-def _since(pod: PodFact, facts: ClusterFacts) -> float | None:
+def _since(pod: PodFact, step: str | None, at: float | None) -> float | None:
     """Time of the last progress: a pod that has just pulled its image is not stuck."""
-    step, at = _last_step(pod, facts)
     times = [status.finished_at for status in pod.statuses if status.init] + [pod.started_at or pod.created_at]
     if step in ("Pulled", "Created", "Started"):
         times.append(at)
     return max((time for time in times if time is not None), default=None)
 
 
-def _finding(pod: PodFact, answer: PodDiagnosis, facts: ClusterFacts, since: float, now: float) -> Finding:
+def _finding(pod: PodFact, answer: PodDiagnosis, facts: ClusterFacts, since: float) -> Finding:
     hung = next(iter(sorted(_hung_mounts(pod, answer, facts))), None)
     cause = "mount-hung" if hung else _cause(pod, answer, facts)
-    values = pod_values(pod, facts, seconds=now - since)
+    values = pod_values(pod, facts)
     evidence = (answer.headline, *answer.evidence)
     if hung:
         path = Text(key="pod-stuck-creating.hung-path", values={"path": hung, "node": pod.node or "?"})
@@ -124,40 +124,23 @@ def _hung_mounts(pod: PodFact, answer: PodDiagnosis, facts: ClusterFacts) -> Ite
             yield path
 
 
-# Keys of the advice that monitor.explain gives for a cause.
+_NFS = ("access-denied", "no-such-export", "helper-missing", "unreachable")
+_SANDBOX = ("disk-full", "no-address", "runtime-class", "pause-image", "network", "runtime-slow")
 ADVICE = {
-    "mount-failed": (
-        "mount_access_denied_advice",
-        "mount_no_such_export_advice",
-        "mount_helper_missing_advice",
-        "mount_unreachable_advice",
-        "mount_multi_attach_advice",
-        "mount_driver_missing_advice",
-        "mount_permission_advice",
-    ),
-    "mount-hung": ("mount_hung_advice", "mount_timed_out_advice", "mount_stale_advice"),
-    "sandbox": (
-        "sandbox_disk_full_advice",
-        "sandbox_no_address_advice",
-        "sandbox_runtime_class_advice",
-        "sandbox_pause_image_advice",
-        "sandbox_network_advice",
-        "sandbox_runtime_slow_advice",
-    ),
-    "config-missing": (
-        "mount_secret_missing_advice",
-        "mount_config_missing_advice",
-        "mount_key_missing_advice",
-        "mount_claim_missing_advice",
-    ),
-    "device-missing": ("mount_host_path_advice", "start_long_advice"),
+    "mount-failed": advice_keys(*_NFS, "multi-attach", "driver-missing", "permission", family="mount-"),
+    "mount-hung": advice_keys("mount-hung", "mount-timed-out", "mount-stale"),
+    "sandbox": advice_keys(*_SANDBOX, family="sandbox-"),
+    "config-missing": advice_keys(*_CONFIG_CAUSES),
+    "device-missing": advice_keys("mount-host-path", "start-long"),
 }
 RULE = Rule(
     "pod-stuck-creating",
     Limits,
     CAUSES,
-    whole_cluster(detect),
-    SubjectKind.CLUSTER,
+    evaluate,
+    SubjectKind.POD,
+    uses=("agent", "node", "mounts", "disk"),
+    kube=("pods",),
     suppressed_by=("disk-full", "mount-lost", "node-down"),
     advice=ADVICE,
     latency={ANY_CAUSE: Latency("creating")},

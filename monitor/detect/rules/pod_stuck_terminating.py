@@ -5,18 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import (
-    ANY_CAUSE,
-    Delay,
-    Latency,
-    Rule,
-    RuleContext,
-    RuleResult,
-    Seconds,
-    SubjectKind,
-    whole_cluster,
-)
-from monitor.detect.lib.pods import blind_scopes, pod_labels, pod_values, raw_text
+from monitor.detect.base import ANY_CAUSE, NOTHING, Delay, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.lib.pods import REFRESH_SECONDS, pod_labels, pod_values, raw_text
 from monitor.explain.keys import Key
 from monitor.explain.terminating import terminating
 from monitor.facts.cluster_facts import ClusterFacts
@@ -43,23 +33,20 @@ class Limits:
     overdue: Seconds = 300.0
 
 
-def detect(context: RuleContext, _memory: Any) -> RuleResult:
-    """Deleted pods that still exist."""
-    findings = []
-    for pod in context.facts.pods:
-        if pod.deletion_at is None:
-            continue
-        limits: Limits = context.limits.of({"node": pod.node or "", "namespace": pod.namespace})
-        # The API server has already added the grace period.
-        if context.now - pod.deletion_at > limits.overdue:
-            findings.append(_finding(pod, pod.deletion_at, context.facts, context.now))
-    return RuleResult(tuple(findings), None, blind_scopes(context))
+def evaluate(pod: PodFact, context: RuleContext, _memory: Any, now: float) -> RuleResult:
+    """A deleted pod that still exists. `deletion_at` is the end of its grace period."""
+    if pod.deletion_at is None:
+        return NOTHING
+    limits: Limits = context.limits.of({"node": pod.node or "", "namespace": pod.namespace})
+    if now - pod.deletion_at < limits.overdue:
+        return RuleResult(next_at=pod.deletion_at + limits.overdue)
+    return RuleResult((_finding(pod, context.facts, now),), next_at=now + REFRESH_SECONDS)
 
 
-def _finding(pod: PodFact, deletion_at: float, facts: ClusterFacts, now: float) -> Finding:
+def _finding(pod: PodFact, facts: ClusterFacts, now: float) -> Finding:
     answer = terminating(pod, facts, now)
     cause = _CAUSES.get(answer.cause, "runtime-hung")
-    values = pod_values(pod, facts, seconds=now - deletion_at)
+    values = pod_values(pod, facts)
     evidence = (answer.headline, *answer.evidence)
     message = next((str(item.values["message"]) for item in evidence if item.key == Key.RUNTIME_SAYS.value), None)
     return Finding(
@@ -70,7 +57,7 @@ def _finding(pod: PodFact, deletion_at: float, facts: ClusterFacts, now: float) 
         headline=Text(key=f"pod-stuck-terminating.{cause}", values=values),
         evidence=evidence,
         advice=(*answer.advice, Text(key="pod-stuck-terminating.advice", values=values)),
-        since=deletion_at,
+        since=pod.deletion_at,
         raw=raw_text(message),
     )
 
@@ -87,8 +74,10 @@ RULE = Rule(
     "pod-stuck-terminating",
     Limits,
     CAUSES,
-    whole_cluster(detect),
-    SubjectKind.CLUSTER,
+    evaluate,
+    SubjectKind.POD,
+    uses=("agent", "node", "gpus", "gpu_processes", "mounts", "disk"),
+    kube=("pods",),
     suppressed_by=("mount-lost", "node-down"),
     advice=ADVICE,
     latency={ANY_CAUSE: Latency("overdue", Delay.GRACE_PERIOD)},

@@ -7,10 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds, SubjectKind, whole_cluster
-from monitor.detect.lib.pods import EVERYTHING, label_values
+from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.lib.pods import label_values
 from monitor.detect.lib.quota_waiting import WaitingJob, queued_jobs, refused_jobs
-from monitor.detect.visibility import resources_unavailable
 from monitor.explain.model import compact_number
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Severity
@@ -44,33 +43,25 @@ class GpuQuota:
         return any(job.gpus <= self.limit and self.used + job.gpus > self.limit for job in self.waiting)
 
 
-def detect(context: RuleContext, _memory: Any) -> RuleResult:
+def evaluate(facts: ClusterFacts, context: RuleContext, _memory: Any, now: float) -> RuleResult:
     """Exhausted quotas and queues in which jobs wait."""
+    limits: Limits = context.limits.of({})
     exhausted: dict[tuple[str, str], GpuQuota] = {}
-    for quota in (*_quotas(context), *_queues(context.facts)):
+    for quota in (*_quotas(facts, now - limits.refused), *_queues(facts)):
         if quota.is_exhausted:
             exhausted.setdefault((quota.scope, quota.name), quota)
-    holders = _gpus_by_user(context.facts) if exhausted else {}
-    findings = tuple(_finding(quota, holders) for quota in exhausted.values())
-    blind = (EVERYTHING,) if resources_unavailable(context, "pods", "resourcequotas", *_queue_sources(context)) else ()
-    return RuleResult(findings, None, blind)
+    holders = _gpus_by_user(facts) if exhausted else {}
+    refusals = (job.refused_at for quota in exhausted.values() for job in quota.waiting if job.refused_at is not None)
+    next_at = min((at + limits.refused for at in refusals), default=None)
+    return RuleResult(tuple(_finding(quota, holders) for quota in exhausted.values()), next_at=next_at)
 
 
-def _queue_sources(context: RuleContext) -> list[str]:
-    """Sources of queues that the cluster has."""
-    view = context.facts.view
-    names = [source.name for source in view.sources] if view else []
-    return [name for name in names if name.endswith((".volcano.sh", ".kueue.x-k8s.io"))]
-
-
-def _quotas(context: RuleContext) -> Iterable[GpuQuota]:
-    facts = context.facts
+def _quotas(facts: ClusterFacts, refused_since: float) -> Iterable[GpuQuota]:
     keys = (f"requests.{facts.resource}", facts.resource, f"limits.{facts.resource}")
     limited = [(quota, key) for quota in facts.quotas for key in keys if key in quota.hard]
     if not limited:
         return
-    limits: Limits = context.limits.of({})
-    denied = refused_jobs({quota.namespace for quota, _ in limited}, facts, context.now - limits.refused)
+    denied = refused_jobs({quota.namespace for quota, _ in limited}, facts, refused_since)
     for quota, key in limited:
         waits = tuple(denied.get((quota.namespace, quota.name), ()))
         used = quota.used.get(key, 0.0)
@@ -126,4 +117,14 @@ def _finding(quota: GpuQuota, holders: dict[tuple[str, str], Counter[str]]) -> F
     )
 
 
-RULE = Rule("quota-exhausted", Limits, CAUSES, whole_cluster(detect), SubjectKind.CLUSTER)
+VOLCANO = ("queues.scheduling.volcano.sh", "podgroups.scheduling.volcano.sh")
+KUEUE = ("clusterqueues.kueue.x-k8s.io", "localqueues.kueue.x-k8s.io", "workloads.kueue.x-k8s.io")
+RULE = Rule(
+    "quota-exhausted",
+    Limits,
+    CAUSES,
+    evaluate,
+    SubjectKind.CLUSTER,
+    uses=("pods", "events", "quotas", "queues", "pod_groups", "workloads"),
+    kube=("pods", "resourcequotas", *VOLCANO, *KUEUE),
+)

@@ -85,7 +85,7 @@ WORDS: dict[str, str] = {
     ),
     "crash_signal": "Container {container} was killed by signal {signal} (exit code {code}).",
     "crash_signal_advice": "Its log may show why: kubectl logs {pod} -n {namespace} -c {container} --previous",
-    "ran_for": "It had run for {seconds:duration}; restarted {restarts:time|times}.",
+    "ran_for": "It had run for {ran:duration}; restarted {restarts:time|times}.",
     "restarted": "Restarted {restarts:time|times}.",
     "memory_limit": "Its memory limit is {limit:bytes}.",
     "last_words": "Its last log lines: {message}",

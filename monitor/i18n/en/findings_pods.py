@@ -54,14 +54,14 @@ WORDS: dict[str, str] = {
         "Make the image smaller, keep data out of it, or pull it ahead of time: on {node} crictl pull {image}"
     ),
     "image-pull-slow.slow-registry": (
-        "The pull of {image} from {registry} to {node} is slow: {seconds:duration} (pod {pod} of {user})."
+        "The pull of {image} from {registry} to {node} is slow: {took:duration} (pod {pod} of {user})."
     ),
     "image-pull-slow.slow-registry.advice": (
         "Compare with another node. If all are slow, check the disk and network of {registry}; if only {node} is, "
         "check its link (ethtool, iperf3)."
     ),
     "image-pull-slow.slow-disk": (
-        "Storing {image} on {node} is slow: {seconds:duration} (pod {pod} of {user}); its disk is busy."
+        "Storing {image} on {node} is slow: {took:duration} (pod {pod} of {user}); its disk is busy."
     ),
     "image-pull-slow.slow-disk.advice": (
         "On {node}, iostat -x 5 shows the load. Keep images on a separate disk, an SSD if possible."

@@ -22,10 +22,10 @@ WORDS: dict[str, str] = {
         'finalizer: kubectl patch pod {pod} -n {namespace} --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\''
     ),
     "term_process_d": (
-        "Its process {pid} ({process}) on {node} has been stuck in the kernel (state D) for {seconds:duration}: even "
+        "Its process {pid} ({process}) on {node} has been stuck in the kernel (state D) for {stuck:duration}: even "
         "kill -9 does not end it."
     ),
-    "term_process": "Its process {pid} ({process}) on {node} has not exited for {seconds:duration} (state {state}).",
+    "term_process": "Its process {pid} ({process}) on {node} has not exited for {stuck:duration} (state {state}).",
     "term_process_advice": (
         "Find out what it waits for on {node}: cat /proc/{pid}/stack. If it is the GPU driver or a dead mount: drain "
         "and reboot {node}."

@@ -59,7 +59,7 @@ WORDS: dict[str, str] = {
     "mount_unknown_advice": "Read the message above. More on {node}: journalctl -u kubelet | grep -i mount",
     "mount_says": "The node says ({count:time|times}): {message}",
     "mount_hung": (
-        "The mount {path} on {node} has not responded for {seconds:duration}; processes that wait for it cannot be "
+        "The mount {path} on {node} has not responded for {hung:duration}; processes that wait for it cannot be "
         "stopped."
     ),
     "mount_hung_advice": "Bring the server of {path} back. If that is not possible: on {node} umount -f -l {path}",

@@ -49,7 +49,7 @@ WORDS: dict[str, str] = {
     "crash_terminated_advice": "被删除或驱逐，或节点 {node} 关机：kubectl get events -n {namespace}",
     "crash_signal": "容器 {container} 被信号 {signal} 结束（退出码 {code}）。",
     "crash_signal_advice": "它自己的日志可能会说明：kubectl logs {pod} -n {namespace} -c {container} --previous",
-    "ran_for": "它运行了 {seconds:duration}；已重启 {restarts} 次。",
+    "ran_for": "它运行了 {ran:duration}；已重启 {restarts} 次。",
     "restarted": "已重启 {restarts} 次。",
     "memory_limit": "它的内存上限是 {limit:bytes}。",
     "last_words": "它最后的输出：{message}",

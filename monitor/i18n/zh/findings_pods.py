@@ -42,12 +42,12 @@ WORDS: dict[str, str] = {
         "缩小镜像、不要把数据放进镜像，或提前拉取：在 {node} 上执行 crictl pull {image}"
     ),
     "image-pull-slow.slow-registry": (
-        "{node} 从 {registry} 拉取 {image} 很慢：{seconds:duration}（{user} 的 Pod {pod}）。"
+        "{node} 从 {registry} 拉取 {image} 很慢：{took:duration}（{user} 的 Pod {pod}）。"
     ),
     "image-pull-slow.slow-registry.advice": (
         "和其他节点对比。都慢就检查 {registry} 的磁盘和网络；只有 {node} 慢就检查它的网络（ethtool、iperf3）。"
     ),
-    "image-pull-slow.slow-disk": "{node} 写入 {image} 很慢：{seconds:duration}（{user} 的 Pod {pod}），磁盘繁忙。",
+    "image-pull-slow.slow-disk": "{node} 写入 {image} 很慢：{took:duration}（{user} 的 Pod {pod}），磁盘繁忙。",
     "image-pull-slow.slow-disk.advice": "在 {node} 上用 iostat -x 5 看谁在写。镜像最好放在单独的磁盘（SSD）上。",
     "image-pull-slow.done": "拉取已经结束。",
     "image-pull-slow.rate": "平均每秒 {rate:bytes}，预期至少每秒 {limit:bytes}。",

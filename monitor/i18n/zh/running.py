@@ -18,9 +18,9 @@ WORDS: dict[str, str] = {
         '{namespace} --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\''
     ),
     "term_process_d": (
-        "它在 {node} 上的进程 {pid}（{process}）卡在内核里（D 状态）已 {seconds:duration}，kill -9 也结束不了。"
+        "它在 {node} 上的进程 {pid}（{process}）卡在内核里（D 状态）已 {stuck:duration}，kill -9 也结束不了。"
     ),
-    "term_process": "它在 {node} 上的进程 {pid}（{process}）已 {seconds:duration}没有消失（状态 {state}）。",
+    "term_process": "它在 {node} 上的进程 {pid}（{process}）已 {stuck:duration}没有消失（状态 {state}）。",
     "term_process_advice": (
         "在 {node} 上看它在等什么：cat /proc/{pid}/stack。如果是 GPU 驱动或恢复不了的挂载：腾空并重启 {node}。"
     ),

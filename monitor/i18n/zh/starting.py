@@ -46,7 +46,7 @@ WORDS: dict[str, str] = {
     "mount_unknown": "存储卷 {volume} 无法挂载到 {node}。",
     "mount_unknown_advice": "看上面的信息。更多：在 {node} 上执行 journalctl -u kubelet | grep -i mount",
     "mount_says": "节点的说法（{count} 次）：{message}",
-    "mount_hung": "{node} 上的挂载 {path} 已 {seconds:duration}没有响应，等待它的进程停不下来。",
+    "mount_hung": "{node} 上的挂载 {path} 已 {hung:duration}没有响应，等待它的进程停不下来。",
     "mount_hung_advice": "恢复 {path} 的服务器。做不到时：在 {node} 上执行 umount -f -l {path}",
     "sandbox_disk_full": "{node} 无法启动 Pod：磁盘满了。",
     "sandbox_disk_full_advice": "清理 {node} 的磁盘：df -h，然后清理旧镜像和日志。",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 
-from monitor.detect.base import RuleContext
+from monitor.detect.base import Limits, RuleContext, with_limits
+from monitor.detect.engine import Engine
 from monitor.detect.rules.gpu_fragmented import RULE
 from monitor.facts.cluster import ClusterView, Identity, SourceView
 from monitor.facts.facts_index import make_cluster_facts
@@ -129,8 +130,34 @@ def test_held_while_kubernetes_cannot_be_asked() -> None:
 
 def test_many_kinds_of_pods_are_held_not_forgotten() -> None:
     many = tuple(pod(f"p{i}", gpus=8, age=900 - i, node_selector={"zone": str(i)}) for i in range(9))
-    found = run(RULE, context((*many, *HALF), (node("n1"), node("n2"))))
+    given = with_limits(context((*many, *HALF), (node("n1"), node("n2"))), Limits(RULE.limits()))
+    found = RULE.evaluate(given.facts, given, None, NOW)
     assert [scope.labels["pod"] for scope in found.blind] == ["p6", "p7", "p8"]
+    assert RULE.evaluate(given.facts, given, found.memory, NOW + 29).blind == found.blind
+
+
+def test_it_is_decided_again_after_a_while_or_if_other_pods_wait() -> None:
+    nodes = (node("n1"), node("n2"))
+    engine = Engine((RULE,), {})
+    (found,) = engine.evaluate(context((WAITS, *HALF), nodes))
+    assert engine.next_at == NOW + 30
+    room = replace(context((WAITS, HALF[0]), nodes), now=NOW + 29)
+    (same,) = engine.evaluate(room)
+    assert (same.key, same.held) == (found.key, False)
+    assert engine.evaluate(replace(room, now=NOW + 30)) == ()
+    assert engine.evaluate(replace(context((WAITS, *HALF), nodes), now=NOW + 60))
+    assert engine.evaluate(replace(context(HALF, nodes), now=NOW + 61)) == ()
+
+
+def test_when_a_pod_has_waited_long_enough() -> None:
+    engine = Engine((RULE,), {})
+    engine.evaluate(context((pod("big", gpus=8, age=500), *HALF), (node("n1"), node("n2"))))
+    assert engine.next_at == NOW + 100
+
+
+@pytest.mark.parametrize("memory", [["?"], {"at": "x"}, {"at": 1.0, "pods": [], "findings": [{}], "unknown": []}])
+def test_a_memory_of_another_version_is_forgotten(memory: Any) -> None:
+    assert run(RULE, context((WAITS, *HALF), (node("n1"), node("n2"))), {"": memory}).findings
 
 
 def crowded(count: int) -> RuleContext:

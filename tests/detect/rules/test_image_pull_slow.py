@@ -12,7 +12,7 @@ from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, SourceView
 from monitor.facts.kube import EventFact, PodFact
 from monitor.facts.storage import DiskFact, DiskIoFact, ImageCacheFact, ImageFact
-from tests.detect.builders_pods import PODS_UNSEEN, held, none, one, run, text
+from tests.detect.builders_pods import PODS_UNSEEN, after_change, due, held, none, one, run, text
 from tests.explain.builders import IMAGE, NOW, agent, event, owned, pod, running_container, waiting
 
 GB = 10**9
@@ -77,7 +77,7 @@ def test_every_cause_has_a_case() -> None:
 
 
 QUIET: list[tuple[str, PodFact, dict[str, Any]]] = [
-    ("not yet", CREATING, {"events": [pulling(300)]}),
+    ("not yet", CREATING, {"events": [pulling(299)]}),
     ("it runs: the event of the end was lost", RUNNING, {"events": [pulling(9000)]}),
     ("the pull failed", CREATING, {"events": [pulling(900), event("Failed", f'Failed to pull image "{IMAGE}": EOF')]}),
     ("fast enough", RUNNING, {"events": [pulled(" in 3m20s (5m0s including waiting). Image size: 2000000000 bytes.")]}),
@@ -134,4 +134,31 @@ def test_messages_of_all_versions(message: str, seconds: float | None, size: int
 
 
 def test_nothing_is_remembered() -> None:
-    assert run(RULE, pods=[CREATING], events=[pulling(400)]).memory is None
+    assert run(RULE, pods=[CREATING], events=[pulling(400)]).memory == {}
+
+
+DUE: list[tuple[str, PodFact, dict[str, Any], float | None]] = [
+    ("the limit of a pull in progress", CREATING, {"events": [pulling(100)]}, 200),
+    ("a slow pull: its figures", CREATING, {"events": [pulling(301)]}, 30),
+    ("a completed one is no longer reported", RUNNING, {"events": [pulled(NEW)]}, 3540),
+    ("its size may become known", RUNNING, {"events": [pulled(" in 9m0s")]}, 30),
+    ("fast enough", RUNNING, {"events": [pulled(" in 20s. Image size: 1900000000 bytes.")]}, None),
+    ("no pull", RUNNING, {}, None),
+]
+
+
+@pytest.mark.parametrize(("name", "given", "facts", "seconds"), DUE, ids=[case[0] for case in DUE])
+def test_when_time_alone_changes_it(name: str, given: PodFact, facts: dict[str, Any], seconds: float | None) -> None:
+    assert due(RULE, pods=[given], **facts) == seconds
+
+
+@pytest.mark.parametrize(("busy", "cause"), [(0.95, "slow-disk"), (0.1, "slow-registry")])
+def test_a_change_on_its_node_changes_the_cause(busy: float, cause: str) -> None:
+    given = {"pods": [CREATING], "events": [pulling(301)]}
+    before, after = (given | {"agents": [agent("n1", **disk(share))]} for share in (1.05 - busy, busy))
+    assert [finding.cause for finding in after_change(RULE, before, after)] == [cause]
+
+
+def test_the_size_on_its_own_node_counts_first() -> None:
+    agents = [has(50 * GB, "n0"), has(3 * GB), has(50 * GB, "n2")]
+    assert "2.8 GiB" in text(one(RULE, pods=[CREATING], events=[pulling(301)], agents=agents))

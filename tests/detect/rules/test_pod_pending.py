@@ -9,7 +9,7 @@ import pytest
 from monitor.detect.rules.pod_pending import CAUSES, RULE, Limits
 from monitor.facts.cluster import ClusterView, Identity, SourceView
 from monitor.facts.kube import PodFact, PodGroupFact, QueueFact, TaintFact
-from tests.detect.builders_pods import PODS_UNSEEN, held, none, one, rule_context, run, text
+from tests.detect.builders_pods import PODS_UNSEEN, after_change, due, held, none, one, rule_context, run, text
 from tests.detect.running import evaluate
 from tests.explain.builders import GPU, NOW, holding, node, owned, pod, unschedulable
 
@@ -64,7 +64,7 @@ def test_every_cause_has_a_case() -> None:
 
 
 QUIET = [
-    ("not yet", late(age=600)),
+    ("not yet", late(age=599)),
     ("being deleted", late(deletion_at=NOW)),
     ("ended", late(phase="Failed")),
     ("it has a node", late(node="n1")),
@@ -122,8 +122,8 @@ def test_without_nodes_nothing_is_said_about_them() -> None:
 
 
 def test_a_memory_of_another_version_is_forgotten() -> None:
-    assert one(RULE, memory={"x": 5}, pods=[late(), *FULL], nodes=TWO)
-    assert one(RULE, memory=["?"], pods=[late(), *FULL], nodes=TWO)
+    assert one(RULE, memory={"": {"x": 5}}, pods=[late(), *FULL], nodes=TWO)
+    assert one(RULE, memory={"": ["?"]}, pods=[late(), *FULL], nodes=TWO)
 
 
 def test_a_thousand_nodes_and_waiting_jobs_of_many_shapes() -> None:
@@ -138,3 +138,33 @@ def test_a_thousand_nodes_and_waiting_jobs_of_many_shapes() -> None:
         assert time.process_time() - began < 20.0
         memory, counts = found.memory, [*counts, len(found.findings)]
     assert counts == [200, 400, 600, 800, 800]
+
+
+def test_when_time_alone_changes_it() -> None:
+    assert due(RULE, pods=[late(age=100), late(name="b", age=200)], nodes=TWO) == 400
+    assert due(RULE, pods=[late(), *FULL], nodes=TWO) == 30
+    assert due(RULE, pods=[late(), late(name="b", age=590)], nodes=TWO) == 10
+    assert due(RULE, pods=FULL, nodes=TWO) is None
+
+
+def test_shapes_that_are_not_explained_yet_are_soon() -> None:
+    pods = [late(name=f"w{index}", priority=index) for index in range(4)]
+    assert due(RULE, pods=pods, nodes=[node(f"n{index}") for index in range(1000)]) == 2
+
+
+def test_an_explanation_is_kept_for_a_while() -> None:
+    first = run(RULE, pods=[late(), *FULL], nodes=TWO)
+    soon, later = (
+        evaluate(RULE, rule_context(NOW + seconds, pods=[late(), *HALF], nodes=TWO, limits=Limits()), first.memory)
+        for seconds in (29, 30)
+    )
+    assert [found.findings[0].cause for found in (first, soon, later)] == [
+        "not-enough-gpus",
+        "not-enough-gpus",
+        "no-single-node-fits",
+    ]
+
+
+def test_a_scheduled_job_is_resolved_at_once() -> None:
+    before = {"pods": [late(), *FULL], "nodes": TWO}
+    assert after_change(RULE, before, {"pods": [late(node="n1"), *FULL], "nodes": TWO}) == ()

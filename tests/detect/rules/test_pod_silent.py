@@ -11,7 +11,7 @@ from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, Identity
 from monitor.facts.kube import PodContainerFact, PodFact
 from monitor.facts.workload import LogFact
-from tests.detect.builders_pods import PODS_UNSEEN, held, none, one, text
+from tests.detect.builders_pods import PODS_UNSEEN, after_change, due, held, none, one, text
 from tests.explain.builders import GPU, NOW, agent, gpu_view, owned, pod, running_container, view
 
 MAIN, SIDE = "a" * 64, "b" * 64
@@ -52,9 +52,9 @@ def test_every_cause_has_a_case() -> None:
 
 
 QUIET: list[tuple[str, PodFact, LogFact]] = [
-    ("empty, and young", runs(age=900), log(size=0)),
-    ("it wrote within the hour", runs(), log(quiet=3600)),
-    ("it started within the hour", runs(age=3600), log(quiet=9000)),
+    ("empty, and young", runs(age=899), log(size=0)),
+    ("it wrote within the hour", runs(), log(quiet=3599)),
+    ("it started within the hour", runs(age=3599), log(quiet=9000)),
     ("no GPUs", runs(gpus=0, containers=()), log(size=0)),
     ("it waits", runs(phase="Pending"), log(size=0)),
     ("it is being deleted", runs(deletion_at=NOW), log(size=0)),
@@ -114,3 +114,22 @@ def test_held(name: str, after: dict[str, Any]) -> None:
     before = {"pods": [runs()], "agents": [on(log(size=0))]}
     assert [left.held for left in held(RULE, before, {"pods": [runs()]} | after)] == [True]
     assert held(RULE, before, {"pods": [runs()], "agents": [on(log())]}) == ()
+
+
+def test_when_time_alone_changes_it() -> None:
+    assert due(RULE, pods=[runs(age=300)], agents=[on(log(size=0))]) == 600
+    assert due(RULE, pods=[runs()], agents=[on(log(quiet=600))]) == 3000
+    assert due(RULE, pods=[runs()], agents=[on(log(size=0))]) is None
+
+
+def test_a_log_that_grows_again_resolves_it() -> None:
+    before, after = ({"pods": [runs()], "agents": [on(log(quiet=quiet))]} for quiet in (3601, 0))
+    assert after_change(RULE, before, after) == ()
+    assert [finding.cause for finding in after_change(RULE, after, before)] == ["stopped-logging"]
+
+
+def test_the_use_of_its_cards_is_current() -> None:
+    given = {"pods": [runs()], "agents": [on(log(size=0))]}
+    low, high = (view(cards=[gpu_view("n1", 0, GpuState.BUSY, runs(), utilization_ratio=x)]) for x in (0.1, 0.9))
+    (finding,) = after_change(RULE, given | {"view": low}, given | {"view": high})
+    assert "GPU: 90% busy" in text(finding)

@@ -7,7 +7,7 @@ import pytest
 
 from monitor.detect.rules.pod_start_failed import CAUSES, RULE
 from monitor.facts.kube import ContainerStatusFact, PodFact, TerminationFact
-from tests.detect.builders_pods import PODS_UNSEEN, held, none, one, rule_context, run, text
+from tests.detect.builders_pods import PODS_UNSEEN, due, held, none, one, rule_context, run, text
 from tests.detect.running import evaluate
 from tests.explain.builders import NOW, looping, owned, pod, running_container, waiting
 
@@ -106,3 +106,22 @@ def test_held_while_pods_cannot_be_seen() -> None:
     before = {"pods": [given(looping(127))]}
     assert [left.held for left in held(RULE, before, {"view": PODS_UNSEEN})] == [True]
     assert held(RULE, before, {}) == ()
+
+
+RAN = TerminationFact(exit_code=137, reason="OOMKilled", finished_at=NOW - 300)
+DUE: list[tuple[str, PodFact, float | None]] = [
+    ("it runs steadily", given(running_container(started_at=NOW - 5, restart_count=8, last=RAN)), 595),
+    ("a first error that may not recur", given(ended(1, ago=20)), 40),
+    ("a failed pod is no longer reported", given(ended(127, ago=600), phase="Failed"), 3000),
+    ("it loops", given(looping(127)), None),
+]
+
+
+@pytest.mark.parametrize(("name", "fails", "seconds"), DUE, ids=[case[0] for case in DUE])
+def test_when_time_alone_changes_it(name: str, fails: PodFact, seconds: float | None) -> None:
+    assert due(RULE, memory={"uid-bert-0": {"main": NOW - 900}}, pods=[fails]) == seconds
+
+
+def test_it_says_how_long_it_ran_not_how_long_it_has_failed() -> None:
+    memory = {"uid-bert-0": {"main": NOW - 9000}}
+    assert "It had run for 1 min 40 s" in text(one(RULE, memory=memory, pods=[given(looping(127))]))

@@ -8,7 +8,7 @@ import pytest
 from monitor.detect.rules.pod_stuck_creating import CAUSES, RULE, Limits
 from monitor.facts.kube import ContainerStatusFact, PodFact, PodVolumeFact
 from monitor.facts.storage import MountFact
-from tests.detect.builders_pods import PODS_UNSEEN, held, none, one, text
+from tests.detect.builders_pods import PODS_UNSEEN, after_change, due, held, none, one, text
 from tests.explain.builders import NOW, agent, event, node, owned, pod, running_container, waiting
 
 DENIED = 'MountVolume.SetUp failed for volume "data": mount.nfs: access denied by server while mounting nas:/data'
@@ -64,7 +64,7 @@ def test_a_hung_mount_is_named_so_that_its_own_finding_explains_this_one() -> No
 INIT_DONE = ContainerStatusFact(name="i", init=True, state="terminated", exit_code=0, finished_at=NOW - 30)
 PULLED = event("Pulled", 'Successfully pulled image "x" in 9m', ago=30, type="Normal")
 QUIET: list[tuple[str, PodFact, dict[str, Any]]] = [
-    ("not yet", stuck(started_at=NOW - 300), {}),
+    ("not yet", stuck(started_at=NOW - 299), {}),
     ("it pulls", stuck(), {"events": [event("FailedMount", TIMED_OUT, ago=600), event("Pulling", 'Pulling image "x"', ago=500)]}),
     ("it has just pulled", stuck(), {"events": [PULLED]}),
     ("its init container has just ended", stuck(waiting("PodInitializing"), INIT_DONE), {}),
@@ -90,3 +90,24 @@ def test_held_while_pods_cannot_be_seen() -> None:
     before = {"pods": [stuck()]}
     assert [left.held for left in held(RULE, before, {"view": PODS_UNSEEN})] == [True]
     assert held(RULE, before, {}) == ()
+
+
+def test_when_time_alone_changes_it() -> None:
+    assert due(RULE, pods=[stuck(started_at=NOW - 100)]) == 200
+    assert due(RULE, pods=[stuck()]) == 30
+    assert due(RULE, pods=[stuck(running_container(), phase="Running")]) is None
+
+
+CHANGES: list[tuple[str, PodFact, dict[str, Any], dict[str, Any], str]] = [
+    ("a mount hangs", stuck(volumes=ON_NAS), {"agents": [agent("n1", mounts=())]}, {"agents": [HUNG]}, "mount-hung"),
+    ("the node has lost its GPUs", stuck(gpus=2), READY, {"nodes": [node("n1", gpus=0)]}, "device-missing"),
+    ("a message", stuck(), READY, READY | {"events": [event("FailedMount", SECRET)]}, "config-missing"),
+]
+
+
+@pytest.mark.parametrize(("name", "given", "before", "after", "cause"), CHANGES, ids=[case[0] for case in CHANGES])
+def test_a_change_changes_the_cause(
+    name: str, given: PodFact, before: dict[str, Any], after: dict[str, Any], cause: str
+) -> None:
+    found = after_change(RULE, {"pods": [given]} | before, {"pods": [given]} | after)
+    assert [finding.cause for finding in found] == [cause]

@@ -4,13 +4,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from monitor.detect.rules.pod_stuck_terminating import CAUSES, RULE, Limits
+from monitor.facts.cluster import GpuState
 from monitor.facts.gpu import GpuProcessFact
 from monitor.facts.kube import PodFact
 from monitor.facts.storage import MountFact
-from tests.detect.builders_pods import PODS_UNSEEN, held, none, one, text
-from tests.explain.builders import NOW, agent, event, node, owned, pod, running_container
+from monitor.facts.text import Evidence
+from tests.detect.builders_pods import PODS_UNSEEN, after_change, due, held, none, one, text
+from tests.explain.builders import NOW, agent, event, gpu_view, node, owned, pod, running_container, view
 
 READY = [node("n1")]
 BUSY = event("FailedUnmount", "UnmountVolume.TearDown failed: device is busy")
@@ -31,6 +34,10 @@ def ending(overdue: float = 301, **more: Any) -> PodFact:
     return pod(**(fields | more))
 
 
+IN_D = Evidence(key="process-state", values={"pid": 7, "state": "D", "process": "python", "since": NOW - 600})
+IDLE_GPU, STUCK_GPU = (
+    view(cards=[gpu_view("n1", 0, GpuState.BUSY, ending(), evidence=evidence)]) for evidence in ((), (IN_D,))
+)
 CASES: list[tuple[str, PodFact, dict[str, Any], str, str]] = [
     ("only a finalizer", ending(finalizers=("lab.io/hold",), statuses=()), {"nodes": READY}, "finalizer", "lab.io/hold"),
     ("it ended well and has a finalizer", ending(finalizers=("lab.io/hold",), statuses=(), phase="Succeeded"), {"nodes": READY}, "finalizer", "lab.io/hold"),
@@ -63,7 +70,7 @@ def test_it_says_which_gpus_are_kept() -> None:
 
 
 QUIET = [
-    ("not yet", ending(overdue=300)),
+    ("not yet", ending(overdue=299)),
     ("a long grace time that is not over", ending(overdue=-3000, deletion_grace_seconds=3600.0)),
     ("nobody deleted it", ending(deletion_at=None)),
 ]
@@ -83,3 +90,28 @@ def test_held_while_pods_cannot_be_seen() -> None:
     before = {"pods": [ending()], "nodes": READY}
     assert [left.held for left in held(RULE, before, {"view": PODS_UNSEEN})] == [True]
     assert held(RULE, before, {}) == ()
+
+
+def test_when_time_alone_changes_it() -> None:
+    assert due(RULE, pods=[ending(overdue=-60)], nodes=READY) == 360
+    assert due(RULE, pods=[ending()], nodes=READY) == 30
+    assert due(RULE, pods=[ending(deletion_at=None)], nodes=READY) is None
+
+
+def test_it_says_how_long_the_mount_hangs_not_how_long_the_pod_is_overdue() -> None:
+    assert "has not responded for 15 min;" in text(one(RULE, pods=[ending()], nodes=READY, agents=[HUNG]))
+
+
+CHANGES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
+    ("a mount hangs", {"agents": [agent("n1", mounts=())]}, {"agents": [HUNG]}, "volume-busy"),
+    ("a process in D", {"agents": [agent("n1")]}, {"agents": [agent("n1", gpu_processes=(STUCK,))]}, "d-state"),
+    ("its node is silent", {}, {"nodes": [node("n1", ready=None)]}, "node-down"),
+    ("its agent is silent", {"agents": [HUNG]}, {"agents": [replace(HUNG, silent_since=NOW)]}, "runtime-hung"),
+    ("its GPU says why", {"view": IDLE_GPU}, {"view": STUCK_GPU}, "d-state"),
+]
+
+
+@pytest.mark.parametrize(("name", "before", "after", "cause"), CHANGES, ids=[case[0] for case in CHANGES])
+def test_a_change_changes_the_cause(name: str, before: dict[str, Any], after: dict[str, Any], cause: str) -> None:
+    given = {"pods": [ending()], "nodes": READY}
+    assert [finding.cause for finding in after_change(RULE, given | before, given | after)] == [cause]

@@ -8,7 +8,7 @@ import pytest
 from monitor.detect.rules.quota_exhausted import RULE, Limits
 from monitor.facts.cluster import ClusterView, Identity, SourceView
 from monitor.facts.kube import EventFact, OwnerRef, PodFact, PodGroupFact, QueueFact, QuotaFact, WorkloadFact
-from tests.detect.builders_pods import PODS_UNSEEN, held, none, one, text
+from tests.detect.builders_pods import PODS_UNSEEN, after_change, due, held, none, one, text
 from tests.explain.builders import GPU, NOW, event, holding, pod
 
 
@@ -131,3 +131,22 @@ def test_held_while_it_cannot_be_known(name: str, view: ClusterView) -> None:
     before = {"quotas": [quota()], "events": [refusal()]}
     assert [left.held for left in held(RULE, before, {"view": view})] == [True]
     assert held(RULE, before, {}) == ()
+
+
+def test_when_time_alone_changes_it() -> None:
+    assert due(RULE, quotas=[quota()], events=[refusal(ago=600)]) == 1200
+    assert due(RULE, queues=kueue(), workloads=[workload()]) is None
+
+
+CHANGES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("refused", {"quotas": [quota()]}, {"quotas": [quota()], "events": [refusal()]}),
+    ("less quota", {"quotas": [quota(limit=16)], "events": [refusal()]}, {"quotas": [quota()], "events": [refusal()]}),
+    ("a pod waits", {"queues": [volcano()]}, {"queues": [volcano()], "pods": [waits(annotations={})], "identities": {"uid-w": Identity(queue="nlp")}}),
+    ("a workload waits", {"queues": kueue(), "workloads": [workload("admitted")]}, {"queues": kueue(), "workloads": [workload()]}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "before", "after"), CHANGES, ids=[case[0] for case in CHANGES])
+def test_a_change_is_found(name: str, before: dict[str, Any], after: dict[str, Any]) -> None:
+    assert len(after_change(RULE, before, after)) == 1
+    assert after_change(RULE, after, before) == ()

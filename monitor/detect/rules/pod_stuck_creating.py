@@ -139,7 +139,7 @@ RULE = Rule(
     CAUSES,
     evaluate,
     SubjectKind.POD,
-    uses=("agent", "node", "mounts", "disk"),
+    refines=("agent", "node", "mounts", "disk"),
     kube=("pods",),
     suppressed_by=("disk-full", "mount-lost", "node-down"),
     advice=ADVICE,

@@ -76,7 +76,7 @@ RULE = Rule(
     CAUSES,
     evaluate,
     SubjectKind.POD,
-    uses=("agent", "node", "gpus", "gpu_processes", "mounts", "disk"),
+    refines=("agent", "node", "gpus", "gpu_processes", "mounts", "disk"),
     kube=("pods",),
     suppressed_by=("mount-lost", "node-down"),
     advice=ADVICE,

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from monitor.detect.base import RuleContext, cached_per_evaluation
 from monitor.detect.labels import label_value
@@ -16,6 +18,7 @@ from monitor.facts.findings import Scope
 from monitor.facts.storage import DiskFact
 from monitor.facts.workload import ContainerFact
 
+T = TypeVar("T")
 STALE_AFTER_SECONDS = 120.0  # older reports are ignored
 MAX_REMEMBERED_NODES = 20  # per subject: enough to tell whether any of them still reports
 
@@ -110,6 +113,14 @@ def container_owner(container: ContainerFact, facts: ClusterFacts) -> tuple[str,
     name = f"{container.namespace}/{container.pod_name}" if container.pod_name else container.name or container.id[:12]
     user = facts.container_user(container) or container.namespace or "-"
     return label_value(name), label_value(user)
+
+
+def recalled(memory: Any, kind: type[T]) -> T | None:
+    """What a rule remembers; None if it remembers nothing, or something else from an older version."""
+    try:
+        return msgspec.convert(memory, kind)
+    except msgspec.ValidationError:
+        return None
 
 
 def memory_sections(memory: Any, *parts: str) -> list[dict[str, Any]]:

@@ -62,7 +62,7 @@ def evaluate(node: NodeSubject, context: RuleContext, memory: Any, now: float) -
             continue
         periods[fact.device] = period
         due += (at for at in (period.since + limits.after, period.last + _MAX_PAUSE_SECONDS) if at > now)
-        if known and now - period.since >= limits.after and _is_not_draining(period, limits):
+        if known and now >= period.since + limits.after and _is_not_draining(period, limits):
             findings.append(_finding(context.facts, node.report, fact, period, labels))
     return RuleResult(tuple(findings), to_builtins(periods) or None, tuple(blind), min(due, default=None))
 
@@ -78,7 +78,7 @@ def _continued(period: _BusyPeriod | None, fact: DiskIoFact, limits: Limits, now
     if period is not None:  # the clock may have been set back
         period = structs.replace(period, since=min(period.since, now), last=min(period.last, now))
     if ratio <= limits.busy or queue < limits.queue:
-        return period if period is not None and now - period.last < _MAX_PAUSE_SECONDS else None
+        return period if period is not None and now < period.last + _MAX_PAUSE_SECONDS else None
     if period is not None and sample == period.sample:
         return period
     if period is None or now - period.last >= _MAX_GAP_SECONDS:

@@ -111,7 +111,7 @@ def _after(deletion: CleanupDeletion, at: float) -> bool:
 
 def _with_sample(points: _Points, used: int, limits: Limits, now: float) -> _Points:
     """Points to keep: those never exceeded since. A growing disk has one, an unchanged one is sampled now and then."""
-    if points and points[-1][1] == used and 0 <= now - points[-1][0] < _SAMPLE_SECONDS:
+    if points and points[-1][1] == used and points[-1][0] <= now < points[-1][0] + _SAMPLE_SECONDS:
         return points
     # After the clock was set back, no point may be in the future.
     peaks = [(min(at, now), most) for at, most in points if at >= now - limits.within and most > used]
@@ -125,7 +125,7 @@ def _loss(points: _Points, used: int, limits: Limits, now: float, known: _Loss |
     inside = [point for point in points if point[0] >= now - limits.within]
     inside = inside or [point for point in points[-1:] if now - point[0] <= _MAX_GAP_SECONDS]
     at, most = max(inside, key=lambda point: point[1], default=(now, 0))
-    if known is not None and now - known.at < limits.keep_for and _exceeds(known.before, used, limits):
+    if known is not None and now < known.at + limits.keep_for and _exceeds(known.before, used, limits):
         return structs.replace(known, at=min(known.at, now), before=max(known.before, most))
     return _Loss(now, now - at, most) if _exceeds(most, used, limits) else None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.node import PARTS, changed_parts
 
-# Parts of a node besides those of its snapshot; "pods" are those bound to it, with their events and owners.
+# Parts of a node besides those of its snapshot. Its pods include the finished ones, their events and their owners.
 AGENT, KUBERNETES_NODE, GPUS, PODS = "agent", "node", "gpus", "pods"
 ALL_PARTS = frozenset((*PARTS, AGENT, KUBERNETES_NODE, GPUS, PODS))
 # Kinds of facts that belong to no single node or pod; "pods", "nodes" and "events" stand for any of them.
@@ -49,8 +49,11 @@ def changes_between(before: ClusterFacts, after: ClusterFacts) -> Changes:
     return Changes(nodes, frozenset(pods | events), frozenset(kinds))
 
 
-def _changed_nodes(before: ClusterFacts, after: ClusterFacts, pods: Set[str]) -> dict[str, frozenset[str]]:
-    changed: dict[str, set[str]] = {name: {PODS} for facts in (before, after) for name in _bound_to(pods, facts)}
+def _changed_nodes(before: ClusterFacts, after: ClusterFacts, pods: set[str]) -> dict[str, frozenset[str]]:
+    changed: dict[str, set[str]] = {}
+    for pod in (known.get(uid) for uid in pods for known in (before.pod_by_uid, after.pod_by_uid)):
+        if pod is not None and pod.node is not None:
+            changed.setdefault(pod.node, set()).add(PODS)
     for part, old, new in (
         (KUBERNETES_NODE, before.node_by_name, after.node_by_name),
         (AGENT, _without_times(before), _without_times(after)),
@@ -63,12 +66,6 @@ def _changed_nodes(before: ClusterFacts, after: ClusterFacts, pods: Set[str]) ->
         if parts:
             changed.setdefault(name, set()).update(parts)
     return {name: frozenset(parts) for name, parts in changed.items()}
-
-
-def _bound_to(pods: Set[str], facts: ClusterFacts) -> Iterator[str]:
-    """Nodes to which these pods are bound."""
-    known = (facts.pod_by_uid.get(uid) for uid in pods)
-    return (pod.node for pod in known if pod is not None and pod.node is not None)
 
 
 def _without_times(facts: ClusterFacts) -> dict[str, object]:

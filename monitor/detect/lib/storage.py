@@ -1,8 +1,7 @@
-"""Shared by the storage rules: which nodes report, their disks, and who owns what is on them."""
+"""Shared by the storage rules: how full disks are, what is on them, and who owns it."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -11,7 +10,7 @@ import msgspec
 
 from monitor.detect.base import RuleContext, cached_per_evaluation
 from monitor.detect.labels import label_value
-from monitor.detect.subjects import ClusterDisk, NodeReport, nas_identity, shared_disk
+from monitor.detect.subjects import NodeReport
 from monitor.detect.visibility import clock_skew
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Scope
@@ -20,7 +19,6 @@ from monitor.facts.workload import ContainerFact
 
 T = TypeVar("T")
 STALE_AFTER_SECONDS = 120.0  # older reports are ignored
-MAX_REMEMBERED_NODES = 20  # per subject: enough to tell whether any of them still reports
 
 
 @dataclass(frozen=True)
@@ -37,14 +35,6 @@ class NodeReports:
         lacking = {name for name, report in self.nodes.items() if any(report.section(part) is None for part in parts)}
         return tuple(Scope(labels={"node": label_value(node)}) for node in sorted(self.silent | lacking))
 
-    def any_hidden(self, nodes: Iterable[str], *parts: str) -> bool:
-        """Whether one of the nodes may still be affected but no longer reports these sections."""
-        return any(
-            node in self.silent
-            or (node in self.nodes and any(self.nodes[node].section(part) is None for part in parts))
-            for node in nodes
-        )
-
 
 @cached_per_evaluation
 def node_reports(context: RuleContext) -> NodeReports:
@@ -58,41 +48,6 @@ def node_reports(context: RuleContext) -> NodeReports:
             continue
         nodes[node] = NodeReport(node, snapshot, clock_skew(agent))
     return NodeReports(nodes, frozenset(silent - nodes.keys()))
-
-
-@dataclass(frozen=True)
-class KnownDisks:
-    """Disks whose figures are known, and the scopes of those whose are not."""
-
-    disks: tuple[ClusterDisk, ...]
-    blind: tuple[Scope, ...]
-
-
-@cached_per_evaluation
-def known_disks(context: RuleContext) -> KnownDisks:
-    """Disks of all reporting nodes, each once."""
-    disks: list[ClusterDisk] = []
-    blind: list[Scope] = []
-    shared: defaultdict[str, list[tuple[NodeReport, DiskFact]]] = defaultdict(list)
-    for report in node_reports(context).nodes.values():
-        for fact in report.section("disk") or ():
-            if "nas" in fact.roles:
-                shared[nas_identity(fact)].append((report, fact))
-                continue
-            labels = {"node": label_value(report.node), "mount": label_value(fact.mount)}
-            if fact.used_bytes is None:
-                blind.append(Scope(labels=labels))
-            else:
-                disks.append(
-                    ClusterDisk(f"{report.node} {fact.mount} {fact.device}", labels, fact, report, (report.node,))
-                )
-    for key, mounts in shared.items():
-        disk = shared_disk(key, mounts)
-        if disk.fact.used_bytes is None:
-            blind.append(Scope(labels=disk.labels))
-        else:
-            disks.append(disk)
-    return KnownDisks(tuple(disks), tuple(blind))
 
 
 def used_ratio(fact: DiskFact) -> float | None:
@@ -121,9 +76,3 @@ def recalled(memory: Any, kind: type[T]) -> T | None:
         return msgspec.convert(memory, kind)
     except msgspec.ValidationError:
         return None
-
-
-def memory_sections(memory: Any, *parts: str) -> list[dict[str, Any]]:
-    """Sections of the memory; missing or malformed ones are empty."""
-    sections = memory if isinstance(memory, dict) else {}
-    return [dict(part) if isinstance(part := sections.get(name), dict) else {} for name in parts]

@@ -63,6 +63,12 @@ def disk_containing(path: str, facts: Iterable[DiskFact]) -> DiskFact | None:
     return max(holding, key=lambda fact: len(fact.mount), default=None)
 
 
+def is_below(path: str, disk: DiskFact, facts: Iterable[DiskFact]) -> bool:
+    """Whether a path is on this one of the disks."""
+    holding = disk_containing(path, facts)
+    return holding is not None and holding.mount == disk.mount
+
+
 def container_owner(container: ContainerFact, facts: ClusterFacts) -> tuple[str, str]:
     """Pod of a container (or else its own name) and its user (or else namespace, or else "-")."""
     name = f"{container.namespace}/{container.pod_name}" if container.pod_name else container.name or container.id[:12]

@@ -61,7 +61,8 @@ def evaluate(node: NodeSubject, context: RuleContext, _memory: Any, _now: float)
             blind.append(Scope(labels=labels))
             continue
         cache = _cache(report, caches)
-        if _is_large(cache, fact.size_bytes, context.limits.of(labels)):
+        limits: Limits = context.limits.of(labels)
+        if cache.total > limits.share * fact.size_bytes or 0 < limits.size < cache.total:
             findings.append(_finding(context, report, fact, cache, labels))
     return RuleResult(tuple(findings), blind=tuple(blind))
 
@@ -79,10 +80,6 @@ def _cache(report: NodeReport, caches: list[ImageCacheFact]) -> _ImageCache:
     build = sum(usage.build_cache_bytes or 0 for usage in usages if usage.runtime in runtimes)
     images = tuple(image for cache in caches for image in cache.images)
     return _ImageCache(images, sum(cache.total_bytes or 0 for cache in caches), build)
-
-
-def _is_large(cache: _ImageCache, disk_bytes: int, limits: Limits) -> bool:
-    return cache.total > limits.share * disk_bytes or 0 < limits.size < cache.total
 
 
 def _cause(cache: _ImageCache) -> str:

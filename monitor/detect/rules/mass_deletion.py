@@ -23,7 +23,7 @@ from monitor.detect.base import (
     Seconds,
     SubjectKind,
 )
-from monitor.detect.lib.storage import disk_containing, recalled
+from monitor.detect.lib.storage import is_below, recalled
 from monitor.detect.subjects import ClusterDisk
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text, Value
@@ -96,17 +96,13 @@ def _is_on(deletion: CleanupDeletion, disk: ClusterDisk) -> bool:
         return "runtime" in disk.fact.roles
     if disk.report.node != deletion.node:
         return disk.shared  # its mount point on that node is unknown; matching too many disks is the safer error
-    holding = disk_containing(deletion.path, disk.report.snapshot.disk or ())
-    return holding is not None and holding.mount == disk.fact.mount
+    return is_below(deletion.path, disk.fact, disk.report.snapshot.disk or ())
 
 
 def _without_cleanup(points: _Points, deletions: list[CleanupDeletion]) -> _Points:
     """The points, less what cleanup deleted after each: what is still missing is lost."""
-    return [(at, used - sum(deletion.bytes for deletion in deletions if _after(deletion, at))) for at, used in points]
-
-
-def _after(deletion: CleanupDeletion, at: float) -> bool:
-    return deletion.ended_at is None or deletion.ended_at + _REPORT_DELAY_SECONDS > at
+    ends = [(float("inf") if each.ended_at is None else each.ended_at, each.bytes) for each in deletions]
+    return [(at, used - sum(size for end, size in ends if end + _REPORT_DELAY_SECONDS > at)) for at, used in points]
 
 
 def _with_sample(points: _Points, used: int, limits: Limits, now: float) -> _Points:

@@ -29,7 +29,7 @@ from monitor.cluster.sources import agent_sources, kube_sources
 from monitor.cluster.view import ClusterContext, ViewBuilder, ViewChanges, ViewInputs, ViewMemory
 from monitor.cluster.view_memory import ViewMemoryFile
 from monitor.facts.agents import AgentFact
-from monitor.facts.changes import KUBERNETES_NODE, Changes, all_changes
+from monitor.facts.changes import KUBERNETES_NODE, PODS, Changes, all_changes
 from monitor.facts.cluster import ClusterView, Identity, SourceView
 from monitor.facts.facts_index import FactsIndex, SmallFacts
 from monitor.facts.kube import EventFact, NamespaceFact, NodeFact, PodFact
@@ -137,14 +137,17 @@ class LiveCluster:
         if changes.complete:
             index = FactsIndex(self._settings.resource)
             events = {event.uid: event for event in self.kube.events.snapshot().items} if self.kube else {}
+        homes = index.nodes_of(changes.pods)
         index.put_pods(pods)
         index.put_nodes(nodes)
         kinds = index.put_small(small) | {name for name, given in (("pods", changes.pods), ("events", events)) if given}
         about = index.put_events(events)
+        homes |= index.nodes_of(changes.pods | about)
+        parts = dict(changes.nodes) | {name: changes.nodes.get(name, frozenset()) | {PODS} for name in homes}
         kinds |= {"nodes"} if any(KUBERNETES_NODE in parts for parts in changes.nodes.values()) else set()
         if changes.complete:
             return index, all_changes(index.facts)
-        return index, Changes(changes.nodes, changes.pods | about, frozenset(kinds))
+        return index, Changes(parts, changes.pods | about, frozenset(kinds))
 
     def _small_facts(self) -> SmallFacts:
         kube, context = self.kube, self._context

@@ -6,8 +6,8 @@ Subjects that change together form a unit: the GPUs of a node, for example, are 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Set
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import islice
 from typing import Any
 
@@ -97,18 +97,18 @@ class SharedIndex(SubjectIndex):
         self._changed = set()
         for name, parts in changes.nodes.items():
             if AGENT in parts or not self.parts.isdisjoint(parts):
-                self._replace(name, frozenset(self.described(seen.node(name), seen)))
+                self._replace(seen.node(name), frozenset(self.described(seen.node(name), seen)))
 
-    def _replace(self, node: str, units: frozenset[str]) -> None:
-        before = self._units.pop(node, frozenset())
+    def _replace(self, node: NodeSubject, units: frozenset[str]) -> None:
+        before = self._units.pop(node.name, frozenset())
         if units:
-            self._units[node] = units
+            self._units[node.name] = units
         for unit in before - units:
-            self._nodes[unit].discard(node)
+            self._nodes[unit].discard(node.name)
             if not self._nodes[unit]:
                 del self._nodes[unit]
         for unit in units:
-            self._nodes[unit].add(node)
+            self._nodes[unit].add(node.name)
         self._changed |= before | units
 
     def nodes(self, unit: str) -> list[str]:
@@ -123,7 +123,7 @@ class SharedIndex(SubjectIndex):
         return units
 
     def observers(self, unit: str) -> tuple[str, ...]:
-        return tuple(islice(self.nodes(unit), MAX_OBSERVERS))
+        return tuple(sorted(islice(self._nodes.get(unit, ()), MAX_OBSERVERS)))
 
 
 class MountIndex(SharedIndex):
@@ -180,27 +180,39 @@ def _local_disk(node: str, disk: DiskFact, seen: Observation) -> ClusterDisk | N
 
 
 class ImageIndex(SharedIndex):
-    """Images by name, whichever nodes have them."""
+    """Images by ID, whichever nodes have them. Sizes are counted, as most images are on many nodes and small."""
 
     parts = frozenset(("images",))
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._images: dict[str, Sequence[ImageFact]] = {}  # by node
+        self._sizes: defaultdict[str, Counter[int]] = defaultdict(Counter)  # by ID: number of copies by size
+
     def described(self, node: NodeSubject, _seen: Observation) -> Iterable[str]:
-        return (name for name, _ in _named_images(node))
+        return (image.id for image in _images(node))
+
+    def _replace(self, node: NodeSubject, units: frozenset[str]) -> None:
+        super()._replace(node, units)
+        before, after = self._images.pop(node.name, ()), _images(node)
+        if after:
+            self._images[node.name] = after
+        for image in after:
+            self._sizes[image.id][image.size_bytes or 0] += 1
+        for image in before:
+            self._sizes[image.id] -= Counter((image.size_bytes or 0,))
+            if not self._sizes[image.id]:
+                del self._sizes[image.id]
 
     def subjects(self, unit: str, seen: Observation) -> Subjects:
-        copies = [
-            (report, image)
-            for node in self.nodes(unit)
-            if (report := seen.node(node).current) is not None
-            for name, image in _named_images(seen.node(node))
-            if name == unit
-        ]
-        return {"": ImageCopies(unit, tuple(copies))} if copies else {}
+        if unit not in self._sizes:
+            return {}
+        return {"": ImageCopies(unit, max(self._sizes[unit]), self._nodes[unit], seen.node)}
 
 
-def _named_images(node: NodeSubject) -> Iterable[tuple[str, ImageFact]]:
+def _images(node: NodeSubject) -> list[ImageFact]:
     caches = node.current.snapshot.images if node.current is not None else None
-    return ((name, image) for cache in caches or () for image in cache.images for name in image.names)
+    return [image for cache in caches or () for image in cache.images]
 
 
 class JobIndex(SharedIndex):

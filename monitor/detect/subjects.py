@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -87,10 +88,19 @@ class ClusterDisk:
 
 @dataclass(frozen=True)
 class ImageCopies:
-    """An image and the nodes that have it."""
+    """An image, the size of its largest copy, and the nodes that have it."""
 
-    name: str
-    copies: tuple[tuple[NodeReport, ImageFact], ...]
+    id: str
+    size_bytes: int
+    nodes: Set[str]
+    node: Callable[[str], NodeSubject]
+
+    @cached_property
+    def copies(self) -> list[tuple[NodeReport, ImageFact]]:
+        """Each copy and the report of its node, by node."""
+        reports = [report for name in sorted(self.nodes) if (report := self.node(name).current) is not None]
+        caches = [(report, cache) for report in reports for cache in report.snapshot.images or ()]
+        return [(report, image) for report, cache in caches for image in cache.images if image.id == self.id]
 
 
 @dataclass(frozen=True)

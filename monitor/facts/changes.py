@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.node import PARTS
 
-# Parts of a node besides those of its snapshot.
-AGENT, KUBERNETES_NODE, GPUS = "agent", "node", "gpus"
-ALL_PARTS = frozenset((*PARTS, AGENT, KUBERNETES_NODE, GPUS))
+# Parts of a node besides those of its snapshot. Its pods include the finished ones, their events and their owners.
+AGENT, KUBERNETES_NODE, GPUS, PODS = "agent", "node", "gpus", "pods"
+ALL_PARTS = frozenset((*PARTS, AGENT, KUBERNETES_NODE, GPUS, PODS))
 # Kinds of facts that belong to no single node or pod; "pods", "nodes" and "events" stand for any of them.
 KINDS = ("pods", "nodes", "events", "quotas", "queues", "pod_groups", "workloads", "services", "deletions", "sources")
 SHARED_KINDS = ("quotas", "queues", "pod_groups", "workloads")

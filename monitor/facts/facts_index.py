@@ -71,6 +71,11 @@ class FactsIndex:
         if pods:
             self.facts.group_members = None
 
+    def nodes_of(self, pods: Iterable[str]) -> set[str]:
+        """Nodes of pods, by uid."""
+        known = (self.facts.pod_by_uid.get(uid) for uid in pods)
+        return {pod.node for pod in known if pod is not None and pod.node is not None}
+
     def _put_pod(self, uid: str, pod: PodState | None) -> None:
         facts = self.facts
         _set(facts.pod_by_uid, uid, pod.fact if pod is not None else None)

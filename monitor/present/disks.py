@@ -80,9 +80,9 @@ def forecasts(findings: Iterable[Finding] | None) -> dict[tuple[str, str], float
     """Seconds until full by node and mount, from the findings of the rule disk-filling."""
     seconds_left = {}
     for finding in findings or ():
-        seconds = finding.headline.values.get("seconds")
-        if finding.rule == "disk-filling" and isinstance(seconds, (int, float)):
-            seconds_left[finding.labels.get("node", ""), finding.labels.get("mount", "")] = float(seconds)
+        left = finding.headline.values.get("left")
+        if finding.rule == "disk-filling" and isinstance(left, (int, float)):
+            seconds_left[finding.labels.get("node", ""), finding.labels.get("mount", "")] = float(left)
     return seconds_left
 
 

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from monitor.detect.base import Limits, Rule, RuleContext
-from monitor.detect.engine import detect
+from monitor.detect.engine import Engine, detect
 from monitor.detect.history import DetectionHistory
 from monitor.facts.agents import AgentFact
 from monitor.facts.facts_index import make_cluster_facts
@@ -61,6 +62,12 @@ def agent(node: str = "n1", *disks: DiskFact, at: float = NOW, skew: float = 0.0
     given: dict[str, Any] = {"disk": disks} if disks else {}
     snapshot = NodeSnapshot(node=node, at=at - skew, agent_version="0", **(given | parts))
     return AgentFact(target=f"{node}:9835", node=node, snapshot=snapshot, received_at=at)
+
+
+def repeated(fact: AgentFact, at: float) -> AgentFact:
+    """The same report of an agent at a later time."""
+    assert fact.snapshot is not None
+    return structs.replace(fact, received_at=at, snapshot=structs.replace(fact.snapshot, at=at))
 
 
 def silent(node: str = "n1") -> AgentFact:
@@ -125,6 +132,26 @@ class Watch:
         for finding in found.findings:
             assert_well_made(finding, self._rule)
         return list(found.findings)
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        """What is remembered by subject: "unit" or "unit key"."""
+        units = self.history.units.get(self._rule.rule, {})
+        return {f"{u} {key}".rstrip(): s.memory for u, unit in units.items() for key, s in unit.subjects.items()}
+
+
+class Continuous:
+    """A rule under one engine, which evaluates only what has changed or is due."""
+
+    def __init__(self, rule: Rule, **limits: Any) -> None:
+        self._engine = Engine((rule,), {rule.rule: Limits(rule.limits(**limits))})
+
+    @property
+    def next_at(self) -> float | None:
+        return self._engine.next_at
+
+    def see(self, *agents: AgentFact, now: float = NOW, **world: Any) -> list[Finding]:
+        return list(self._engine.evaluate(RuleContext(make_cluster_facts(agents=agents, **world), now)))
 
 
 def thawed(history: DetectionHistory) -> DetectionHistory:

@@ -68,7 +68,7 @@ def test_the_fullest_disks_come_first_and_a_share_once() -> None:
 
 
 def test_a_trend_that_was_found_is_believed_before_our_own() -> None:
-    note = Text(key="disk-filling.images", values={"seconds": 7200.0})
+    note = Text(key="disk-filling.images", values={"left": 7200.0})
     found = Finding(
         rule="disk-filling",
         severity=Severity.WARNING,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
-from monitor.detect.lib.storage import container_owner, disk_containing
+from monitor.detect.lib.storage import container_owner, is_below
 from monitor.detect.subjects import ClusterDisk, NodeReport
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.storage import DiskFact, ImageFact
@@ -42,9 +42,8 @@ def disk_contents(disk: ClusterDisk, facts: ClusterFacts) -> DiskContents:
         if used and size >= _MIN_PART_RATIO * used
     ]
     if not disk.shared:
-        evidence += _owner_evidence(disk.report, disk.fact, facts, used) + _image_evidence(
-            disk.report, disk.fact, facts, used
-        )
+        evidence += _owner_evidence(disk.report, disk.fact, facts, used)
+        evidence += _image_evidence(disk.report, disk.fact, facts, used)
     return DiskContents(largest if is_main and known.get(largest) else rest_name, parts, tuple(evidence))
 
 
@@ -69,25 +68,20 @@ def is_on_disk(report: NodeReport, root: str | None, fact: DiskFact) -> bool:
     serving = [disk for disk in report.snapshot.disk or () if "runtime" in disk.roles]
     if len(serving) == 1 or root is None:
         return "runtime" in fact.roles
-    holding = disk_containing(root, report.snapshot.disk or ())
-    return holding is not None and holding.mount == fact.mount
+    return is_below(root, fact, report.snapshot.disk or ())
 
 
 def _logs(report: NodeReport, fact: DiskFact) -> dict[str, int]:
     """Size of each container log on this disk."""
     roots = {cache.runtime: cache.root for cache in report.snapshot.images or ()}
-    sizes = {}
+    disks, sizes = report.snapshot.disk or (), {}
     for log in report.snapshot.logs or ():
         container = report.containers.get(log.container_id)
         if container is None or container.log_path is None or not log.size_bytes:
             continue
         root = roots.get(container.runtime)
-        if root and container.log_path.startswith(f"{root}/"):
-            here = is_on_disk(report, root, fact)
-        else:
-            holding = disk_containing(container.log_path, report.snapshot.disk or ())
-            here = holding is not None and holding.mount == fact.mount
-        if here:
+        in_root = bool(root) and container.log_path.startswith(f"{root}/")
+        if is_on_disk(report, root, fact) if in_root else is_below(container.log_path, fact, disks):
             sizes[log.container_id] = log.size_bytes
     return sizes
 
@@ -138,27 +132,16 @@ def image_name(image: ImageFact) -> str:
 
 def image_users(image: ImageFact, report: NodeReport, facts: ClusterFacts) -> list[str]:
     """Pods that use an image on a node, with their users."""
-    used_by = (
-        report.containers[container_id] for container_id in image.containers if container_id in report.containers
-    )
-    return sorted(
-        {
-            f"{pod} ({user})"
-            for pod, user in (container_owner(container, facts) for container in used_by if not container.sandbox)
-        }
-    )
+    used_by = [report.containers[container] for container in image.containers if container in report.containers]
+    owners = {container_owner(container, facts) for container in used_by if not container.sandbox}
+    return sorted(f"{pod} ({user})" for pod, user in owners)
 
 
 def image_evidence(image: ImageFact, report: NodeReport, facts: ClusterFacts) -> Text:
     """An image and who uses it, as evidence."""
     values: dict[str, Value] = {"image": image_name(image), "bytes": image.size_bytes or 0}
-    if users := image_users(image, report, facts):
+    if users := image_users(image, report, facts) or [container[:12] for container in image.containers]:
         return Text(key="disk-image.used", values=values | {"users": join_names(users)})
-    if image.containers:
-        return Text(
-            key="disk-image.used",
-            values=values | {"users": join_names([container_id[:12] for container_id in image.containers])},
-        )
     return Text(key="disk-image.local" if image.local else "disk-image.unused", values=values)
 
 

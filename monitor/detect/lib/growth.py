@@ -13,7 +13,6 @@ from itertools import pairwise
 MIB = 1024**2
 FINE_STEP_SECONDS, FINE_SPAN_SECONDS = 300, 3600
 COARSE_STEP_SECONDS, COARSE_SPAN_SECONDS = 1800, 8 * 3600
-_SLACK_SECONDS = 5  # evaluations may be early by this much
 _MIN_FAST_STEPS = 8  # five minutes each
 _MIN_SLOW_STEPS = 12  # half an hour each; with fewer, one two-hour copy looks like a trend
 _OUTLIER_COUNT = 2
@@ -34,7 +33,7 @@ def append_point(points: list[int], now: float, used_bytes: int) -> list[int]:
     """The history with the current usage; unchanged if the last point is too recent."""
     at = int(now)
     age = at - points[-2] if points else 0
-    if points and 0 <= age < FINE_STEP_SECONDS - _SLACK_SECONDS:
+    if points and 0 <= age < FINE_STEP_SECONDS:
         return points
     if not 0 <= age < COARSE_SPAN_SECONDS:
         points = []  # the clock was set back, or the gap is too long
@@ -50,7 +49,7 @@ def _thinned(points: list[int], now: int) -> list[int]:
         if at < now - COARSE_SPAN_SECONDS:
             continue
         falls = index + 3 < len(points) and points[index + 3] < used * (1 - _CLEANUP_RATIO)
-        if falls or at >= now - FINE_SPAN_SECONDS - _SLACK_SECONDS or at - last >= COARSE_STEP_SECONDS - _SLACK_SECONDS:
+        if falls or at >= now - FINE_SPAN_SECONDS or at - last >= COARSE_STEP_SECONDS:
             result += (at, used)
             last = at
     return result
@@ -72,9 +71,7 @@ def fast_trend(points: Sequence[int], size_bytes: int) -> GrowthTrend | None:
     pairs = _pairs(points)
     if _below_cleanup_level(pairs, size_bytes):
         return None
-    return _trend(
-        [pair for pair in pairs if pair[0] >= points[-2] - FINE_SPAN_SECONDS - _SLACK_SECONDS], _MIN_FAST_STEPS, 0.65
-    )
+    return _trend([pair for pair in pairs if pair[0] >= points[-2] - FINE_SPAN_SECONDS], _MIN_FAST_STEPS, 0.65)
 
 
 def slow_trend(points: Sequence[int], size_bytes: int) -> GrowthTrend | None:
@@ -83,7 +80,7 @@ def slow_trend(points: Sequence[int], size_bytes: int) -> GrowthTrend | None:
     if _below_cleanup_level(pairs, size_bytes):
         return None
     for pair in reversed(pairs):
-        if not sampled or sampled[-1][0] - pair[0] >= COARSE_STEP_SECONDS - _SLACK_SECONDS:
+        if not sampled or sampled[-1][0] - pair[0] >= COARSE_STEP_SECONDS:
             sampled.append(pair)
     return _trend(sampled[::-1], _MIN_SLOW_STEPS, 0.4)
 

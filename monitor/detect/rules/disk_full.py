@@ -147,6 +147,6 @@ RULE = Rule(
     evaluate,
     SubjectKind.MOUNT,
     needs=("disk",),
-    uses=("images", "runtime_usage", "containers", "logs", "node"),
+    refines=("images", "runtime_usage", "containers", "logs", "node", "pods"),
     latency={ANY_CAUSE: Latency(collector="disk")},
 )

@@ -9,21 +9,12 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import (
-    ANY_CAUSE,
-    Delay,
-    Latency,
-    Ratio,
-    Rule,
-    RuleContext,
-    RuleResult,
-    Seconds,
-    SubjectKind,
-    whole_cluster,
-)
+from msgspec import Struct, structs, to_builtins
+
+from monitor.detect.base import ANY_CAUSE, Delay, Latency, Ratio, Rule, RuleContext, RuleResult, Seconds, SubjectKind
 from monitor.detect.labels import label_value
-from monitor.detect.lib.storage import container_owner, memory_sections, node_reports
-from monitor.detect.subjects import NodeReport
+from monitor.detect.lib.storage import container_owner, recalled
+from monitor.detect.subjects import NodeReport, NodeSubject
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.storage import DiskIoFact
@@ -31,7 +22,7 @@ from monitor.facts.text import Text, Value
 
 CAUSES: tuple[str, ...] = ()
 _MAX_PAUSE_SECONDS = 60.0  # a shorter pause, as between checkpoints, does not end the busy period
-_KEEP_UNSEEN_SECONDS = 3600.0
+_MAX_GAP_SECONDS = 3600.0  # after a longer gap in the reports, a new busy period begins
 _MAX_NAMED_PODS = 5
 
 
@@ -44,63 +35,66 @@ class Limits:
     after: Seconds = 600.0
 
 
-def detect(context: RuleContext, memory: Any) -> RuleResult:
-    """Saturated disks. The memory holds since when each is busy, and its queue length."""
-    (before,) = memory_sections(memory, "busy")
-    reports = node_reports(context)
-    busy: dict[str, Any] = {}
-    findings, blind = [], list(reports.blind_scopes("disk_io"))
-    for report in reports.nodes.values():
-        for fact in report.section("disk_io") or ():
-            labels = _labels(report, fact)
-            key = f"{report.node} {fact.device}"
-            if fact.busy_ratio is None or fact.queue_length is None:
-                blind.append(Scope(labels=labels))
-                busy |= {key: before[key]} if key in before else {}
-                continue
-            limits: Limits = context.limits.of(labels)
-            entry = _remember(before.get(key), fact, limits, context.now)
-            if entry is None:
-                continue
-            busy[key] = entry
-            if context.now - entry["since"] >= limits.after and _is_not_draining(entry, limits):
-                findings.append(_finding(context, report, fact, entry, labels))
-    unseen = {
-        k: entry for k, entry in before.items() if k not in busy and _may_return(k, entry, reports.silent, context)
-    }
-    return RuleResult(findings=tuple(findings), memory={"busy": busy | unseen}, blind=tuple(blind))
+class _BusyPeriod(Struct, frozen=True):
+    """When a disk became busy and when it last was, its first and smoothed queue, and the latest sample counted."""
+
+    since: float
+    last: float
+    first: float
+    queue: float
+    sample: float
 
 
-def _may_return(key: str, entry: Any, silent: frozenset[str], context: RuleContext) -> bool:
-    return key.partition(" ")[0] in silent and context.now - entry["last"] < _KEEP_UNSEEN_SECONDS
+def evaluate(node: NodeSubject, context: RuleContext, memory: Any, now: float) -> RuleResult:
+    """Saturated disks of a node. The memory holds the busy period of each."""
+    before = recalled(memory, dict[str, _BusyPeriod]) or {}
+    periods: dict[str, _BusyPeriod] = {}
+    findings, blind, due = [], [], list[float]()
+    for fact in node.report.snapshot.disk_io or ():
+        labels, period = _labels(node.name, fact), before.get(fact.device)
+        limits: Limits = context.limits.of(labels)
+        known = fact.busy_ratio is not None and fact.queue_length is not None
+        if known:
+            period = _continued(period, fact, limits, now)
+        else:
+            blind.append(Scope(labels=labels))
+        if period is None:
+            continue
+        periods[fact.device] = period
+        due += (at for at in (period.since + limits.after, period.last + _MAX_PAUSE_SECONDS) if at > now)
+        if known and now >= period.since + limits.after and _is_not_draining(period, limits):
+            findings.append(_finding(context.facts, node.report, fact, period, labels))
+    return RuleResult(tuple(findings), to_builtins(periods) or None, tuple(blind), min(due, default=None))
 
 
-def _labels(report: NodeReport, fact: DiskIoFact) -> dict[str, str]:
+def _labels(node: str, fact: DiskIoFact) -> dict[str, str]:
     """The first mount stands for the device, which is not a label."""
-    return {"node": label_value(report.node), "mount": label_value(fact.mounts[0] if fact.mounts else fact.device)}
+    return {"node": label_value(node), "mount": label_value(fact.mounts[0] if fact.mounts else fact.device)}
 
 
-def _remember(entry: Any, fact: DiskIoFact, limits: Limits, now: float) -> dict[str, Any] | None:
-    """Start of the busy period with its first and smoothed current queue; None if the disk is not busy."""
-    ratio, queue = fact.busy_ratio or 0.0, fact.queue_length or 0.0
-    if entry:  # the clock may have been set back
-        entry = {**entry, "since": min(entry["since"], now), "last": min(entry["last"], now)}
-    if ratio > limits.busy and queue >= limits.queue:
-        if not entry:
-            return {"since": now, "last": now, "first": queue, "queue": queue}
-        return {**entry, "last": now, "queue": 0.8 * entry["queue"] + 0.2 * queue}
-    return entry if entry and now - entry["last"] <= _MAX_PAUSE_SECONDS else None
+def _continued(period: _BusyPeriod | None, fact: DiskIoFact, limits: Limits, now: float) -> _BusyPeriod | None:
+    """The busy period including the current sample, which counts once; None if the disk is not busy."""
+    ratio, queue, sample = fact.busy_ratio or 0.0, fact.queue_length or 0.0, fact.queue_seconds_total
+    if period is not None:  # the clock may have been set back
+        period = structs.replace(period, since=min(period.since, now), last=min(period.last, now))
+    if ratio <= limits.busy or queue < limits.queue:
+        return period if period is not None and now < period.last + _MAX_PAUSE_SECONDS else None
+    if period is not None and sample == period.sample:
+        return period
+    if period is None or now - period.last >= _MAX_GAP_SECONDS:
+        return _BusyPeriod(now, now, queue, queue, sample)
+    return structs.replace(period, last=now, queue=0.8 * period.queue + 0.2 * queue, sample=sample)
 
 
-def _is_not_draining(entry: dict[str, Any], limits: Limits) -> bool:
+def _is_not_draining(period: _BusyPeriod, limits: Limits) -> bool:
     """Whether the queue is not shrinking: half of its first length means it is being worked off."""
-    return bool(entry["queue"] >= max(limits.queue, entry["first"] / 2))
+    return period.queue >= max(limits.queue, period.first / 2)
 
 
 def _finding(
-    context: RuleContext, report: NodeReport, fact: DiskIoFact, entry: dict[str, Any], labels: dict[str, str]
+    facts: ClusterFacts, report: NodeReport, fact: DiskIoFact, period: _BusyPeriod, labels: dict[str, str]
 ) -> Finding:
-    queue = round(entry["queue"])
+    queue = round(period.queue)
     values: dict[str, Value] = {"node": report.node, "device": fact.device, "share": fact.busy_ratio or 0.0}
     mounts = Text(key="disk-io-saturated.mounts", values={"mounts": ", ".join(fact.mounts[:3])})
     return Finding(
@@ -108,26 +102,20 @@ def _finding(
         severity=Severity.WARNING,
         cause="disk-io-saturated",
         labels=labels,
-        headline=Text(
-            key="disk-io-saturated", values={**values, "queue": queue, "seconds": context.now - entry["since"]}
-        ),
+        headline=Text(key="disk-io-saturated", values={**values, "queue": queue}),
         evidence=(
-            Text(key="disk-io-saturated.queue", values={"before": round(entry["first"]), "queue": queue}),
+            Text(key="disk-io-saturated.queue", values={"before": round(period.first), "queue": queue}),
             *((mounts,) if fact.mounts else ()),
-            *_pods(report, context.facts),
+            *_pods(report, facts),
         ),
         advice=(Text(key="disk-io-saturated.advice", values={"node": report.node}),),
-        since=entry["since"],
+        since=period.since,
     )
 
 
 def _pods(report: NodeReport, facts: ClusterFacts) -> list[Text]:
     """Pods that may be the cause: those waiting for a disk, then the other running ones."""
-    waiting: Counter[str] = Counter(
-        process.container_id
-        for process in report.snapshot.gpu_processes or ()
-        if process.state == "D" and process.container_id is not None
-    )
+    waiting = Counter(process.container_id for process in report.snapshot.gpu_processes or () if process.state == "D")
     owners: Counter[tuple[str, str]] = Counter()
     for container in report.containers.values():
         if container.state == "running" and not container.sandbox:
@@ -145,7 +133,9 @@ RULE = Rule(
     "disk-io-saturated",
     Limits,
     CAUSES,
-    whole_cluster(detect),
-    SubjectKind.CLUSTER,
+    evaluate,
+    SubjectKind.NODE,
+    needs=("disk_io",),
+    uses=("containers", "gpu_processes", "pods"),
     latency={ANY_CAUSE: Latency("after", Delay.FIRST_SEEN, _MAX_PAUSE_SECONDS, collector="disk_io")},
 )

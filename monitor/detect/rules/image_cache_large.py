@@ -5,21 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import (
-    ANY_CAUSE,
-    Bytes,
-    Latency,
-    Ratio,
-    Rule,
-    RuleContext,
-    RuleResult,
-    SubjectKind,
-    whole_cluster,
-)
+from monitor.detect.base import ANY_CAUSE, Bytes, Latency, Ratio, Rule, RuleContext, RuleResult, SubjectKind
 from monitor.detect.labels import label_value
 from monitor.detect.lib.disk_contents import image_evidence, is_on_disk
-from monitor.detect.lib.storage import node_reports
-from monitor.detect.subjects import NodeReport
+from monitor.detect.subjects import NodeReport, NodeSubject
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.storage import DiskFact, ImageCacheFact, ImageFact
 from monitor.facts.text import Text, Value
@@ -60,40 +49,37 @@ class _ImageCache:
         return min(self.image_bytes, sum(size or 0 for size in sizes))
 
 
-def detect(context: RuleContext, _memory: Any) -> RuleResult:
-    """Image caches that are too large."""
-    reports = node_reports(context)
-    findings = []
-    blind = list(reports.blind_scopes("images", "disk"))
-    for report in reports.nodes.values():
-        caches = report.section("images") or ()
-        for fact in (report.section("disk") or ()) if caches else ():
-            if "runtime" not in fact.roles and len(caches) == 1:
-                continue
-            caches_on_disk = [cache for cache in caches if is_on_disk(report, cache.root, fact)]
-            if not caches_on_disk:
-                continue
-            labels = {"node": label_value(report.node), "mount": label_value(fact.mount)}
-            if fact.size_bytes is None or any(cache.total_bytes is None for cache in caches_on_disk):
-                blind.append(Scope(labels=labels))
-                continue
-            cache = _cache(report, caches_on_disk)
-            if _is_large(cache, fact.size_bytes, context.limits.of(labels)):
-                findings.append(_finding(context, report, fact, cache, labels))
-    return RuleResult(findings=tuple(findings), blind=tuple(blind))
+def evaluate(node: NodeSubject, context: RuleContext, _memory: Any, _now: float) -> RuleResult:
+    """Image caches of a node that are too large."""
+    report, findings, blind = node.report, [], []
+    for fact in report.snapshot.disk or ():
+        caches = _caches_on(fact, report)
+        if not caches:
+            continue
+        labels = {"node": label_value(node.name), "mount": label_value(fact.mount)}
+        if fact.size_bytes is None or any(cache.total_bytes is None for cache in caches):
+            blind.append(Scope(labels=labels))
+            continue
+        cache = _cache(report, caches)
+        limits: Limits = context.limits.of(labels)
+        if cache.total > limits.share * fact.size_bytes or 0 < limits.size < cache.total:
+            findings.append(_finding(context, report, fact, cache, labels))
+    return RuleResult(tuple(findings), blind=tuple(blind))
+
+
+def _caches_on(fact: DiskFact, report: NodeReport) -> list[ImageCacheFact]:
+    """Caches on a disk. Only one that serves a runtime can have the only cache."""
+    caches = report.snapshot.images or ()
+    if len(caches) == 1 and "runtime" not in fact.roles:
+        return []
+    return [cache for cache in caches if is_on_disk(report, cache.root, fact)]
 
 
 def _cache(report: NodeReport, caches: list[ImageCacheFact]) -> _ImageCache:
-    runtimes = {cache.runtime for cache in caches}
-    build = sum(
-        usage.build_cache_bytes or 0 for usage in report.snapshot.runtime_usage or () if usage.runtime in runtimes
-    )
+    runtimes, usages = {cache.runtime for cache in caches}, report.snapshot.runtime_usage or ()
+    build = sum(usage.build_cache_bytes or 0 for usage in usages if usage.runtime in runtimes)
     images = tuple(image for cache in caches for image in cache.images)
     return _ImageCache(images, sum(cache.total_bytes or 0 for cache in caches), build)
-
-
-def _is_large(cache: _ImageCache, disk_bytes: int, limits: Limits) -> bool:
-    return cache.total > limits.share * disk_bytes or 0 < limits.size < cache.total
 
 
 def _cause(cache: _ImageCache) -> str:
@@ -132,8 +118,10 @@ RULE = Rule(
     "image-cache-large",
     Limits,
     CAUSES,
-    whole_cluster(detect),
-    SubjectKind.CLUSTER,
+    evaluate,
+    SubjectKind.NODE,
+    needs=("images", "disk"),
+    uses=("runtime_usage", "containers", "pods"),
     suppressed_by=("disk-full",),
     latency={"build-cache": Latency(collector="runtime_usage"), ANY_CAUSE: Latency(collector="images")},
 )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind, whole_cluster
+from monitor.detect.base import AGE, ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
 from monitor.detect.labels import label_value
-from monitor.detect.lib.storage import MAX_REMEMBERED_NODES, NodeReports, memory_sections, node_reports
-from monitor.detect.subjects import NodeReport
+from monitor.detect.subjects import NodeSubject
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.kube import PodFact
@@ -23,6 +23,7 @@ STUCK_RULES = ("pod-stuck-creating", "pod-stuck-terminating")
 _PATH_VOLUMES = frozenset({"hostPath", "local"})
 _NETWORK_VOLUMES = frozenset({"nfs", "persistentVolumeClaim", "csi", "cephfs", "glusterfs", "flexVolume"})
 _MAX_EXPLAINED_PODS = 100
+_SINCE = Text(key="mount-lost.since", values={AGE: 0.0})
 
 
 @dataclass(frozen=True)
@@ -33,68 +34,34 @@ class Limits:
     everywhere: int = 3
 
 
-def detect(context: RuleContext, memory: Any) -> RuleResult:
-    """Lost mounts by node, and those lost on most nodes."""
-    (previous,) = memory_sections(memory, "everywhere")
-    reports = node_reports(context)
-    findings = []
-    lost: defaultdict[str, list[tuple[NodeReport, MountFact]]] = defaultdict(list)
-    expected: Counter[str] = Counter()
-    for report in reports.nodes.values():
-        for mount in report.section("mounts") or ():
-            expected[mount.path] += 1
-            if mount.state in CAUSE_OF_STATE and _lasts(context, report, mount):
-                lost[mount.path].append((report, mount))
-                findings.append(_finding(context, report, mount))
-    everywhere = {
-        path: [report.node for report, _ in hit[:MAX_REMEMBERED_NODES]]
-        for path, hit in lost.items()
-        if _is_everywhere(context, path, len(hit), expected[path])
-    }
-    findings += [_everywhere_finding(context, path, lost[path], expected[path]) for path in everywhere]
-    unsure = {
-        path: nodes for path, nodes in previous.items() if path not in everywhere and _recovery_unknown(nodes, reports)
-    }
-    blind = (*reports.blind_scopes("mounts"), *(Scope(labels={"mount": label_value(path)}) for path in unsure))
-    return RuleResult(findings=tuple(findings), memory={"everywhere": unsure | everywhere}, blind=blind)
+def evaluate(node: NodeSubject, context: RuleContext, _memory: Any, now: float) -> RuleResult:
+    """Mounts that a node has lost for a while."""
+    findings, due = [], []
+    for mount in node.report.snapshot.mounts or ():
+        if mount.state not in CAUSE_OF_STATE:
+            continue
+        limits: Limits = context.limits.of({"node": node.name, "mount": mount.path})
+        since = mount.since + node.report.skew
+        if now >= since + limits.after:
+            findings.append(_finding(context.facts, node.name, mount, since))
+        else:
+            due.append(since + limits.after)
+    return RuleResult(tuple(findings), next_at=min(due, default=None))
 
 
-def _recovery_unknown(nodes: list[str], reports: NodeReports) -> bool:
-    """Whether too few of the affected nodes report to tell that a mount is back."""
-    return 2 * sum(reports.any_hidden((node,), "mounts") for node in nodes) > len(nodes)
-
-
-def _seconds(context: RuleContext, report: NodeReport, mount: MountFact) -> float:
-    return max(0.0, context.now - (mount.since + report.skew))
-
-
-def _lasts(context: RuleContext, report: NodeReport, mount: MountFact) -> bool:
-    limits: Limits = context.limits.of({"node": report.node, "mount": mount.path})
-    return _seconds(context, report, mount) >= limits.after
-
-
-def _is_everywhere(context: RuleContext, path: str, lost: int, expected: int) -> bool:
-    limits: Limits = context.limits.of({"mount": path})
-    return lost >= limits.everywhere and 2 * lost > expected
-
-
-def _finding(context: RuleContext, report: NodeReport, mount: MountFact) -> Finding:
-    cause, seconds = CAUSE_OF_STATE[mount.state], _seconds(context, report, mount)
-    pods = [pod for pod in context.facts.bound.get(report.node, ()) if may_use(pod, mount.path)]
-    where: dict[str, Value] = {"node": report.node, "mount": mount.path}
-    evidence = [Text(key="mount-lost.since", values={"seconds": seconds})]
-    evidence += [Text(key="mount-lost.pods", values={"count": len(pods), "node": report.node})] if pods else []
+def _finding(facts: ClusterFacts, node: str, mount: MountFact, since: float) -> Finding:
+    cause, pods = CAUSE_OF_STATE[mount.state], [pod for pod in facts.bound.get(node, ()) if may_use(pod, mount.path)]
+    where: dict[str, Value] = {"node": node, "mount": mount.path}
+    users = Text(key="mount-lost.pods", values={"count": len(pods), "node": node})
     return Finding(
         rule="mount-lost",
         severity=Severity.CRITICAL,
         cause=cause,
-        labels={"node": label_value(report.node), "mount": label_value(mount.path)},
-        headline=Text(
-            key=f"mount-lost.{cause}", values=where | {"seconds": seconds, "error": mount.error or mount.state}
-        ),
-        evidence=tuple(evidence),
+        labels={"node": label_value(node), "mount": label_value(mount.path)},
+        headline=Text(key=f"mount-lost.{cause}", values=where | {"error": mount.error or mount.state}),
+        evidence=(_SINCE, users) if pods else (_SINCE,),
         advice=(Text(key=f"mount-lost.{cause}.advice", values=where),),
-        since=mount.since + report.skew,
+        since=since,
         explains=_explains(pods),
         raw=mount.error,
     )
@@ -121,38 +88,59 @@ def _explains(pods: list[PodFact]) -> tuple[Scope, ...]:
     )
 
 
-def _everywhere_finding(
-    context: RuleContext, path: str, lost: list[tuple[NodeReport, MountFact]], expected: int
-) -> Finding:
+def correlate(findings: Sequence[Finding], context: RuleContext) -> Sequence[Finding]:
+    """The lost mounts, and one finding about each mount that most nodes have lost."""
+    by_path: defaultdict[str, list[Finding]] = defaultdict(list)
+    for finding in findings:
+        by_path[str(finding.headline.values["mount"])].append(finding)
+    servers = []
+    for path, lost in by_path.items():
+        limits: Limits = context.limits.of({"mount": path})
+        total = _expecting(path, lost, context.facts) if len(lost) >= limits.everywhere else 0
+        if total and 2 * len(lost) > total:
+            servers.append(_everywhere_finding(path, lost, total))
+    return [*findings, *servers]
+
+
+def _expecting(path: str, lost: list[Finding], facts: ClusterFacts) -> int:
+    """Number of nodes that expect a mount, including those that have lost it and no longer report."""
+    reporting = {
+        node for node, snapshot in facts.snapshots.items() if any(mount.path == path for mount in snapshot.mounts or ())
+    }
+    return len(reporting | {finding.headline.values["node"] for finding in lost})
+
+
+def _everywhere_finding(path: str, lost: list[Finding], total: int) -> Finding:
     """One finding in place of those of all nodes."""
-    state = Counter(CAUSE_OF_STATE[mount.state] for _, mount in lost).most_common(1)[0][0]
-    report, first = min(lost, key=lambda item: (item[1].since + item[0].skew, item[0].node))
-    values: dict[str, Value] = {"mount": path, "count": len(lost), "total": expected, "state": state}
+    cause = Counter(finding.cause for finding in lost).most_common(1)[0][0]
+    first = min(lost, key=lambda finding: (finding.since or 0.0, finding.labels["node"]))
+    values: dict[str, Value] = {"mount": path, "count": len(lost), "total": total, "state": cause}
+    pods = [scope for finding in lost for scope in finding.explains][:_MAX_EXPLAINED_PODS]
     return Finding(
         rule="mount-lost",
         severity=Severity.CRITICAL,
-        cause=state,
+        cause=cause,
         labels={"mount": label_value(path)},
         headline=Text(key="mount-lost.everywhere", values=values),
-        evidence=(Text(key="mount-lost.since", values={"seconds": _seconds(context, report, first)}),),
-        advice=(Text(key="mount-lost.everywhere.advice", values={"mount": path, "node": report.node}),),
-        since=first.since + report.skew,
-        explains=(Scope(labels={"mount": label_value(path)}, rules=("mount-lost",)), *_pods_of(context.facts, lost)),
-        raw=first.error,
+        evidence=(_SINCE,),
+        advice=(
+            Text(key="mount-lost.everywhere.advice", values={"mount": path, "node": first.headline.values["node"]}),
+        ),
+        since=first.since,
+        explains=(Scope(labels={"mount": label_value(path)}, rules=("mount-lost",)), *pods),
+        held=2 * sum(finding.held for finding in lost) > len(lost),
+        raw=first.raw,
     )
-
-
-def _pods_of(facts: ClusterFacts, lost: list[tuple[NodeReport, MountFact]]) -> tuple[Scope, ...]:
-    """Scopes of the pods that the findings of the nodes explain, which are symptoms themselves."""
-    pods = [pod for report, mount in lost for pod in facts.bound.get(report.node, ()) if may_use(pod, mount.path)]
-    return _explains(pods)
 
 
 RULE = Rule(
     "mount-lost",
     Limits,
     CAUSES,
-    whole_cluster(detect),
-    SubjectKind.CLUSTER,
+    evaluate,
+    SubjectKind.NODE,
+    needs=("mounts",),
+    uses=("pods",),
+    correlate=correlate,
     latency={ANY_CAUSE: Latency("after", collector="mounts")},
 )

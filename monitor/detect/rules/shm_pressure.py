@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import (
-    ANY_CAUSE,
-    Bytes,
-    Latency,
-    Ratio,
-    Rule,
-    RuleContext,
-    RuleResult,
-    SubjectKind,
-    whole_cluster,
-)
+from monitor.detect.base import ANY_CAUSE, Bytes, Latency, Ratio, Rule, RuleContext, RuleResult, SubjectKind
 from monitor.detect.labels import label_value
-from monitor.detect.lib.storage import container_owner, node_reports
-from monitor.detect.subjects import NodeReport
+from monitor.detect.lib.storage import container_owner
+from monitor.detect.subjects import NodeReport, NodeSubject
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text, Value
@@ -42,74 +32,57 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class _GpuUse:
-    """GPU processes by pod or container of a node, and those that hold GPUs."""
+class _SharedMemory:
+    """A /dev/shm with one of the containers that share it, their GPU processes, and whether they hold GPUs."""
 
-    processes: Counter[str]
-    holders: frozenset[str]
+    fact: ShmFact
+    container: ContainerFact
+    processes: int
+    holds_gpus: bool
+
+    @property
+    def used_share(self) -> float:
+        return self.fact.used_bytes / self.fact.size_bytes
 
 
-def detect(context: RuleContext, _memory: Any) -> RuleResult:
-    """Pods whose /dev/shm is too small."""
-    reports, may_exceed = node_reports(context), _may_exceed(context)
+def evaluate(node: NodeSubject, context: RuleContext, _memory: Any, _now: float) -> RuleResult:
+    """Pods of a node whose /dev/shm is too small."""
     findings = []
-    for report in reports.nodes.values():
-        if not any(may_exceed(shm) for shm in report.snapshot.shm or ()):
-            continue
-        gpus = _gpu_use(report)
-        for shm, container in _distinct_mounts(report):
-            labels = _labels(report, container, context.facts)
-            cause = _cause(shm, container, gpus, context.limits.of(labels))
-            if cause is not None:
-                findings.append(_finding(context, report, shm, container, cause, gpus))
-    return RuleResult(findings=tuple(findings), blind=reports.blind_scopes("shm", "containers"))
+    for shm in _distinct(node.report):
+        labels = _labels(node.name, shm.container, context.facts)
+        limits: Limits = context.limits.of(labels)
+        cause = _cause(shm, limits)
+        if cause is not None:
+            severity = Severity.CRITICAL if shm.used_share >= limits.critical else Severity.WARNING
+            findings.append(_finding(context.facts, shm, cause, severity, labels))
+    return RuleResult(tuple(findings))
 
 
-def _may_exceed(context: RuleContext) -> Callable[[ShmFact], bool]:
-    """Cheap check whether a /dev/shm could violate any limit; few need a closer one."""
-    limits = [context.limits.default, *(override.limits for override in context.limits.overrides)]
-    share, size = min(limit.nearly_full for limit in limits), max(limit.default_size for limit in limits)
-    return lambda shm: shm.used_bytes >= share * shm.size_bytes or shm.size_bytes <= size
-
-
-def _distinct_mounts(report: NodeReport) -> list[tuple[ShmFact, ContainerFact]]:
-    """Each /dev/shm once, with one of the containers that share it; without the host's own."""
-    facts = report.snapshot.shm or ()
+def _distinct(report: NodeReport) -> Iterator[_SharedMemory]:
+    """Each /dev/shm once, without the host's own."""
+    facts, snapshot = report.snapshot.shm or (), report.snapshot
+    processes = Counter(process.pod_uid or process.container_id for process in snapshot.gpu_processes or ())
+    holders = {device.pod_uid for device in snapshot.pod_devices or ()} | processes.keys()
     seen = {fact.device for fact in facts if fact.container_id is None}
-    mounts = []
     for fact in facts:
         container = report.containers.get(fact.container_id or "")
         if container is not None and fact.device not in seen and fact.size_bytes > 0:
             seen.add(fact.device)
-            mounts.append((fact, container))
-    return mounts
+            owner = container.pod_uid or container.id
+            yield _SharedMemory(fact, container, processes[owner], owner in holders)
 
 
-def _subject(container: ContainerFact) -> str:
-    return container.pod_uid or container.id
-
-
-def _gpu_use(report: NodeReport) -> _GpuUse:
-    processes: Counter[str] = Counter()
-    for process in report.snapshot.gpu_processes or ():
-        if subject := process.pod_uid or process.container_id:
-            processes[subject] += 1
-    devices = {device.pod_uid for device in report.snapshot.pod_devices or () if device.pod_uid}
-    return _GpuUse(processes, frozenset(devices | processes.keys()))
-
-
-def _cause(shm: ShmFact, container: ContainerFact, gpus: _GpuUse, limits: Limits) -> str | None:
-    if shm.used_bytes / shm.size_bytes >= limits.nearly_full:
+def _cause(shm: _SharedMemory, limits: Limits) -> str | None:
+    if shm.used_share >= limits.nearly_full:
         return "nearly-full"
-    subject = _subject(container)
-    works = shm.used_bytes > 0 or gpus.processes[subject] > 1
-    return "default-size" if subject in gpus.holders and shm.size_bytes <= limits.default_size and works else None
+    works = shm.fact.used_bytes > 0 or shm.processes > 1
+    return "default-size" if shm.holds_gpus and shm.fact.size_bytes <= limits.default_size and works else None
 
 
-def _labels(report: NodeReport, container: ContainerFact, facts: ClusterFacts) -> dict[str, str]:
+def _labels(node: str, container: ContainerFact, facts: ClusterFacts) -> dict[str, str]:
     identity = facts.identities.get(container.pod_uid or "")
     named = {
-        "node": report.node,
+        "node": node,
         "pod": container.pod_name,
         "namespace": container.namespace,
         "container": None if container.pod_name else container.name or container.id,
@@ -121,25 +94,22 @@ def _labels(report: NodeReport, container: ContainerFact, facts: ClusterFacts) -
 
 
 def _finding(
-    context: RuleContext, report: NodeReport, shm: ShmFact, container: ContainerFact, cause: str, gpus: _GpuUse
+    facts: ClusterFacts, shm: _SharedMemory, cause: str, severity: Severity, labels: dict[str, str]
 ) -> Finding:
-    labels = _labels(report, container, context.facts)
-    limits: Limits = context.limits.of(labels)
-    pod, user = container_owner(container, context.facts)
-    share = shm.used_bytes / shm.size_bytes
-    size: dict[str, Value] = {"used": shm.used_bytes, "size": shm.size_bytes}
-    processes = gpus.processes[_subject(container)]
+    pod, user = container_owner(shm.container, facts)
+    size: dict[str, Value] = {"used": shm.fact.used_bytes, "size": shm.fact.size_bytes}
+    values: dict[str, Value] = {"pod": pod, "node": labels["node"], "share": shm.used_share, **size}
     evidence = [Text(key="shm-pressure.used", values=size)]
-    evidence += [Text(key="shm-pressure.processes", values={"count": processes})] if processes else []
+    evidence += [Text(key="shm-pressure.processes", values={"count": shm.processes})] if shm.processes else []
     evidence += [Text(key="shm-pressure.owner", values={"user": user})] if user != "-" else []
     return Finding(
         rule="shm-pressure",
-        severity=Severity.CRITICAL if share >= limits.critical else Severity.WARNING,
+        severity=severity,
         cause=cause,
         labels=labels,
-        headline=Text(key=f"shm-pressure.{cause}", values={"pod": pod, "node": report.node, "share": share, **size}),
+        headline=Text(key=f"shm-pressure.{cause}", values=values),
         evidence=tuple(evidence),
-        advice=(Text(key="shm-pressure.advice", values={"wanted": _suggested_size(shm.size_bytes)}),),
+        advice=(Text(key="shm-pressure.advice", values={"wanted": _suggested_size(shm.fact.size_bytes)}),),
     )
 
 
@@ -153,8 +123,10 @@ RULE = Rule(
     "shm-pressure",
     Limits,
     CAUSES,
-    whole_cluster(detect),
-    SubjectKind.CLUSTER,
+    evaluate,
+    SubjectKind.NODE,
+    needs=("shm", "containers"),
+    uses=("gpu_processes", "pod_devices", "pods"),
     suppressed_by=("node-down",),
     latency={ANY_CAUSE: Latency(collector="shm")},
 )

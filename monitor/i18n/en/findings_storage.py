@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 _FULL = "Disk {mount} of {place} is {share:percent} full, {available:bytes} left: "
-_FILLING = "Disk {mount} of {place} will be full in {seconds:duration} ({rate:bytes} an hour): "
+_FILLING = "Disk {mount} of {place} will be full in {left:duration} ({rate:bytes} an hour): "
 
 WORDS: dict[str, str] = {
     # shared
@@ -170,7 +170,7 @@ WORDS: dict[str, str] = {
     "doc.mass-deletion.limit.within": "Time within which it must disappear.",
     "doc.mass-deletion.limit.keep_for": "How long the alert keeps firing.",
     "mass-deletion": (
-        "{bytes:bytes} ({share:percent}) of the data on {mount} of {place} disappeared within {seconds:duration}."
+        "{bytes:bytes} ({share:percent}) of the data on {mount} of {place} disappeared within {window:duration}."
     ),
     "mass-deletion.now": "It held {before:bytes} and now holds {now:bytes}.",
     "mass-deletion.advice": (

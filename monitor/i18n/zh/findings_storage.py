@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 _FULL = "{place} 的磁盘 {mount} 已用 {share:percent}，只剩 {available:bytes}："
-_FILLING = "{place} 的磁盘 {mount} 将在 {seconds:duration}后写满（每小时增长 {rate:bytes}）："
+_FILLING = "{place} 的磁盘 {mount} 将在 {left:duration}后写满（每小时增长 {rate:bytes}）："
 
 WORDS: dict[str, str] = {
     # shared
@@ -151,7 +151,7 @@ WORDS: dict[str, str] = {
     "doc.mass-deletion.limit.size": "消失多少数据。",
     "doc.mass-deletion.limit.within": "多长时间之内。",
     "doc.mass-deletion.limit.keep_for": "持续报告多久。",
-    "mass-deletion": "{place} 的 {mount} 上有 {bytes:bytes} 数据（{share:percent}）在 {seconds:duration}内消失。",
+    "mass-deletion": "{place} 的 {mount} 上有 {bytes:bytes} 数据（{share:percent}）在 {window:duration}内消失。",
     "mass-deletion.now": "原有 {before:bytes}，现在只有 {now:bytes}。",
     "mass-deletion.advice": (
         "请立即确认是否有意删除。如果不是：停止删除，改为只读（mount -o remount,ro {mount}），从快照恢复。查看谁登录"

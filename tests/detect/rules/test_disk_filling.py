@@ -12,6 +12,7 @@ from monitor.facts.findings import Finding
 from tests.detect.builders_storage import (
     GIB,
     NOW,
+    Continuous,
     Watch,
     agent,
     brief,
@@ -19,6 +20,7 @@ from tests.detect.builders_storage import (
     disk,
     image,
     nas,
+    repeated,
     silent,
     spoken,
     text,
@@ -172,9 +174,31 @@ def test_what_is_remembered_is_bounded() -> None:
     watch = Watch(RULE)
     follow(linear(500, 20), 1, watch)
     watch.see(agent("n1", disk("/other"), at=NOW + 9 * HOUR), now=NOW + 9 * HOUR)
-    assert list(watch.history.memories["disk-filling"]["used"]) == ["n1 /other /dev/sda1"]
+    assert list(watch.memory) == ["n1 /other /dev/sda1"]
 
 
 def test_a_clock_that_was_set_back_begins_anew() -> None:
     points = append_point(append_point([], NOW, GIB), NOW - 9000, GIB)
     assert points == [int(NOW - 9000), 1024]
+
+
+def test_a_disk_is_sampled_although_it_does_not_change() -> None:
+    """Half an hour without growth ends the trend of a disk whose facts stay the same."""
+    watch, now = Continuous(RULE), NOW
+    for look in range(14):
+        now = NOW + look * 300
+        last = agent("n1", disk(used=500 + look * 15, size=1000), at=now)
+        found = watch.see(last, now=now)
+    assert brief(found) == [("critical", "other", False)]
+    for _ in range(6):
+        assert watch.next_at == now + 300
+        now += 300
+        found = watch.see(repeated(last, now), now=now)
+    assert found == []
+
+
+def test_the_headline_states_the_time_left_not_the_age() -> None:
+    watch = Watch(RULE)
+    follow(linear(500, 70), 4, watch)
+    found = follow(linear(500, 70), 1, watch, start=4.0)[0]
+    assert "will be full in 2 h 8 min" in spoken(found.headline)

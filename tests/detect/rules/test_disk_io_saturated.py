@@ -4,12 +4,13 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from monitor.detect.rules.disk_io_saturated import RULE
 from monitor.facts.findings import Finding
 from monitor.facts.gpu import GpuProcessFact
 from monitor.facts.storage import DiskIoFact
-from tests.detect.builders_storage import NOW, Watch, agent, brief, container, silent, text
+from tests.detect.builders_storage import NOW, Continuous, Watch, agent, brief, container, repeated, silent, text
 
 STEP = 15.0
 
@@ -27,7 +28,8 @@ def follow(watch: Watch, samples: Iterable[DiskIoFact], start: float = 0.0, **pa
     found: list[Finding] = []
     for index, fact in enumerate(samples):
         now = NOW + start + index * STEP
-        found = watch.see(agent("n1", at=now, disk_io=(fact,), **parts), now=now)
+        sample = structs.replace(fact, queue_seconds_total=now)
+        found = watch.see(agent("n1", at=now, disk_io=(sample,), **parts), now=now)
     return found
 
 
@@ -83,7 +85,7 @@ def test_held_while_it_cannot_be_known() -> None:
 def test_what_is_calm_is_not_remembered() -> None:
     watch = Watch(RULE)
     follow(watch, [BUSY, *[CALM] * 6])
-    assert watch.history.memories["disk-io-saturated"] == {"busy": {}}
+    assert watch.memory == {}
 
 
 @pytest.mark.parametrize(("name", "looks", "fires"), [("goes on", [BUSY] * 41, True), ("is over", [CALM] * 10, False)])
@@ -93,3 +95,35 @@ def test_a_clock_that_is_set_back_neither_delays_it_nor_makes_it_last(
     watch = Watch(RULE)
     follow(watch, [BUSY] * 41, start=86400.0)
     assert bool(follow(watch, looks)) is fires, name
+
+
+def test_a_sample_counts_once_however_often_it_is_evaluated() -> None:
+    once, often = Watch(RULE), Watch(RULE)
+    for index, queue in enumerate((200, 100, 50)):
+        now, fact = NOW + index * STEP, io(0.95, queue, queue_seconds_total=float(index))
+        given = agent("n1", at=now, disk_io=(fact,))
+        once.see(given, now=now)
+        for later in (0.0, 5.0, 10.0):
+            often.see(given, now=now + later)
+    assert often.memory == once.memory != {}
+
+
+def test_time_alone_makes_and_ends_it() -> None:
+    watch, busy, calm = Continuous(RULE), agent("n1", disk_io=(BUSY,)), agent("n1", disk_io=(CALM,))
+    assert watch.see(busy) == []
+    assert watch.next_at == NOW + 60  # a pause could end then
+    assert watch.see(repeated(busy, NOW + 60), now=NOW + 60) == []
+    assert watch.next_at == NOW + 600
+    assert len(watch.see(repeated(busy, NOW + 600), now=NOW + 600)) == 1
+    again = agent("n1", at=NOW + 615, disk_io=(structs.replace(BUSY, queue_seconds_total=9.0),))
+    assert len(watch.see(again, now=NOW + 615)) == 1
+    assert len(watch.see(repeated(calm, NOW + 630), now=NOW + 630)) == 1
+    assert watch.next_at == NOW + 675
+    assert watch.see(repeated(calm, NOW + 675), now=NOW + 675) == []
+
+
+def test_after_hours_of_silence_it_begins_anew() -> None:
+    watch = Watch(RULE)
+    follow(watch, [BUSY] * 41)
+    watch.see(silent(), now=NOW + 700)
+    assert follow(watch, [BUSY] * 40, start=5 * 3600.0) == []

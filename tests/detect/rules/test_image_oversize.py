@@ -8,8 +8,22 @@ from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import Identity
 from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.storage import ImageFact
-from tests.detect.builders_storage import GIB, NOW, Watch, agent, brief, cache, container, image, once, silent, text
+from tests.detect.builders_storage import (
+    GIB,
+    NOW,
+    Continuous,
+    Watch,
+    agent,
+    brief,
+    cache,
+    container,
+    image,
+    once,
+    silent,
+    text,
+)
 from tests.detect.running import evaluate
+from tests.explain.builders import pod
 
 
 def node(name: str, *images: ImageFact) -> AgentFact:
@@ -70,3 +84,23 @@ def test_held_while_those_who_have_it_are_silent() -> None:
     assert brief(watch.see(agent("n1"), node("n2"))) == [("warning", "image-oversize", True)]
     assert brief(watch.see()) == [("warning", "image-oversize", True)]
     assert watch.see(node("n1"), silent("n2")) == []
+
+
+def test_a_change_on_any_node_counts() -> None:
+    watch, small, large = Continuous(RULE), node("n1", image("a:1", 20)), node("n2", image("a:1", 59, "train"))
+    unused = node("n2", image("a:1", 59))
+    assert watch.see(small) == []
+    assert ["on 2 nodes" in text(f) for f in watch.see(small, large)] == [True]
+    assert ["Used by" in text(f) for f in watch.see(small, unused)] == [False]
+    assert ["59 GiB, on 1 node " in text(f) for f in watch.see(node("n1"), large)] == [True]
+    assert brief(watch.see(node("n1"), silent("n2"))) == [("warning", "image-oversize", True)]
+    assert len(watch.see(small, large)) == 1
+    assert watch.see(small, node("n2")) == []
+
+
+def test_the_owner_may_become_known_later() -> None:
+    watch, given = Continuous(RULE), node("n1", image("a:1", 59, "train"))
+    of_pod = pod("bert-0", node="n1", namespace="team", uid="uid-bert-0")
+    assert "Used by team/bert-0 (team)." in text(watch.see(given, pods=[of_pod])[0])
+    owners = {"uid-bert-0": Identity(user="bob")}
+    assert "Used by team/bert-0 (bob)." in text(watch.see(given, pods=[of_pod], identities=owners)[0])

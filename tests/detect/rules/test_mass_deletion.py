@@ -13,7 +13,7 @@ from monitor.facts.agents import AgentFact
 from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.findings import Finding
 from monitor.facts.storage import DiskFact
-from tests.detect.builders_storage import GIB, NOW, Watch, agent, disk, nas, silent, text, thawed
+from tests.detect.builders_storage import GIB, NOW, Continuous, Watch, agent, disk, nas, repeated, silent, text, thawed
 
 
 def data(used: float, size: float = 2000) -> DiskFact:
@@ -118,8 +118,35 @@ def test_held_while_silent() -> None:
 def test_what_is_remembered_is_bounded() -> None:
     watch = Watch(RULE)
     follow(watch, [(step / 4, 1000 - step / 10) for step in range(400)])
-    seen = watch.history.memories["mass-deletion"]["seen"]
-    assert [len(kept["points"]) <= 15 for kept in seen.values()] == [True]
+    assert [len(kept["points"]) <= 15 for kept in watch.memory.values()] == [True]
+
+
+def test_a_disk_is_sampled_although_it_does_not_change() -> None:
+    """An archive that nobody touches for hours is known until it is deleted, and the loss is forgotten on time."""
+    watch, archive = Continuous(RULE), agent("n1", data(1000))
+    for step in range(30):
+        assert watch.see(repeated(archive, NOW + step * 300), now=NOW + step * 300) == []
+        assert watch.next_at == NOW + (step + 1) * 300
+    then = NOW + 29 * 300 + 120
+    found = watch.see(agent("n1", data(400), at=then), now=then)[0]
+    assert "600 GiB (60%) of the data on /data of n1 disappeared within 2 min." in text(found)
+    assert found.since == then - 120
+    emptied, now = agent("n1", data(400)), then
+    while (now := watch.next_at or 0.0) < then + 6 * 3600:
+        assert len(watch.see(repeated(emptied, now), now=now)) == 1
+    assert now == then + 6 * 3600
+    assert watch.see(repeated(emptied, now), now=now) == []
+
+
+def test_evaluating_it_more_often_changes_nothing() -> None:
+    once, often = Watch(RULE), Watch(RULE)
+    for minute, used in enumerate((1000, 990, 990, 900, 700)):
+        now = NOW + minute * 60
+        found = once.see(agent("n1", data(used), at=now), now=now)
+        for later in (0.0, 20.0, 40.0):
+            again = often.see(agent("n1", data(used), at=now), now=now + later)
+    assert often.memory == once.memory != {}
+    assert [finding.since for finding in again] == [finding.since for finding in found] != []
 
 
 def seen(*evaluations: tuple[float, tuple[AgentFact, ...], tuple[CleanupDeletion, ...]]) -> list[Finding]:

@@ -8,7 +8,19 @@ from monitor.facts.findings import Finding, Severity
 from monitor.facts.kube import PodVolumeFact
 from monitor.facts.storage import MountFact
 from monitor.facts.text import Text
-from tests.detect.builders_storage import NOW, Watch, absent, agent, brief, once, silent, spoken, text
+from tests.detect.builders_storage import (
+    NOW,
+    Continuous,
+    Watch,
+    absent,
+    agent,
+    brief,
+    once,
+    repeated,
+    silent,
+    spoken,
+    text,
+)
 from tests.explain.builders import holding, pod
 
 
@@ -92,6 +104,41 @@ def test_a_lost_server_is_held_too() -> None:
     watch.see(*(mounted(f"n{i}", "hung") for i in range(3)))
     assert [finding.held for finding in watch.see(*(silent(f"n{i}") for i in range(3)))] == [True] * 4
     assert watch.see(*(mounted(f"n{i}", "ok") for i in range(3))) == []
+
+
+def test_it_lasts_without_a_change() -> None:
+    watch, hung = Continuous(RULE), mounted("n1", "hung", ago=10)
+    assert watch.see(hung) == []
+    assert watch.next_at == NOW + 20
+    found = watch.see(repeated(hung, NOW + 20), now=NOW + 20)
+    assert "has not responded for 30 s" in text(found[0])
+    assert watch.next_at is None
+    later = watch.see(repeated(hung, NOW + 590), now=NOW + 590)
+    assert "has not responded for 10 min" in text(later[0])
+    assert "This has been the case for 10 min." in text(later[0])
+
+
+def test_a_pod_may_get_stuck_later() -> None:
+    watch, hung = Continuous(RULE), mounted("n1", "hung")
+    path = (PodVolumeFact(name="data", kind="hostPath", path="/nas"),)
+    stuck = pod("stuck-0", node="n1", volumes=path)
+    assert "may use it" not in text(watch.see(hung)[0])
+    found = watch.see(hung, pods=[stuck])[0]
+    assert "1 pod on n1 may use it" in text(found)
+    assert any(scope.covers(_stuck("stuck-0")) for scope in found.explains)
+    assert "may use it" not in text(watch.see(hung)[0])
+
+
+def test_nodes_that_no_longer_report_count_as_before() -> None:
+    watch, well = Continuous(RULE), [mounted(f"n{i}", "ok") for i in range(3, 5)]
+    hung = [mounted(f"n{i}", "hung") for i in range(3)]
+    assert len(watch.see(*hung, *well)) == 4
+    found = watch.see(hung[0], silent("n1"), silent("n2"), *well)
+    assert [(sorted(f.labels), f.held) for f in found] == [
+        (["mount"], True), (["mount", "node"], False), (["mount", "node"], True), (["mount", "node"], True),
+    ]  # fmt: skip
+    assert "lost on 3 of 5 nodes" in text(found[0])
+    assert len(watch.see(mounted("n0", "ok"), silent("n1"), silent("n2"), *well)) == 2
 
 
 def _stuck(name: str) -> Finding:

@@ -71,6 +71,15 @@ class ClusterFacts:
         return {node: tuple(pods) for node, pods in by_node.items()}
 
     @cached_property
+    def finished(self) -> dict[str, tuple[PodFact, ...]]:
+        """Finished pods by node, including those that the node refused."""
+        by_node: defaultdict[str, list[PodFact]] = defaultdict(list)
+        for pod in self.pods:
+            if pod.node is not None and pod.finished:
+                by_node[pod.node].append(pod)
+        return {node: tuple(pods) for node, pods in by_node.items()}
+
+    @cached_property
     def nominated(self) -> dict[str, tuple[PodFact, ...]]:
         """Pending pods by the node nominated for them."""
         by_node: defaultdict[str, list[PodFact]] = defaultdict(list)

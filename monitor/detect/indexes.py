@@ -23,8 +23,8 @@ from monitor.detect.subjects import (
     nas_identity,
     shared_disk,
 )
-from monitor.facts.changes import AGENT, GPUS, Changes
-from monitor.facts.cluster import Holder
+from monitor.facts.changes import AGENT, GPUS, PODS, Changes
+from monitor.facts.cluster import GpuState, GpuView, Holder
 from monitor.facts.kube import PodFact
 from monitor.facts.services import ServiceFact
 from monitor.facts.storage import DiskFact, ImageFact
@@ -218,30 +218,35 @@ def _images(node: NodeSubject) -> list[ImageFact]:
 class JobIndex(SharedIndex):
     """Jobs with GPUs. While a node does not report, its jobs are those whose pods request GPUs there."""
 
-    parts = frozenset((GPUS,))
+    parts = frozenset((GPUS, PODS, "pod_devices"))
 
     def described(self, node: NodeSubject, seen: Observation) -> Iterable[str]:
-        if node.current is None:
-            facts = seen.facts
+        facts, gpus = seen.facts, seen.facts.gpus_by_node.get(node.name, ())
+        holders_known = node.current is not None and node.current.section("pod_devices") is not None
+        if not holders_known or any(gpu.state is GpuState.UNKNOWN for gpu in gpus):
             pods = [pod for pod in facts.bound.get(node.name, ()) if pod.requests.get(facts.resource)]
             return {f"{pod.namespace}/{facts.identity(pod).job or pod.uid}" for pod in pods}
-        gpus = seen.facts.gpus_by_node.get(node.name, ())
-        return {_job_unit(holder) for gpu in gpus for holder in gpu.holders if holder.live}
+        return {_job_unit(holder) for gpu in gpus if (holder := _job_holder(gpu)) is not None}
 
     def subjects(self, unit: str, seen: Observation) -> Subjects:
-        gpus = [
-            gpu
+        held = [
+            (gpu, holder)
             for node in self.nodes(unit)
             for gpu in seen.facts.gpus_by_node.get(node, ())
-            if any(holder.live and _job_unit(holder) == unit for holder in gpu.holders)
+            if (holder := _job_holder(gpu)) is not None and _job_unit(holder) == unit
         ]
-        if not gpus:
+        if not held:
             return {}
-        holder = next(holder for holder in gpus[0].holders if holder.live and _job_unit(holder) == unit)
-        return {"": JobGpus(holder.namespace, holder.job, tuple(gpus))}
+        holder = held[0][1]
+        return {"": JobGpus(holder.namespace, holder.job, tuple(gpu for gpu, _ in held))}
 
     def observers(self, unit: str) -> tuple[str, ...]:
         return tuple(self.nodes(unit))
+
+
+def _job_holder(gpu: GpuView) -> Holder | None:
+    """The live holder whose job a GPU counts for: the last one if several share it."""
+    return next((holder for holder in reversed(gpu.holders) if holder.live), None)
 
 
 def _job_unit(holder: Holder) -> str:

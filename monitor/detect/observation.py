@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from monitor.detect.base import Rule, RuleContext, SubjectKind
+from monitor.detect.base import Rule, RuleContext
 from monitor.detect.subjects import NodeReport, NodeSubject
 from monitor.detect.visibility import clock_skew, resources_unavailable
 from monitor.facts.agents import AgentFact
@@ -15,7 +15,6 @@ from monitor.facts.node import NodeSnapshot
 
 STALE_AFTER_SECONDS = 120.0  # older snapshots are ignored
 ABSENT = "absent"
-_GPU_SCOPES = (SubjectKind.GPU, SubjectKind.JOB)
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ class Observation:
         report = self.node(name).current
         if report is None or _lacks(report.snapshot, rule.needs):
             return True
-        gpus = self.facts.gpus_by_node.get(name, ()) if rule.scope in _GPU_SCOPES else ()
+        gpus = self.facts.gpus_by_node.get(name, ()) if "gpu" in rule.needs else ()
         return any(gpu.state is GpuState.UNKNOWN for gpu in gpus)
 
 

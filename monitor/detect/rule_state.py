@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import logging
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Set
 
 from monitor.detect.base import Rule, RuleContext, RuleResult, SubjectKind
@@ -37,6 +38,7 @@ class RuleState:
         self._due_at: dict[str, float] = {}
         self._timers: list[tuple[float, str]] = []
         self._broken: dict[str, Exception] = {}
+        self._unlisted: defaultdict[str, set[str]] = defaultdict(set)  # held units without subjects, by hidden node
         self.findings: tuple[Finding, ...] = tuple(self._found())
 
     @property
@@ -49,6 +51,7 @@ class RuleState:
     def evaluate(self, changes: Changes, seen: Observation, context: RuleContext) -> bool:
         """Evaluate the units that have changed or are due. Return whether findings may differ."""
         units = {*self._index.changed(changes, self._parts), *self._due(context.now)}
+        units |= {unit for node in changes.nodes for unit in self._unlisted.pop(node, ())}
         if changes.complete or self._shared & changes.kinds:
             units |= self.units.keys()
         elif self._refines:
@@ -72,8 +75,11 @@ class RuleState:
 
     def _evaluate_unit(self, unit: str, seen: Observation, context: RuleContext) -> None:
         state = self.units.get(unit, _NO_UNIT)
-        observers = self._index.observers(unit) or (state.observers if self._index.shared else ())
+        listed = self._index.observers(unit)
+        observers = listed or (state.observers if self._index.shared else ())
         if seen.blinds(self.rule, observers):
+            for node in () if listed else observers:
+                self._unlisted[node].add(unit)
             self._keep(unit, state.held(), None)
             return
         try:

@@ -27,7 +27,7 @@ class ClusterFacts:
 
     Attributes:
         pod_by_uid: all pods; `pending_by_uid` are those that are neither scheduled, finished nor deleted.
-        pods_by_node: all pods of a node; `bound` are the unfinished ones, whose requests count.
+        bound: unfinished pods by node, whose requests count; `finished` are the others, also those that it refused.
         nominated: pending pods by the node nominated for them.
         used: total requests by node, as the scheduler counts them.
         agent_of_node: agent by node; of several, the one heard last.
@@ -41,8 +41,8 @@ class ClusterFacts:
     sources: tuple[SourceView, ...] = ()
     pod_by_uid: dict[str, PodFact] = field(default_factory=dict)
     pending_by_uid: dict[str, PodFact] = field(default_factory=dict)
-    pods_by_node: dict[str, tuple[PodFact, ...]] = field(default_factory=dict)
     bound: dict[str, tuple[PodFact, ...]] = field(default_factory=dict)
+    finished: dict[str, tuple[PodFact, ...]] = field(default_factory=dict)
     nominated: dict[str, tuple[PodFact, ...]] = field(default_factory=dict)
     used: dict[str, Amounts] = field(default_factory=dict)
     identities: dict[str, Identity] = field(default_factory=dict)

@@ -87,7 +87,7 @@ class FactsIndex:
         """Update what depends on the pods of a node."""
         facts, pods = self.facts, tuple(self._pods_on[node].values())
         bound = tuple(pod for pod in pods if not pod.finished)
-        _set(facts.pods_by_node, node, pods or None)
+        _set(facts.finished, node, tuple(pod for pod in pods if pod.finished) or None)
         _set(facts.bound, node, bound or None)
         _set(facts.used, node, _total_requests(bound) if bound else None)
         _set(facts.nominated, node, tuple(self._nominated_to[node].values()) or None)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
 from monitor.base.text import shorten
-from monitor.detect.base import RuleContext
-from monitor.detect.lib.gpu_counts import gpu_counts_by_node, gpus_are_shared
-from monitor.detect.visibility import clock_skew
-from monitor.facts.agents import AgentFact
+from monitor.detect.lib.gpu_counts import gpu_counts, gpus_are_shared
+from monitor.detect.subjects import NodeReport, NodeSubject
 from monitor.facts.gpu import GpuFact, XidCount, XidEvent
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.text import Text, Value
@@ -21,7 +19,6 @@ MAX_MESSAGE_CHARS = 200
 class FaultSign:
     """A sign of a fault on a node or on one of its GPUs; `since` is its start, if known."""
 
-    node: str
     gpu: int | None
     cause: str
     since: float | None = None
@@ -31,70 +28,48 @@ class FaultSign:
 
     @property
     def key(self) -> str:
-        return f"{self.node}/{self.gpu}/{self.cause}/{self.values.get('code', '')}"
-
-    def with_cause(self, cause: str) -> FaultSign:
-        return replace(self, cause=cause)
+        return f"{self.gpu}/{self.cause}/{self.values.get('code', '')}"
 
 
-def gpu_signs(reports: Mapping[str, AgentFact]) -> Iterator[FaultSign]:
-    """Signs that GPUs report."""
-    for node, agent in reports.items():
-        inventory = agent.snapshot.gpu if agent.snapshot else None
-        for gpu in inventory.gpus if inventory else ():
-            yield from _signs_of_gpu(node, gpu)
-
-
-def _signs_of_gpu(node: str, gpu: GpuFact) -> Iterator[FaultSign]:
+def gpu_signs(gpu: GpuFact) -> Iterator[FaultSign]:
+    """Signs that a GPU reports."""
     if gpu.lost:
-        yield FaultSign(
-            node,
-            gpu.index,
-            "card-lost",
-            values={"error": shorten(gpu.error or "?", MAX_MESSAGE_CHARS)},
-            raw=gpu.error or "",
-        )
+        error = shorten(gpu.error or "?", MAX_MESSAGE_CHARS)
+        yield FaultSign(gpu.index, "card-lost", values={"error": error}, raw=gpu.error or "")
     ecc = gpu.ecc
     errors = (ecc.volatile_uncorrected_sram or 0) + (ecc.volatile_uncorrected_dram or 0) if ecc else 0
     if errors:
         note = Text(key="gpu-fault.ecc", values={"errors": errors})
-        yield FaultSign(node, gpu.index, "ecc-uncorrectable", values={"errors": errors}, evidence=(note,))
+        yield FaultSign(gpu.index, "ecc-uncorrectable", values={"errors": errors}, evidence=(note,))
     remaps, pages = gpu.row_remaps, gpu.retired_pages
     if remaps is not None and remaps.failed:
-        note = Text(key="gpu-fault.remap-failed-seen")
-        yield FaultSign(node, gpu.index, "remap-failed", evidence=(note,))
+        yield FaultSign(gpu.index, "remap-failed", evidence=(Text(key="gpu-fault.remap-failed-seen"),))
     if (remaps is not None and remaps.pending) or (pages is not None and pages.pending):
-        yield FaultSign(node, gpu.index, "remap-pending", evidence=(Text(key="gpu-fault.remap-pending-seen"),))
+        yield FaultSign(gpu.index, "remap-pending", evidence=(Text(key="gpu-fault.remap-pending-seen"),))
     if gpu.recovery_action not in (None, "none"):
-        action = gpu.recovery_action or ""
-        note = Text(key="gpu-fault.recovery", values={"action": action})
-        yield FaultSign(node, gpu.index, "recovery-due", values={"action": action}, evidence=(note,))
+        values: dict[str, Value] = {"action": gpu.recovery_action or ""}
+        yield FaultSign(gpu.index, "recovery-due", values=values, evidence=(Text("gpu-fault.recovery", values),))
 
 
-def node_signs(context: RuleContext, reports: Mapping[str, AgentFact]) -> Iterator[FaultSign]:
-    """Drivers that hang, and nodes with fewer GPUs than Kubernetes counts."""
-    for node, agent in reports.items():
-        for collector in agent.snapshot.collectors if agent.snapshot else ():
-            if collector.name == "gpu" and collector.hung_since is not None:
-                yield FaultSign(node, None, "driver-hung", since=collector.hung_since + clock_skew(agent))
-    for node, counts in gpu_counts_by_node(context).items():
-        if counts.gpus < counts.capacity and not gpus_are_shared(context, node, counts):
-            values: dict[str, Value] = {"cards": counts.gpus, "capacity": counts.capacity}
-            yield FaultSign(node, None, "cards-missing", values=values)
+def node_signs(node: NodeSubject, resource: str) -> Iterator[FaultSign]:
+    """A driver that hangs, and fewer GPUs than Kubernetes counts."""
+    for collector in node.report.snapshot.collectors:
+        if collector.name == "gpu" and collector.hung_since is not None:
+            yield FaultSign(None, "driver-hung", since=collector.hung_since + node.report.skew)
+    counts = gpu_counts(node)
+    if counts is not None and counts.gpus < counts.capacity and not gpus_are_shared(node, counts, resource):
+        yield FaultSign(None, "cards-missing", values={"cards": counts.gpus, "capacity": counts.capacity})
 
 
-def xid_signs(reports: Mapping[str, AgentFact]) -> Iterator[tuple[FaultSign, int]]:
-    """XIDs with their code, one per code and GPU; the caller classifies them."""
-    for node, agent in reports.items():
-        snapshot = agent.snapshot
-        if snapshot is None or snapshot.xid is None or not (snapshot.xid.recent or snapshot.xid.counts):
-            continue
-        skew = clock_skew(agent)
-        for (gpu, device, code), (at, message) in sorted(_xids(snapshot).items(), key=str):
+def xid_signs(report: NodeReport, meaning: Callable[[int], str | None]) -> Iterator[FaultSign]:
+    """XIDs, one per code and GPU; `meaning` gives the cause of a code, or None if it is ignored."""
+    for (gpu, device, code), (at, message) in sorted(_xids(report.snapshot).items(), key=str):
+        cause = meaning(code)
+        if cause is not None:
             values: dict[str, Value] = {"code": code, "message": shorten(message or "?", MAX_MESSAGE_CHARS)}
             note = Text(key="gpu-fault.xid", values=values | {"place": device})
             raw = f"Xid ({device}): {code}, {message}" if message else f"Xid ({device}): {code}"
-            yield FaultSign(node, gpu, "", at + skew, values, (note,), raw), code
+            yield FaultSign(gpu, cause, at + report.skew, values, (note,), raw)
 
 
 _Xids = dict[tuple[int | None, str, int], tuple[float, str | None]]

@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from monitor.detect.base import RuleContext
-from monitor.detect.lib.gpus import BlindSpots, gpu_facts, gpu_key
 from monitor.facts.gpu import GpuFact
 
 NUMBER = (float, int)
 PowerHistory = dict[str, list[float]]  # GPU -> lowest power seen, and when it last drew far more
 
 
-def track_power(
-    memory: Any,
-    context: RuleContext,
-    blind: BlindSpots,
-    veto: tuple[float, float],
-) -> PowerHistory:
+def track_power(memory: Any, gpus: Mapping[str, GpuFact], veto: tuple[float, float], now: float) -> PowerHistory:
     """The lowest power of each GPU, and when it last worked according to its power.
 
     `veto` is the multiple of the lowest power, and the share of the range up to the limit, that a working GPU exceeds.
     """
-    before = memory if isinstance(memory, dict) else {}
-    facts, history = gpu_facts(context), {}
-    view = context.facts.view
-    for gpu in view.gpus if view else ():
-        key, fact = gpu_key(gpu), facts.get((gpu.node, gpu.index))
+    before, history = memory if isinstance(memory, dict) else {}, {}
+    for key, fact in gpus.items():
         known = _known(before.get(key))
-        if fact is not None and fact.power_watts is not None and not blind.covers(gpu.node):
+        if fact.power_watts is not None:
             least = min(known[0], fact.power_watts) if known else fact.power_watts
-            worked = context.now if _works(fact, least, veto) else known[1] if known else 0.0
-            history[key] = [least, min(worked, context.now)]  # the clock may have been set back
+            worked = now if _works(fact, least, veto) else known[1] if known else 0.0
+            history[key] = [least, min(worked, now)]  # the clock may have been set back
         elif known:
             history[key] = known
     return history

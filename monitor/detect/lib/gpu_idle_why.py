@@ -25,6 +25,11 @@ class IdleCause:
     evidence: tuple[Text, ...] = ()
 
 
+def whole_minutes(seconds: float) -> float:
+    """Seconds without the rest of a minute, so that a text does not change with every evaluation."""
+    return seconds // 60 * 60
+
+
 def is_notebook(pod: PodFact, context: RuleContext) -> bool:
     """Whether a pod is interactive, according to its platform."""
     identity = context.facts.identity(pod)
@@ -47,7 +52,8 @@ def diagnose_idle(
     log_age = _seconds_since_log(pod, agent, context.now)
     # A job that has closed the GPU is done or has not begun; a hung job still holds it.
     if log_age is not None and log_age >= LOG_STOPPED_SECONDS and gpu.pids:
-        return IdleCause("hung-job", (Text(key="gpu-idle.log-stopped", values={"seconds": log_age}),))
+        age = whole_minutes(log_age)
+        return IdleCause("hung-job", (Text(key="gpu-idle.log-stopped", values={"log_age": age}),))
     return IdleCause("idle-job")
 
 

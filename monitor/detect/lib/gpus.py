@@ -1,92 +1,33 @@
-"""Shared by the GPU rules: blind spots, GPU facts, labels and evidence."""
+"""Shared by the GPU rules: labels, limits, evidence, and the nodes of GPUs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from monitor.detect.base import RuleContext, cached_per_evaluation
+from monitor.detect.base import RuleContext
 from monitor.detect.labels import label_value
-from monitor.detect.visibility import resources_unavailable
 from monitor.facts.agents import AgentFact
-from monitor.facts.cluster import GpuState, GpuView, Holder
-from monitor.facts.findings import Scope
+from monitor.facts.cluster import GpuView, Holder
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.gpu import GpuFact
-from monitor.facts.kube import PodFact
-from monitor.facts.node import NodeSnapshot
 from monitor.facts.text import Text, Value
 
-ABSENT = "absent"
+
+def agents_of(gpus: Iterable[GpuView], facts: ClusterFacts) -> dict[str, AgentFact]:
+    """Agents of the nodes of these GPUs, by node."""
+    agents = facts.agent_of_node
+    return {node: agents[node] for node in {gpu.node for gpu in gpus} if node in agents}
 
 
-@dataclass(frozen=True)
-class BlindSpots:
-    """What cannot be observed now: everything or some nodes. Findings there are held."""
-
-    everything: bool = False
-    nodes: frozenset[str] = frozenset()
-
-    def covers(self, node: str) -> bool:
-        """Whether a node cannot be observed."""
-        return self.everything or node in self.nodes
-
-    @property
-    def scopes(self) -> tuple[Scope, ...]:
-        """Scopes for the result of a rule."""
-        if self.everything:
-            return (Scope(labels={}),)
-        return tuple(Scope(labels={"node": label_value(node)}) for node in sorted(self.nodes))
-
-
-def find_blind_spots(
-    context: RuleContext, reports: Mapping[str, AgentFact], *sections: str, kube: tuple[str, ...] = ()
-) -> BlindSpots:
-    """Blind spots of a rule that needs these snapshot sections and Kubernetes resources."""
-    view = context.facts.view
-    if view is None or (kube and resources_unavailable(context, *kube)):
-        return BlindSpots(everything=True)
-    lacking = [node for node, agent in reports.items() if agent.snapshot and _lacks(agent.snapshot, sections)]
-    return BlindSpots(nodes=_blind_nodes(context).union(lacking))
-
-
-@cached_per_evaluation
-def _blind_nodes(context: RuleContext) -> frozenset[str]:
-    """Nodes that are silent or have a GPU in unknown state."""
-    view = context.facts.view
-    silent = [node.name for node in view.nodes if node.silent_since is not None] if view else []
-    return frozenset(silent).union([gpu.node for gpu in view.gpus if gpu.state is GpuState.UNKNOWN] if view else ())
-
-
-def _lacks(snapshot: NodeSnapshot, sections: tuple[str, ...]) -> bool:
-    """Whether a section is missing because its collector hangs, fails or has not run yet."""
-    missing = [part for part in sections if getattr(snapshot, part) is None]
-    return bool(missing) and any(fact.name in missing and fact.outcome != ABSENT for fact in snapshot.collectors)
-
-
-@cached_per_evaluation
-def reporting_agents(context: RuleContext) -> dict[str, AgentFact]:
-    """Agents with a usable snapshot, by node. One missed poll does not make an agent silent."""
-    silent = {name for name, node in context.facts.view_of_node.items() if node.silent_since is not None}
-    agents = context.facts.agent_of_node
-    return {node: agent for node, agent in agents.items() if agent.snapshot is not None and node not in silent}
-
-
-@cached_per_evaluation
-def gpu_facts(context: RuleContext) -> dict[tuple[str, int], GpuFact]:
+def gpu_facts(agents: Mapping[str, AgentFact]) -> dict[tuple[str, int], GpuFact]:
     """The driver's figures of each GPU, by node and index."""
     return {
         (node, gpu.index): gpu
-        for node, agent in reporting_agents(context).items()
+        for node, agent in agents.items()
         if agent.snapshot is not None and agent.snapshot.gpu is not None
         for gpu in agent.snapshot.gpu.gpus
     }
-
-
-def gpus_in_state(context: RuleContext, state: GpuState) -> Iterator[GpuView]:
-    """GPUs that are in a state now."""
-    view = context.facts.view
-    return (gpu for gpu in (view.gpus if view else ()) if gpu.state is state)
 
 
 def gpu_key(gpu: GpuView) -> str:
@@ -101,16 +42,10 @@ def numeric_values(memory: Any) -> dict[str, float]:
     return {str(key): float(value) for key, value in memory.items() if isinstance(value, int | float)}
 
 
-def track_since(memory: Any, active: Mapping[str, float | None], blind: BlindSpots, now: float) -> dict[str, float]:
-    """Start time by key: the earliest known or remembered; entries of blind nodes are kept.
-
-    `active` maps the conditions that hold now to their start, if known. Keys begin with the node and a slash.
-    """
+def track_since(memory: Any, active: Mapping[str, float | None], now: float) -> dict[str, float]:
+    """Start of each condition that holds now: the earliest known or remembered, never in the future."""
     before = numeric_values(memory)
-    since = {key: at for key, at in before.items() if key not in active and blind.covers(key.partition("/")[0])}
-    for key, known in active.items():
-        since[key] = min(before.get(key, now), now if known is None else known)
-    return since
+    return {key: min(before.get(key, now), now if known is None else known, now) for key, known in active.items()}
 
 
 def gpu_labels(gpu: GpuView, holder: Holder | None = None) -> dict[str, str]:
@@ -165,9 +100,3 @@ def sole_holder(gpu: GpuView) -> Holder | None:
         return gpu.holders[0] if gpu.holders[0].live else None
     holders = live_holders(gpu)
     return holders[0] if len(holders) == 1 else None
-
-
-def pods_by_uid(context: RuleContext, uids: Iterable[str | None]) -> dict[str, PodFact]:
-    """Pods with these UIDs that Kubernetes knows."""
-    wanted = set(uids)
-    return {pod.uid: pod for pod in context.facts.pods if pod.uid in wanted} if wanted else {}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds, SubjectKind, whole_cluster
+from monitor.detect.base import NOTHING, Rule, RuleContext, RuleResult, Seconds, SubjectKind, lasting
 from monitor.detect.labels import label_value
-from monitor.detect.lib import gpus
-from monitor.detect.lib.gpu_counts import GpuCounts, gpu_counts_by_node, gpus_are_shared
+from monitor.detect.lib.gpu_counts import GpuCounts, gpu_counts, gpus_are_shared
+from monitor.detect.subjects import NodeSubject
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text, Value
 
@@ -24,39 +23,31 @@ class Limits:
     after: Seconds = 300.0
 
 
-def detect(context: RuleContext, memory: Any) -> RuleResult:
-    """Nodes whose GPU counts differ."""
-    reports = gpus.reporting_agents(context)
-    blind = gpus.find_blind_spots(context, reports, "gpu", kube=("nodes",))
-    mismatches = {} if blind.everything else dict(_mismatches(context))
-    since = gpus.track_since(
-        memory, {f"{node}/{cause}": None for node, (cause, _) in mismatches.items()}, blind, context.now
-    )
-    findings = []
-    for node, (cause, counts) in mismatches.items():
-        limits: Limits = context.limits.of({"node": node})
-        began = since[f"{node}/{cause}"]
-        if context.now - began >= limits.after:
-            findings.append(_finding(node, cause, counts, began, context.now))
-    return RuleResult(findings=tuple(findings), memory=since, blind=blind.scopes)
+def evaluate(node: NodeSubject, context: RuleContext, memory: Any, now: float) -> RuleResult:
+    """A node whose GPU counts differ."""
+    counts = gpu_counts(node)
+    cause = _cause(node, counts, context.facts.resource) if counts is not None else None
+    if counts is None or cause is None:
+        return NOTHING
+    limits: Limits = context.limits.of({"node": node.name})
+    return lasting(cause, limits.after, memory, now, lambda since: _finding(node.name, cause, counts, since))
 
 
-def _mismatches(context: RuleContext) -> Iterator[tuple[str, tuple[str, GpuCounts]]]:
-    """Nodes whose counts differ: an unhealthy GPU, or else a device plugin that counts wrongly."""
-    for node, counts in gpu_counts_by_node(context).items():
-        if counts.allocatable < counts.capacity:
-            yield node, (UNHEALTHY, counts)
-        elif counts.capacity != counts.gpus and not gpus_are_shared(context, node, counts):
-            yield node, (UNHEALTHY if counts.capacity > counts.gpus else PLUGIN, counts)
+def _cause(node: NodeSubject, counts: GpuCounts, resource: str) -> str | None:
+    """An unhealthy GPU, or else a device plugin that counts wrongly."""
+    if counts.allocatable < counts.capacity:
+        return UNHEALTHY
+    if counts.capacity == counts.gpus or gpus_are_shared(node, counts, resource):
+        return None
+    return UNHEALTHY if counts.capacity > counts.gpus else PLUGIN
 
 
-def _finding(node: str, cause: str, counts: GpuCounts, since: float, now: float) -> Finding:
+def _finding(node: str, cause: str, counts: GpuCounts, since: float) -> Finding:
     values: dict[str, Value] = {
         "node": node,
         "cards": counts.gpus,
         "capacity": counts.capacity,
         "allocatable": counts.allocatable,
-        "seconds": now - since,
     }
     return Finding(
         rule="capacity-mismatch",
@@ -71,5 +62,13 @@ def _finding(node: str, cause: str, counts: GpuCounts, since: float, now: float)
 
 
 RULE = Rule(
-    "capacity-mismatch", Limits, CAUSES, whole_cluster(detect), SubjectKind.CLUSTER, suppressed_by=("node-down",)
+    "capacity-mismatch",
+    Limits,
+    CAUSES,
+    evaluate,
+    SubjectKind.NODE,
+    needs=("gpu",),
+    uses=("gpus", "node", "pod_devices"),
+    kube=("nodes",),
+    suppressed_by=("node-down",),
 )

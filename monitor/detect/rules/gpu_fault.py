@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from monitor.base.text import shorten
 from monitor.detect.base import (
     MAX_RAW_CHARS,
+    UNKNOWN,
     Delay,
     Latency,
     Rule,
@@ -16,16 +19,15 @@ from monitor.detect.base import (
     RuleResult,
     Seconds,
     SubjectKind,
-    whole_cluster,
 )
 from monitor.detect.labels import label_value
 from monitor.detect.lib import gpus as gpu_lib
 from monitor.detect.lib import xids
 from monitor.detect.lib.gpu_fault_signs import FaultSign, gpu_signs, node_signs, xid_signs
+from monitor.detect.subjects import NodeSubject
 from monitor.detect.visibility import resources_unavailable
-from monitor.facts.agents import AgentFact
-from monitor.facts.cluster import GpuView
-from monitor.facts.findings import Finding, Severity
+from monitor.facts.cluster import GpuState, GpuView
+from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.text import Text, Value
 
 # Most severe first: the first one is the cause of a GPU that has several.
@@ -78,91 +80,80 @@ class Limits:
         }
         return next((name for name, codes in classes.items() if code in codes), "xid-unknown")
 
-    def waits(self, sign: FaultSign) -> float:
-        """How long a sign has to persist before it counts."""
-        return {"driver-hung": self.hung_after, "cards-missing": self.missing_after}.get(sign.cause, 0.0)
+    def begins_at(self, sign: FaultSign, since: float) -> float:
+        """When a sign has lasted long enough to count."""
+        return since + {"driver-hung": self.hung_after, "cards-missing": self.missing_after}.get(sign.cause, 0.0)
 
-    def holds(self, cause: str) -> float:
-        """How long an XID counts."""
-        return self.xid_application_hold if cause == "xid-application" else self.xid_hold
-
-
-def detect(context: RuleContext, memory: Any) -> RuleResult:
-    """Faults: one finding per GPU, and one per node for what concerns no single GPU."""
-    reports = gpu_lib.reporting_agents(context)
-    blind = _blind(context, reports, memory)
-    signs = [*gpu_signs(reports), *node_signs(context, reports)]
-    for sign, code in xid_signs(reports):
-        limits: Limits = context.limits.of({"node": sign.node})
-        cause = limits.meaning(code)
-        if cause is not None and context.now - (sign.since or 0.0) < limits.holds(cause):
-            signs.append(sign.with_cause(cause))
-    since = gpu_lib.track_since(memory, {sign.key: sign.since for sign in signs}, blind, context.now)
-    due = [sign for sign in signs if context.now - since[sign.key] >= _limits(context, sign).waits(sign)]
-    findings = [_finding(subject, since, context.now) for subject in _by_subject(due, context)]
-    return RuleResult(findings=tuple(findings), memory=since, blind=blind.scopes)
+    def ends_at(self, sign: FaultSign) -> float:
+        """When a sign no longer counts. Only XIDs say nothing about the present."""
+        if not sign.cause.startswith("xid-"):
+            return math.inf
+        hold = self.xid_application_hold if sign.cause == "xid-application" else self.xid_hold
+        return (sign.since or 0.0) + hold
 
 
-def _blind(context: RuleContext, reports: Mapping[str, AgentFact], memory: Any) -> gpu_lib.BlindSpots:
-    """Blind spots, including nodes where only the kernel log or Kubernetes is unavailable.
+def evaluate(node: NodeSubject, context: RuleContext, memory: Any, now: float) -> RuleResult:
+    """Faults of a node: one finding per GPU, and one for what concerns no single GPU."""
+    if node.view is not None and node.view.silent_since is not None:
+        return UNKNOWN
+    limits: Limits = context.limits.of({"node": node.name})
+    signs = [sign for sign in _signs(node, context.facts.resource, limits) if now < limits.ends_at(sign)]
+    before = gpu_lib.numeric_values(memory)
+    since = gpu_lib.track_since(before, {sign.key: sign.since for sign in signs}, now)
+    begins = {sign.key: limits.begins_at(sign, since[sign.key]) for sign in signs}
+    findings = _findings(node, [sign for sign in signs if begins[sign.key] <= now], since, context)
+    turns = [at for at in (*begins.values(), *map(limits.ends_at, signs)) if now < at < math.inf]
+    hidden = _hides_faults(node, context, before)
+    blind = (Scope(labels={"node": label_value(node.name)}),) if hidden else ()
+    return RuleResult(findings, (before | since if hidden else since) or None, blind, min(turns, default=None))
 
-    A node with an earlier XID or missing GPU is not healthy while these are unknown; other nodes remain visible.
+
+def _signs(node: NodeSubject, resource: str, limits: Limits) -> Iterator[FaultSign]:
+    inventory = node.report.snapshot.gpu
+    for gpu in inventory.gpus if inventory else ():
+        yield from gpu_signs(gpu)
+    yield from node_signs(node, resource)
+    yield from xid_signs(node.report, limits.meaning)
+
+
+def _hides_faults(node: NodeSubject, context: RuleContext, before: Iterable[str]) -> bool:
+    """Whether there may be faults that cannot be seen now.
+
+    The kernel log and Kubernetes are needed only where an XID or a missing GPU was seen before.
     """
-    blind = gpu_lib.find_blind_spots(context, reports, "gpu")
-    if blind.everything:
-        return blind
-    without_xids = gpu_lib.find_blind_spots(context, reports, "xid").nodes
-    uncounted = resources_unavailable(context, "nodes")
-    hidden = set(blind.nodes)
-    for key in gpu_lib.numeric_values(memory):
-        node = key.partition("/")[0]
-        if ("/xid-" in key and node in without_xids) or ("/cards-missing/" in key and uncounted):
-            hidden.add(node)
-    return gpu_lib.BlindSpots(nodes=frozenset(hidden))
+    gpus = context.facts.gpus_by_node.get(node.name, ())
+    if node.report.section("gpu") is None or any(gpu.state is GpuState.UNKNOWN for gpu in gpus):
+        return True
+    without_xids, uncounted = node.report.section("xid") is None, resources_unavailable(context, "nodes")
+    return any((without_xids and "/xid-" in key) or (uncounted and "/cards-missing/" in key) for key in before)
 
 
-def _limits(context: RuleContext, sign: FaultSign) -> Limits:
-    limits: Limits = context.limits.of({"node": sign.node})
-    return limits
+def _findings(
+    node: NodeSubject, signs: Iterable[FaultSign], since: Mapping[str, float], context: RuleContext
+) -> tuple[Finding, ...]:
+    groups: defaultdict[int | None, list[FaultSign]] = defaultdict(list)
+    for sign in sorted(signs, key=lambda sign: (CAUSES.index(sign.cause), sign.key)):
+        groups[sign.gpu].append(sign)
+    gpus: dict[int | None, GpuView] = {gpu.index: gpu for gpu in context.facts.gpus_by_node.get(node.name, ())}
+    return tuple(_finding(node.name, group, gpus.get(index), since) for index, group in groups.items())
 
 
-@dataclass(frozen=True)
-class _Subject:
-    """A GPU or node with its signs, most severe first."""
-
-    signs: tuple[FaultSign, ...]
-    gpu: GpuView | None
-
-
-def _by_subject(signs: Iterable[FaultSign], context: RuleContext) -> list[_Subject]:
-    grouped: dict[tuple[str, int | None], list[FaultSign]] = {}
-    for sign in sorted(signs, key=lambda item: (item.node, CAUSES.index(item.cause), item.key)):
-        grouped.setdefault((sign.node, sign.gpu), []).append(sign)
-    view = context.facts.view
-    gpus = view.gpus if view and grouped else ()
-    views = {key: gpu for gpu in gpus if (key := (gpu.node, gpu.index)) in grouped}
-    return [
-        _Subject(tuple(group), views.get((node, gpu)) if gpu is not None else None)
-        for (node, gpu), group in grouped.items()
-    ]
-
-
-def _finding(subject: _Subject, since: dict[str, float], now: float) -> Finding:
-    worst = subject.signs[0]
+def _finding(node: str, signs: Sequence[FaultSign], gpu: GpuView | None, since: Mapping[str, float]) -> Finding:
+    """The finding about a GPU or node with these signs, most severe first."""
+    worst = signs[0]
     # The pod is evidence and not a label: it changes while the GPU stays broken.
-    labels = {"node": label_value(worst.node)} | ({"gpu": str(worst.gpu)} if worst.gpu is not None else {})
-    values: dict[str, Value] = {"node": worst.node, "gpu": worst.gpu if worst.gpu is not None else "?"}
-    values |= worst.values | {"seconds": max(0.0, now - since[worst.key])}
-    holder = next(iter(gpu_lib.live_holders(subject.gpu)), None) if subject.gpu else None
+    labels = {"node": label_value(node)} | ({"gpu": str(worst.gpu)} if worst.gpu is not None else {})
+    values: dict[str, Value] = {"node": node, "gpu": worst.gpu if worst.gpu is not None else "?", **worst.values}
+    holder = next(iter(gpu_lib.live_holders(gpu)), None) if gpu else None
     hit = (Text(key="gpu-fault.hit", values={"pod": gpu_lib.holder_pod_name(holder)}),) if holder else ()
-    raw = "; ".join(sign.raw for sign in subject.signs if sign.raw)
+    raw = "; ".join(sign.raw for sign in signs if sign.raw)
     return Finding(
         rule="gpu-fault",
         severity=SEVERITIES[worst.cause],
         cause=worst.cause,
         labels=labels,
         headline=Text(key=f"gpu-fault.{worst.cause}", values=values),
-        evidence=(*(item for sign in subject.signs for item in sign.evidence), *hit, *gpu_lib.owner_evidence(holder)),
+        evidence=(*(item for sign in signs for item in sign.evidence), *hit, *gpu_lib.owner_evidence(holder)),
         advice=(Text(key=f"gpu-fault.{worst.cause}.advice", values=values),),
         since=since[worst.key],
         raw=shorten(raw, MAX_RAW_CHARS) or None,
@@ -173,8 +164,10 @@ RULE = Rule(
     "gpu-fault",
     Limits,
     CAUSES,
-    whole_cluster(detect),
-    SubjectKind.CLUSTER,
+    evaluate,
+    SubjectKind.NODE,
+    needs=("collectors",),  # in every snapshot: what else is missing may itself be the fault
+    uses=("gpu", "gpus", "node", "pod_devices", "xid"),
     latency={
         "driver-hung": Latency("hung_after"),
         "cards-missing": Latency("missing_after", Delay.FIRST_SEEN),

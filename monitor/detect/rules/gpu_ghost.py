@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds, SubjectKind, whole_cluster
+from monitor.detect.base import NOTHING, Rule, RuleContext, RuleResult, Seconds, SubjectKind, lasting
 from monitor.detect.lib import gpus
+from monitor.detect.subjects import GpuSubject
 from monitor.facts.cluster import GpuState, GpuView
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
@@ -22,28 +23,19 @@ class Limits:
     after: Seconds = 300.0
 
 
-def detect(context: RuleContext, memory: Any) -> RuleResult:
-    """GPUs in use without a process."""
-    reports = gpus.reporting_agents(context)
-    blind = gpus.find_blind_spots(context, reports, "gpu", "gpu_processes")
-    ghosts = {gpus.gpu_key(gpu): gpu for gpu in gpus.gpus_in_state(context, GpuState.GHOST)}
-    since = gpus.track_since(memory, {key: gpu.since for key, gpu in ghosts.items()}, blind, context.now)
-    findings = []
-    for key, gpu in ghosts.items():
-        limits: Limits = context.limits.of(gpus.gpu_labels(gpu))
-        if context.now - since[key] > limits.after:
-            findings.append(_finding(gpu, since[key], context.now))
-    return RuleResult(findings=tuple(findings), memory=since, blind=blind.scopes)
+def evaluate(gpu: GpuSubject, context: RuleContext, memory: Any, now: float) -> RuleResult:
+    """A GPU in use without a process."""
+    view = gpu.view
+    if view.state is not GpuState.GHOST:
+        return NOTHING
+    limits: Limits = gpus.gpu_limits(context, view)
+    return lasting("ghost", limits.after, memory, now, lambda since: _finding(view, since), view.since)
 
 
-def _finding(gpu: GpuView, since: float, now: float) -> Finding:
+def _finding(gpu: GpuView, since: float) -> Finding:
     cause = LEAK if any(item.key == "memory-without-process" for item in gpu.evidence) else LATCHED
     holder = gpus.sole_holder(gpu)
-    values = gpus.gpu_values(gpu) | {
-        "bytes": gpu.memory_used_bytes or 0,
-        "ratio": gpu.utilization_ratio or 0.0,
-        "seconds": now - since,
-    }
+    values = gpus.gpu_values(gpu) | {"bytes": gpu.memory_used_bytes or 0, "ratio": gpu.utilization_ratio or 0.0}
     return Finding(
         rule="gpu-ghost",
         severity=Severity.WARNING,
@@ -56,4 +48,12 @@ def _finding(gpu: GpuView, since: float, now: float) -> Finding:
     )
 
 
-RULE = Rule("gpu-ghost", Limits, CAUSES, whole_cluster(detect), SubjectKind.CLUSTER, suppressed_by=("node-down",))
+RULE = Rule(
+    "gpu-ghost",
+    Limits,
+    CAUSES,
+    evaluate,
+    SubjectKind.GPU,
+    needs=("gpu", "gpu_processes"),
+    suppressed_by=("node-down",),
+)

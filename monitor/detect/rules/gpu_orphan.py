@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from monitor.base.globs import matches_any_glob
-from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds, SubjectKind, whole_cluster
+from monitor.detect.base import NOTHING, Rule, RuleContext, RuleResult, Seconds, SubjectKind, lasting
 from monitor.detect.lib import gpus
-from monitor.facts.agents import AgentFact
-from monitor.facts.cluster import GpuState, GpuView
+from monitor.detect.subjects import GpuSubject, NodeReport
+from monitor.facts.cluster import GpuState
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Evidence, Text, Value
 
@@ -27,28 +26,16 @@ class Limits:
     allowed: tuple[str, ...] = ("nvidia-cuda-mps*", "nvidia-persist*", "nvidia-smi", "nv-hostengine", "Xorg")
 
 
-def detect(context: RuleContext, memory: Any) -> RuleResult:
-    """GPUs with processes outside any pod. Nodes outside Kubernetes are exempt."""
-    reports = gpus.reporting_agents(context)
-    blind = gpus.find_blind_spots(context, reports, "gpu", "gpu_processes", kube=("pods", "nodes"))
-    orphaned = {} if blind.everything else _orphans(context)
-    since = gpus.track_since(memory, {key: gpu.since for key, (gpu, _) in orphaned.items()}, blind, context.now)
-    findings = []
-    for key, (gpu, orphans) in orphaned.items():
-        limits: Limits = context.limits.of(gpus.gpu_labels(gpu))
-        if context.now - since[key] >= limits.after:
-            findings.append(_finding(gpu, orphans, since[key], context.now, reports))
-    return RuleResult(findings=tuple(findings), memory=since, blind=blind.scopes)
-
-
-def _orphans(context: RuleContext) -> dict[str, tuple[GpuView, list[Evidence]]]:
-    nodes, orphaned = context.facts.view_of_node, {}
-    for gpu in gpus.gpus_in_state(context, GpuState.ORPHAN):
-        limits: Limits = context.limits.of(gpus.gpu_labels(gpu))
-        orphans = [process for process in gpu.evidence if not _is_allowed(process, limits)]
-        if orphans and nodes[gpu.node].in_kubernetes:
-            orphaned[gpus.gpu_key(gpu)] = gpu, orphans
-    return orphaned
+def evaluate(gpu: GpuSubject, context: RuleContext, memory: Any, now: float) -> RuleResult:
+    """A GPU with processes outside any pod. Nodes outside Kubernetes are exempt."""
+    view, node = gpu.view, gpu.node.view
+    if view.state is not GpuState.ORPHAN or node is None or not node.in_kubernetes:
+        return NOTHING
+    limits: Limits = gpus.gpu_limits(context, view)
+    orphans = [process for process in view.evidence if not _is_allowed(process, limits)]
+    if not orphans:
+        return NOTHING
+    return lasting("orphan", limits.after, memory, now, lambda since: _finding(gpu, orphans, since), view.since)
 
 
 def _is_allowed(process: Evidence, limits: Limits) -> bool:
@@ -63,16 +50,13 @@ def _cause(process: Evidence) -> str:
     return HOST if process.values.get("process") or "uid" in process.values else UNKNOWN
 
 
-def _finding(
-    gpu: GpuView, orphans: list[Evidence], since: float, now: float, reports: Mapping[str, AgentFact]
-) -> Finding:
-    first = orphans[0]
+def _finding(subject: GpuSubject, orphans: list[Evidence], since: float) -> Finding:
+    gpu, first = subject.view, orphans[0]
     cause = _cause(first)
     values: dict[str, Value] = gpus.gpu_values(gpu) | {
         "pid": first.values.get("pid", 0),
         "process": first.values.get("process") or "?",
-        "container": _container_name(str(first.values.get("container", "")), reports.get(gpu.node)),
-        "seconds": now - since,
+        "container": _container_name(str(first.values.get("container", "")), subject.node.report),
     }
     evidence = [*gpus.memory_evidence(gpu)]
     if "uid" in first.values:
@@ -92,16 +76,20 @@ def _finding(
     )
 
 
-def _container_name(container_id: str, agent: AgentFact | None) -> str:
+def _container_name(container_id: str, report: NodeReport) -> str:
     """Name of a container, or else its short ID."""
-    snapshot = agent.snapshot if agent else None
-    matching = (
-        (container for container in (snapshot.containers or ()) if container.id == container_id)
-        if snapshot
-        else iter(())
-    )
-    known = next(matching, None)
+    known = report.containers.get(container_id)
     return (known.name if known else None) or container_id[:12]
 
 
-RULE = Rule("gpu-orphan", Limits, CAUSES, whole_cluster(detect), SubjectKind.CLUSTER, suppressed_by=("node-down",))
+RULE = Rule(
+    "gpu-orphan",
+    Limits,
+    CAUSES,
+    evaluate,
+    SubjectKind.GPU,
+    needs=("gpu", "gpu_processes"),
+    uses=("containers",),
+    kube=("pods", "nodes"),
+    suppressed_by=("node-down",),
+)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from monitor.detect.base import (
     ANY_CAUSE,
+    NOTHING,
     Delay,
     Latency,
     Rule,
@@ -15,12 +16,14 @@ from monitor.detect.base import (
     RuleResult,
     Seconds,
     SubjectKind,
-    whole_cluster,
+    lasting,
 )
 from monitor.detect.lib import gpus
+from monitor.detect.subjects import GpuSubject
 from monitor.facts.cluster import GpuState, GpuView, Holder
 from monitor.facts.findings import Finding, Severity
-from monitor.facts.text import Text, Value
+from monitor.facts.kube import PodFact
+from monitor.facts.text import Text
 
 CAUSES = ("stale-allocation", "terminal-pod")
 STALE, TERMINAL = CAUSES
@@ -39,73 +42,43 @@ class Limits:
     refused_within: Seconds = 3600.0
 
 
-@dataclass(frozen=True)
-class _Phantom:
-    """A GPU allocated to a pod that is gone, and the pod refused because of it."""
-
-    gpu: GpuView
-    holder: Holder
-    cause: str
-    refused: str = ""
-
-    @property
-    def key(self) -> str:
-        return f"{gpus.gpu_key(self.gpu)}/{self.cause}"
-
-
-def detect(context: RuleContext, memory: Any) -> RuleResult:
-    """GPUs that Kubernetes counts as used but no live pod holds."""
-    reports = gpus.reporting_agents(context)
-    blind = gpus.find_blind_spots(context, reports, "gpu", "gpu_processes", "pod_devices", kube=("pods",))
-    phantoms = [] if blind.everything else [*_stale(context), *_terminal(context)]
-    known = {phantom.key: phantom.gpu.since if phantom.cause == STALE else None for phantom in phantoms}
-    since = gpus.track_since(memory, known, blind, context.now)
-    findings = []
-    for phantom in phantoms:
-        limits: Limits = context.limits.of(gpus.gpu_labels(phantom.gpu))
-        if context.now - since[phantom.key] >= limits.after:
-            findings.append(_finding(phantom, since[phantom.key], context.now))
-    return RuleResult(findings=tuple(findings), memory=since, blind=blind.scopes)
+def evaluate(gpu: GpuSubject, context: RuleContext, memory: Any, now: float) -> RuleResult:
+    """A GPU that Kubernetes counts as used but no live pod holds."""
+    view, holder = gpu.view, next((holder for holder in gpu.view.holders if holder.live is False), None)
+    if holder is None or view.state not in (GpuState.PHANTOM, GpuState.FREE):
+        return NOTHING
+    limits: Limits = gpus.gpu_limits(context, view)
+    if view.state is GpuState.PHANTOM:
+        return lasting(STALE, limits.after, memory, now, lambda since: _finding(view, holder, since), view.since)
+    # The kubelet frees the GPUs of finished pods on demand: a fault only if it refuses pods for lack of GPUs.
+    refused = _refused_pod(context.facts.finished.get(view.node, ()))
+    counts_until = (refused.created_at or 0.0) + limits.refused_within if refused is not None else 0.0
+    if refused is None or now >= counts_until:
+        return NOTHING
+    result = lasting(TERMINAL, limits.after, memory, now, lambda since: _finding(view, holder, since, refused))
+    return replace(result, next_at=min(result.next_at or counts_until, counts_until))
 
 
-def _stale(context: RuleContext) -> Iterator[_Phantom]:
-    for gpu in gpus.gpus_in_state(context, GpuState.PHANTOM):
-        holder = next((holder for holder in gpu.holders if holder.live is False), None)
-        if holder is not None:
-            yield _Phantom(gpu, holder, STALE)
+def _refused_pod(finished: Iterable[PodFact]) -> PodFact | None:
+    """The newest pod that a node refused for lack of devices."""
+    refused = [pod for pod in finished if pod.reason in REFUSAL_REASONS]
+    return max(refused, key=lambda pod: pod.created_at or 0.0, default=None)
 
 
-def _terminal(context: RuleContext) -> Iterator[_Phantom]:
-    """GPUs allocated to finished pods on nodes that refuse pods for lack of GPUs."""
-    refused = _refused_pods(context)
-    for gpu in gpus.gpus_in_state(context, GpuState.FREE) if refused else ():
-        holder = next((holder for holder in gpu.holders if holder.live is False), None)
-        if holder is not None and gpu.node in refused:
-            yield _Phantom(gpu, holder, TERMINAL, refused[gpu.node])
-
-
-def _refused_pods(context: RuleContext) -> dict[str, str]:
-    """The pod refused for lack of devices, by node."""
-    pods = {}
-    for pod in context.facts.pods:
-        if pod.reason in REFUSAL_REASONS and pod.node is not None:
-            limits: Limits = context.limits.of({"node": pod.node})
-            if pod.created_at is not None and context.now - pod.created_at <= limits.refused_within:
-                pods[pod.node] = f"{pod.namespace}/{pod.name}"
-    return pods
-
-
-def _finding(phantom: _Phantom, since: float, now: float) -> Finding:
-    gpu, holder = phantom.gpu, phantom.holder
-    values: dict[str, Value] = gpus.gpu_values(gpu) | {"pod": gpus.holder_pod_name(holder), "seconds": now - since}
-    refused = (Text(key="gpu-phantom.refused", values={"pod": phantom.refused}),) if phantom.refused else ()
+def _finding(gpu: GpuView, holder: Holder, since: float, refused: PodFact | None = None) -> Finding:
+    cause = TERMINAL if refused else STALE
+    values = gpus.gpu_values(gpu) | {"pod": gpus.holder_pod_name(holder)}
+    evidence = gpus.owner_evidence(holder)
+    if refused is not None:
+        pod = f"{refused.namespace}/{refused.name}"
+        evidence = (Text(key="gpu-phantom.refused", values={"pod": pod}), *evidence)
     return Finding(
         rule="gpu-phantom",
         severity=Severity.WARNING,
-        cause=phantom.cause,
+        cause=cause,
         labels=gpus.gpu_labels(gpu, holder),
-        headline=Text(key=f"gpu-phantom.{phantom.cause}", values=values),
-        evidence=(*refused, *gpus.owner_evidence(holder)),
+        headline=Text(key=f"gpu-phantom.{cause}", values=values),
+        evidence=evidence,
         advice=(Text(key="gpu-phantom.advice", values=values),),
         since=since,
     )
@@ -115,8 +88,11 @@ RULE = Rule(
     "gpu-phantom",
     Limits,
     CAUSES,
-    whole_cluster(detect),
-    SubjectKind.CLUSTER,
+    evaluate,
+    SubjectKind.GPU,
+    needs=("gpu", "gpu_processes", "pod_devices"),
+    uses=("pods",),
+    kube=("pods",),
     suppressed_by=("node-down",),
     latency={
         STALE: Latency("after", Delay.POD_GONE, collector="pod_devices"),

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind, whole_cluster
+from monitor.detect.base import ANY_CAUSE, NOTHING, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
 from monitor.detect.lib import gpus
-from monitor.detect.visibility import clock_skew
-from monitor.facts.agents import AgentFact
+from monitor.detect.subjects import GpuSubject
 from monitor.facts.cluster import GpuState, GpuView
 from monitor.facts.findings import Finding, Severity
-from monitor.facts.text import Text, Value
+from monitor.facts.text import Text
 
 CAUSES = ("d-state", "zombie-process", "vanished")
 STATES = {"D": "d-state", "Z": "zombie-process", "gone": "vanished"}
@@ -29,51 +28,39 @@ class Limits:
 class _Stuck:
     """A process stuck on a GPU."""
 
-    gpu: GpuView
     cause: str
     pid: int
     process: str
     known_since: float | None
 
-    @property
-    def key(self) -> str:
-        return f"{gpus.gpu_key(self.gpu)}/{self.pid}/{self.cause}"
+
+def evaluate(gpu: GpuSubject, context: RuleContext, memory: Any, now: float) -> RuleResult:
+    """A GPU with stuck processes; the finding is about the one stuck longest."""
+    stuck = {f"{process.pid}/{process.cause}": process for process in _stuck(gpu)}
+    if not stuck:
+        return NOTHING
+    since = gpus.track_since(memory, {key: process.known_since for key, process in stuck.items()}, now)
+    longest = min(stuck, key=lambda key: (since[key], stuck[key].pid))
+    limits: Limits = gpus.gpu_limits(context, gpu.view)
+    if now - since[longest] < limits.after:
+        return RuleResult(memory=since, next_at=since[longest] + limits.after)
+    return RuleResult((_finding(gpu.view, stuck[longest], since[longest]),), since)
 
 
-def detect(context: RuleContext, memory: Any) -> RuleResult:
-    """GPUs with a stuck process: one finding per GPU, about the process stuck longest."""
-    reports = gpus.reporting_agents(context)
-    blind = gpus.find_blind_spots(context, reports, "gpu", "gpu_processes")
-    stuck = list(_stuck(context, reports))
-    since = gpus.track_since(memory, {process.key: process.known_since for process in stuck}, blind, context.now)
-    longest: dict[str, _Stuck] = {}
-    for process in sorted(stuck, key=lambda process: (since[process.key], process.pid)):
-        longest.setdefault(gpus.gpu_key(process.gpu), process)
-    findings = []
-    for process in longest.values():
-        limits: Limits = context.limits.of(gpus.gpu_labels(process.gpu))
-        if context.now - since[process.key] > limits.after:
-            findings.append(_finding(process, since[process.key], context.now))
-    return RuleResult(findings=tuple(findings), memory=since, blind=blind.scopes)
-
-
-def _stuck(context: RuleContext, reports: Mapping[str, AgentFact]) -> Iterator[_Stuck]:
+def _stuck(gpu: GpuSubject) -> Iterator[_Stuck]:
     """Stuck processes, with the node's times in our clock."""
-    for gpu in gpus.gpus_in_state(context, GpuState.WEDGED):
-        skew = clock_skew(reports.get(gpu.node))
-        for item in gpu.evidence:
-            values = item.values
-            cause, pid, began = STATES.get(str(values.get("state"))), values.get("pid"), values.get("since")
-            if cause is not None and isinstance(pid, int):
-                known = began + skew if isinstance(began, int | float) else gpu.since
-                yield _Stuck(gpu, cause, pid, str(values.get("process") or "?"), known)
+    view = gpu.view
+    for item in view.evidence if view.state is GpuState.WEDGED else ():
+        values = item.values
+        cause, pid, began = STATES.get(str(values.get("state"))), values.get("pid"), values.get("since")
+        if cause is not None and isinstance(pid, int):
+            known = began + gpu.node.report.skew if isinstance(began, int | float) else view.since
+            yield _Stuck(cause, pid, str(values.get("process") or "?"), known)
 
 
-def _finding(stuck: _Stuck, since: float, now: float) -> Finding:
-    gpu = stuck.gpu
+def _finding(gpu: GpuView, stuck: _Stuck, since: float) -> Finding:
     holder = gpus.sole_holder(gpu) or next(iter(gpu.holders), None)
-    values: dict[str, Value] = gpus.gpu_values(gpu)
-    values |= {"pid": stuck.pid, "process": stuck.process, "seconds": now - since}
+    values = gpus.gpu_values(gpu) | {"pid": stuck.pid, "process": stuck.process}
     return Finding(
         rule="gpu-wedged",
         severity=Severity.WARNING,
@@ -90,8 +77,9 @@ RULE = Rule(
     "gpu-wedged",
     Limits,
     CAUSES,
-    whole_cluster(detect),
-    SubjectKind.CLUSTER,
+    evaluate,
+    SubjectKind.GPU,
+    needs=("gpu", "gpu_processes"),
     suppressed_by=("node-down",),
     latency={ANY_CAUSE: Latency("after")},
 )

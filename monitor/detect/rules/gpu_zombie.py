@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from monitor.cluster.holders import PodFate, ended_holders, has_process, holder_fate, processes_of
-from monitor.detect.base import Delay, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind, whole_cluster
-from monitor.detect.lib import gpus as gpu_lib
+from monitor.detect.base import Delay, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.lib import gpus
+from monitor.detect.subjects import GpuSubject
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, GpuView, Holder
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.kube import PodFact
-from monitor.facts.text import Text
+from monitor.facts.node import NodeSnapshot
+from monitor.facts.text import Text, Value
 
 CAUSES = (PodFate.FINISHED.value, PodFate.DELETED.value, PodFate.TERMINATING.value)
 FINISHED, DELETED, TERMINATING = CAUSES
+REPORT_WAIT_SECONDS = 5.0  # between two looks whether the node has reported again
 
 
 @dataclass(frozen=True)
@@ -31,43 +35,36 @@ class Limits:
 class _EndedHold:
     """A GPU held by a pod that has ended."""
 
-    gpu: GpuView
     holder: Holder
     fate: PodFate
     known_since: float | None
 
-    @property
-    def key(self) -> str:
-        return f"{gpu_lib.gpu_key(self.gpu)}/{gpu_lib.holder_pod_name(self.holder)}"
 
-
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
-    """Find GPUs held by pods that have ended."""
-    reports = gpu_lib.reporting_agents(situation)
-    blind = gpu_lib.find_blind_spots(situation, reports, "gpu", "gpu_processes", "pod_devices", kube=("pods",))
-    holds = [] if blind.everything else list(_ended_holds(situation))
-    since = gpu_lib.track_since(memory, {hold.key: hold.known_since for hold in holds}, blind, situation.now)
-    findings = []
-    for hold in holds:
-        limits: Limits = situation.limits.of(gpu_lib.gpu_labels(hold.gpu, hold.holder))
+def evaluate(gpu: GpuSubject, context: RuleContext, memory: Any, now: float) -> RuleResult:
+    """A GPU held by pods that have ended: one finding per pod."""
+    holds = {gpus.holder_pod_name(hold.holder): hold for hold in _ended_holds(gpu.view, context.facts)}
+    since = gpus.track_since(memory, {name: hold.known_since for name, hold in holds.items()}, now)
+    findings, due = [], []
+    for name, hold in holds.items():
+        limits: Limits = gpus.gpu_limits(context, gpu.view, hold.holder)
         limit = limits.terminating_after if hold.fate is PodFate.TERMINATING else limits.finished_after
-        if situation.now - since[hold.key] >= limit and _reported_since(hold.gpu, since[hold.key], reports):
-            findings.append(_finding(hold, since[hold.key], situation.now, reports))
-    return RuleResult(findings=tuple(findings), memory=since, blind=blind.scopes)
+        if now - since[name] < limit:
+            due.append(since[name] + limit)
+        elif not _reported_since(gpu.node.agent, since[name]):
+            due.append(now + REPORT_WAIT_SECONDS)
+        else:
+            findings.append(_finding(gpu, hold, since[name]))
+    return RuleResult(tuple(findings), since or None, next_at=min(due, default=None))
 
 
-def _ended_holds(situation: RuleContext) -> Iterator[_EndedHold]:
+def _ended_holds(gpu: GpuView, facts: ClusterFacts) -> Iterator[_EndedHold]:
     """Holds of ended pods; live pods that share the GPU are not affected."""
-    view = situation.facts.view
-    gpus = [gpu for gpu in (view.gpus if view else ()) if gpu.state is not GpuState.UNKNOWN and ended_holders(gpu)]
-    pods = gpu_lib.pods_by_uid(situation, (holder.pod_uid for gpu in gpus for holder in gpu.holders))
-    for gpu in gpus:
-        for holder in ended_holders(gpu):
-            pod = pods.get(holder.pod_uid or "")
-            fate = holder_fate(holder, pod)
-            # The kubelet keeps the GPUs of finished pods allocated until it needs them: that does no harm.
-            if has_process(holder) or fate is PodFate.TERMINATING:
-                yield _EndedHold(gpu, holder, fate, _known_since(gpu, holder, fate, pod))
+    for holder in ended_holders(gpu):
+        pod = facts.pod_by_uid.get(holder.pod_uid or "")
+        fate = holder_fate(holder, pod)
+        # The kubelet keeps the GPUs of finished pods allocated until it needs them: that does no harm.
+        if has_process(holder) or fate is PodFate.TERMINATING:
+            yield _EndedHold(holder, fate, _known_since(gpu, holder, fate, pod))
 
 
 def _known_since(gpu: GpuView, holder: Holder, fate: PodFate, pod: PodFact | None) -> float | None:
@@ -77,50 +74,49 @@ def _known_since(gpu: GpuView, holder: Holder, fate: PodFate, pod: PodFact | Non
     return gpu.since if gpu.state is GpuState.ZOMBIE and has_process(holder) else None
 
 
-def _reported_since(gpu: GpuView, since: float, reports: Mapping[str, AgentFact]) -> bool:
+def _reported_since(agent: AgentFact | None, since: float) -> bool:
     """Whether the node has reported since then: an earlier report does not prove that anything remains."""
-    agent = reports.get(gpu.node)
     return agent is None or agent.received_at is None or agent.received_at > since
 
 
-def _finding(hold: _EndedHold, since: float, now: float, reports: Mapping[str, AgentFact]) -> Finding:
-    gpu, holder, cause = hold.gpu, hold.holder, hold.fate.value
-    values = gpu_lib.gpu_values(gpu) | {"pod": gpu_lib.holder_pod_name(holder), "seconds": now - since}
-    pid = _pid(hold, reports.get(gpu.node)) if has_process(holder) else None
+def _finding(subject: GpuSubject, hold: _EndedHold, since: float) -> Finding:
+    gpu, holder, cause = subject.view, hold.holder, hold.fate.value
+    values = gpus.gpu_values(gpu) | {"pod": gpus.holder_pod_name(holder)}
+    pid = _pid(holder, gpu, subject.node.report.snapshot) if has_process(holder) else None
     if pid is None:
         remains: tuple[Text, ...] = (Text(key="gpu-zombie.allocation", values=values),)
-        advice = Text(key="gpu-zombie.allocation.advice", values=_pod_values(holder))
+        pod: dict[str, Value] = {"pod": holder.pod or holder.pod_uid or "?", "namespace": holder.namespace or "?"}
+        advice = Text(key="gpu-zombie.allocation.advice", values=pod)
     else:
-        remains = (Text(key="gpu-zombie.process", values={"pid": pid}), *gpu_lib.memory_evidence(gpu))
+        remains = (Text(key="gpu-zombie.process", values={"pid": pid}), *gpus.memory_evidence(gpu))
         advice = Text(key="gpu-zombie.advice", values=values | {"pid": pid})
     return Finding(
         rule="gpu-zombie",
         severity=Severity.WARNING,
         cause=cause,
-        labels=gpu_lib.gpu_labels(gpu, holder),
+        labels=gpus.gpu_labels(gpu, holder),
         headline=Text(key=f"gpu-zombie.{cause}", values=values),
-        evidence=(*remains, *gpu_lib.owner_evidence(holder)),
+        evidence=(*remains, *gpus.owner_evidence(holder)),
         advice=(advice,),
         since=since,
     )
 
 
-def _pod_values(holder: Holder) -> dict[str, str | int | float]:
-    return {"pod": holder.pod or holder.pod_uid or "?", "namespace": holder.namespace or "?"}
-
-
-def _pid(hold: _EndedHold, agent: AgentFact | None) -> int | None:
+def _pid(holder: Holder, gpu: GpuView, snapshot: NodeSnapshot) -> int | None:
     """A process of the ended pod; processes of other pods may be on the GPU too."""
-    processes = processes_of(hold.holder.pod_uid, hold.gpu, agent.snapshot if agent else None)
-    return processes[0].pid if processes else next(iter(hold.gpu.pids), None)
+    processes = processes_of(holder.pod_uid, gpu, snapshot)
+    return processes[0].pid if processes else next(iter(gpu.pids), None)
 
 
 RULE = Rule(
     "gpu-zombie",
     Limits,
     CAUSES,
-    whole_cluster(detect),
-    SubjectKind.CLUSTER,
+    evaluate,
+    SubjectKind.GPU,
+    needs=("gpu", "gpu_processes", "pod_devices"),
+    uses=("pods",),
+    kube=("pods",),
     suppressed_by=("node-down",),
     latency={
         FINISHED: Latency("finished_after", Delay.FIRST_SEEN),

@@ -73,14 +73,14 @@ WORDS: dict[str, str] = {
         "{pod} can read its dataset."
     ),
     "gpu-idle.partially-idle": (
-        "Job {job} ({namespace}) uses only some of its GPUs: {idle} of {gpus} have been idle for {seconds:duration}."
+        "Job {job} ({namespace}) uses only some of its GPUs: {idle} of {gpus} have been idle for {idle_for:duration}."
     ),
     "gpu-idle.partially-idle.advice": (
         "Ask the owner to request fewer than {gpus:GPU|GPUs}, or to use all of them (torchrun --nproc_per_node; "
         "check CUDA_VISIBLE_DEVICES in {namespace}/{pod})."
     ),
     "gpu-idle.cards": "Idle GPUs (node:GPU): {cards}.",
-    "gpu-idle.log-stopped": "Its last log line is {seconds:duration} old, and its process is still on the GPU.",
+    "gpu-idle.log-stopped": "Its last log line is {log_age:duration} old, and its process is still on the GPU.",
     "gpu-idle.process-waits": "Its process {pid} ({process}) is waiting for I/O (state D).",
     "gpu-idle.node-waits": "On average, {cores:core|cores} of this node are waiting for I/O.",
     # gpu-orphan

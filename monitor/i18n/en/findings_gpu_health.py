@@ -119,14 +119,14 @@ WORDS: dict[str, str] = {
     "doc.gpu-underused.limit.window": "Time over which the mean is taken.",
     "gpu-underused.cpu-limit": (
         "Pod {namespace}/{pod} on {node} has used {gpus:GPU|GPUs} at {ratio:percent} on average over "
-        "{seconds:duration}: its CPU limit holds it back."
+        "{window:duration}: its CPU limit holds it back."
     ),
     "gpu-underused.cpu-limit.advice": (
         "Raise resources.limits.cpu of {namespace}/{pod}: 8 to 16 cores per GPU are usual."
     ),
     "gpu-underused.shm-small": (
         "Pod {namespace}/{pod} on {node} has used {gpus:GPU|GPUs} at {ratio:percent} on average over "
-        "{seconds:duration}: its /dev/shm is too small."
+        "{window:duration}: its /dev/shm is too small."
     ),
     "gpu-underused.shm-small.advice": (
         "Mount an emptyDir with medium: Memory at /dev/shm in {namespace}/{pod}, and raise num_workers of its data "
@@ -134,7 +134,7 @@ WORDS: dict[str, str] = {
     ),
     "gpu-underused.io-wait": (
         "Pod {namespace}/{pod} on {node} has used {gpus:GPU|GPUs} at {ratio:percent} on average over "
-        "{seconds:duration}: the node is waiting for its disks."
+        "{window:duration}: the node is waiting for its disks."
     ),
     "gpu-underused.io-wait.advice": (
         "Copy the dataset of {namespace}/{pod} to a local SSD of {node}, or pack small files together. On the node: "
@@ -142,7 +142,7 @@ WORDS: dict[str, str] = {
     ),
     "gpu-underused.data-loading": (
         "Pod {namespace}/{pod} on {node} has used {gpus:GPU|GPUs} at {ratio:percent} on average over "
-        "{seconds:duration}, in bursts: it is waiting for data."
+        "{window:duration}, in bursts: it is waiting for data."
     ),
     "gpu-underused.data-loading.advice": (
         "In {namespace}/{pod}, raise num_workers and prefetch_factor of the data loader, and do less CPU work per "
@@ -150,12 +150,12 @@ WORDS: dict[str, str] = {
     ),
     "gpu-underused.low-batch": (
         "Pod {namespace}/{pod} on {node} has used {gpus:GPU|GPUs} at {ratio:percent} on average over "
-        "{seconds:duration} and little of their memory."
+        "{window:duration} and little of their memory."
     ),
     "gpu-underused.low-batch.advice": "Raise the batch size of {namespace}/{pod}, or use fewer GPUs or a MIG slice.",
     "gpu-underused.unknown": (
         "Pod {namespace}/{pod} on {node} has used {gpus:GPU|GPUs} at {ratio:percent} on average over "
-        "{seconds:duration}, without a visible reason."
+        "{window:duration}, without a visible reason."
     ),
     "gpu-underused.unknown.advice": "Profile it: kubectl exec {pod} -n {namespace} -- py-spy top --pid 1",
     "gpu-underused.cpu": "It uses {cores} of its limit of {limit:core|cores}.",

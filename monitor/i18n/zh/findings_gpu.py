@@ -58,14 +58,14 @@ WORDS: dict[str, str] = {
         "检查它读取的存储：在 {node} 上执行 iostat -x 5 和 nfsiostat 5；看 {namespace}/{pod} 能否读到数据集。"
     ),
     "gpu-idle.partially-idle": (
-        "作业 {job}（{namespace}）只用了一部分 GPU：{gpus} 张中有 {idle} 张已 {seconds:duration}没有工作。"
+        "作业 {job}（{namespace}）只用了一部分 GPU：{gpus} 张中有 {idle} 张已 {idle_for:duration}没有工作。"
     ),
     "gpu-idle.partially-idle.advice": (
         "请所有者少申请（现在是 {gpus} 张），或者全部用上（torchrun --nproc_per_node；检查 {namespace}/{pod} 里的 "
         "CUDA_VISIBLE_DEVICES）。"
     ),
     "gpu-idle.cards": "空闲的 GPU（节点:GPU）：{cards}。",
-    "gpu-idle.log-stopped": "最后一次写日志是 {seconds:duration}前，进程仍在 GPU 上。",
+    "gpu-idle.log-stopped": "最后一次写日志是 {log_age:duration}前，进程仍在 GPU 上。",
     "gpu-idle.process-waits": "它的进程 {pid}（{process}）正在等 I/O（D 状态）。",
     "gpu-idle.node-waits": "该节点平均有 {cores} 个核在等 I/O。",
     # gpu-orphan

@@ -102,38 +102,38 @@ WORDS: dict[str, str] = {
     "doc.gpu-underused.limit.window": "统计多长时间。",
     "gpu-underused.cpu-limit": (
         "{node} 上的 Pod {namespace}/{pod} 用着 {gpus} 张 GPU，"
-        "{seconds:duration}平均利用率只有 {ratio:percent}：被 CPU 限额卡住。"
+        "{window:duration}平均利用率只有 {ratio:percent}：被 CPU 限额卡住。"
     ),
     "gpu-underused.cpu-limit.advice": ("调高 {namespace}/{pod} 的 resources.limits.cpu：一般每张 GPU 配 8 到 16 核。"),
     "gpu-underused.shm-small": (
         "{node} 上的 Pod {namespace}/{pod} 用着 {gpus} 张 GPU，"
-        "{seconds:duration}平均利用率只有 {ratio:percent}：/dev/shm 太小。"
+        "{window:duration}平均利用率只有 {ratio:percent}：/dev/shm 太小。"
     ),
     "gpu-underused.shm-small.advice": (
         "给 {namespace}/{pod} 在 /dev/shm 挂一个 medium: Memory 的 emptyDir，并增加 data loader 的 num_workers。"
     ),
     "gpu-underused.io-wait": (
         "{node} 上的 Pod {namespace}/{pod} 用着 {gpus} 张 GPU，"
-        "{seconds:duration}平均利用率只有 {ratio:percent}：节点在等磁盘。"
+        "{window:duration}平均利用率只有 {ratio:percent}：节点在等磁盘。"
     ),
     "gpu-underused.io-wait.advice": (
         "把 {namespace}/{pod} 的数据集放到 {node} 的本地 SSD，或把小文件打包。在节点上执行：iostat -x 5"
     ),
     "gpu-underused.data-loading": (
         "{node} 上的 Pod {namespace}/{pod} 用着 {gpus} 张 GPU，"
-        "{seconds:duration}平均利用率只有 {ratio:percent}，时忙时闲：在等数据。"
+        "{window:duration}平均利用率只有 {ratio:percent}，时忙时闲：在等数据。"
     ),
     "gpu-underused.data-loading.advice": (
         "在 {namespace}/{pod} 里：增加 data loader 的 num_workers 和 prefetch_factor，减少每个样本的 CPU 处理。"
     ),
     "gpu-underused.low-batch": (
         "{node} 上的 Pod {namespace}/{pod} 用着 {gpus} 张 GPU，"
-        "{seconds:duration}平均利用率只有 {ratio:percent}，显存也用得很少。"
+        "{window:duration}平均利用率只有 {ratio:percent}，显存也用得很少。"
     ),
     "gpu-underused.low-batch.advice": ("增大 {namespace}/{pod} 的 batch size，或少用几张 GPU，或用 MIG 切片。"),
     "gpu-underused.unknown": (
         "{node} 上的 Pod {namespace}/{pod} 用着 {gpus} 张 GPU，"
-        "{seconds:duration}平均利用率只有 {ratio:percent}；看不出原因。"
+        "{window:duration}平均利用率只有 {ratio:percent}；看不出原因。"
     ),
     "gpu-underused.unknown.advice": ("分析它：kubectl exec {pod} -n {namespace} -- py-spy top --pid 1"),
     "gpu-underused.cpu": "它可用 {limit} 核，已用 {cores} 核。",

@@ -11,9 +11,10 @@ from monitor.facts import MigFact
 from monitor.facts.kube import NodeFact
 from tests.cluster.builders import GPU, NOW, agent, card, node
 from tests.detect.builders_gpu import after_silence, catalog_problems, causes, rule_context, run, said
+from tests.detect.running import lasting_since
 
-SINCE = {f"n1/{cause}": NOW - 300 for cause in RULE.causes}
-SHORT = {key: at + 1 for key, at in SINCE.items()}
+PLUGIN, SINCE = ({"n1": lasting_since(cause, NOW - 300)} for cause in RULE.causes)
+SHORT = {"n1": lasting_since("unhealthy-device", NOW - 299)}
 
 
 def counted(capacity: float, allocatable: float, **fields: Any) -> NodeFact:
@@ -24,14 +25,16 @@ CASES: tuple[tuple[str, NodeFact, Any, list[str]], ...] = (
     ("all agree", counted(4, 4), SINCE, []),
     ("the device plugin has marked one", counted(4, 3), SINCE, ["unhealthy-device"]),
     ("just below", counted(4, 3), SHORT, []),
+    ("it was something else before", counted(4, 3), PLUGIN, []),
+    ("garbage in the memory", counted(4, 3), {"n1": [1]}, []),
     ("a kubelet that has just started", counted(0, 0), None, []),
-    ("no device plugin", counted(0, 0), SINCE, ["device-plugin"]),
-    ("the device plugin counts too few", counted(3, 3), SINCE, ["device-plugin"]),
+    ("no device plugin", counted(0, 0), PLUGIN, ["device-plugin"]),
+    ("the device plugin counts too few", counted(3, 3), PLUGIN, ["device-plugin"]),
     ("it still counts a card that is gone", counted(5, 5), SINCE, ["unhealthy-device"]),
-    ("each card ten times", counted(40, 40), SINCE, []),
+    ("each card ten times", counted(40, 40), PLUGIN, []),
     ("each card ten times, and some are marked", counted(40, 30), SINCE, ["unhealthy-device"]),
-    ("shared cards under another name", counted(0, 0, also={f"{GPU}.shared": 16.0}), SINCE, []),
-    ("slices under another name", counted(0, 0, also={"nvidia.com/mig-1g.5gb": 28.0}), SINCE, []),
+    ("shared cards under another name", counted(0, 0, also={f"{GPU}.shared": 16.0}), PLUGIN, []),
+    ("slices under another name", counted(0, 0, also={"nvidia.com/mig-1g.5gb": 28.0}), PLUGIN, []),
 )
 
 

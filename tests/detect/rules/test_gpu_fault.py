@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from monitor.detect.engine import Engine
 from monitor.detect.rules.gpu_fault import CAUSES, RULE, SEVERITIES, Limits
 from monitor.facts import CollectorFact, EccFact, RetiredPagesFact, RowRemapFact, XidCount, XidEvent, XidFacts
 from monitor.facts.agents import AgentFact
@@ -68,10 +69,10 @@ def test_fault(name: str, given: AgentFact, memory: Any, expect: list[str]) -> N
     assert causes(found) == [(SEVERITIES[cause].value, cause) for cause in expect]
 
 
-MISSING = {"n1/None/cards-missing/": NOW - 300}
+MISSING = {"n1": {"None/cards-missing/": NOW - 300}}
 COUNTS: tuple[tuple[str, int, Any, Any, list[str]], ...] = (
     ("one of eight is missing", 7, node("n1", 8), MISSING, ["cards-missing"]),
-    ("just below", 7, node("n1", 8), {"n1/None/cards-missing/": NOW - 299}, []),
+    ("just below", 7, node("n1", 8), {"n1": {"None/cards-missing/": NOW - 299}}, []),
     ("all there", 8, node("n1", 8), MISSING, []),
     ("more than Kubernetes counts is another rule's", 8, node("n1", 7), MISSING, []),
     ("each card four times", 2, node("n1", 8), MISSING, []),
@@ -85,6 +86,33 @@ COUNTS: tuple[tuple[str, int, Any, Any, list[str]], ...] = (
 def test_counts(name: str, seen: int, counted: Any, memory: Any, expect: list[str]) -> None:
     given = rule_context(agent(*(card(index) for index in range(seen))), nodes=(counted,))
     assert [cause for _, cause in causes(run(RULE, given, memory))] == expect
+
+
+TURNS: tuple[tuple[str, AgentFact, float | None], ...] = (
+    ("the driver hangs", agent(gpu=None, collectors=(hung(20),)), NOW + 40),
+    ("an XID", agent(card(), xid=xid(79, 600)), NOW + 3000),
+    ("a program's mistake", agent(card(), xid=xid(31, 600)), NOW + 300),
+    ("a lost card stays lost", agent(card(lost=True)), None),
+)
+
+
+@pytest.mark.parametrize(("name", "given", "expect"), TURNS, ids=[case[0] for case in TURNS])
+def test_when_time_alone_changes_something(name: str, given: AgentFact, expect: float | None) -> None:
+    engine = Engine((RULE,), {})
+    engine.evaluate(rule_context(given))
+    assert engine.next_at == expect
+
+
+def test_garbage_in_the_memory() -> None:
+    seven = rule_context(agent(*(card(index) for index in range(7))), nodes=(node("n1", 8),))
+    for garbage in ({"n1": "x"}, {"n1": {"None/cards-missing/": "x", "y": None}}, {"n1": [1]}):
+        assert causes(run(RULE, seven, garbage)) == []
+
+
+def test_a_hung_driver_is_reported_beside_what_it_hides() -> None:
+    before = rule_context(agent(card(ecc=EccFact(volatile_uncorrected_dram=2))))
+    found = after_silence(RULE, before, rule_context(agent(card(), gpu=None, collectors=(hung(90),))))
+    assert [(each.cause, each.held) for each in found] == [("ecc-uncorrectable", True), ("driver-hung", False)]
 
 
 def test_a_shared_card_is_known_by_its_devices() -> None:

@@ -11,15 +11,16 @@ from monitor.facts import CollectorFact
 from monitor.facts.agents import AgentFact
 from tests.cluster.builders import GIB, NOW, agent, card, device, pod, process
 from tests.detect.builders_gpu import after_silence, catalog_problems, causes, remembered, rule_context, run, said
+from tests.detect.running import lasting_since
 
 LEAK = agent(card(memory_used_bytes=40 * GIB))
-SINCE = {"n1/0": NOW - 301}
+SINCE = {"n1 0": lasting_since("ghost", NOW - 300)}
 MUTE = CollectorFact(name="gpu_processes", outcome="ok", interval_seconds=15, message="not told by cards 0")
 HUNG = CollectorFact(name="gpu_processes", outcome="ok", interval_seconds=15, hung_since=NOW - 90)
 
 CASES: tuple[tuple[str, AgentFact, Any, list[str]], ...] = (
     ("memory and nobody on it", LEAK, SINCE, ["memory-leak"]),
-    ("five minutes are not more than five minutes", LEAK, {"n1/0": NOW - 300}, []),
+    ("just below five minutes", LEAK, {"n1 0": lasting_since("ghost", NOW - 299)}, []),
     ("seen for the first time", LEAK, None, []),
     ("the counter is stuck", agent(card(utilization_ratio=1.0)), SINCE, ["latched-utilisation"]),
     ("both: the memory matters more", agent(card(utilization_ratio=1.0, memory_used_bytes=2 * GIB)), SINCE,

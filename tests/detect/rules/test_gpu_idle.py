@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from monitor.cluster.view import ViewMemory
+from monitor.detect.engine import Engine
 from monitor.detect.rules.gpu_idle import RULE, Limits
 from monitor.facts import HostFact, LogFact
 from monitor.facts.agents import AgentFact
@@ -17,6 +19,7 @@ from tests.cluster.builders import NOW, agent, card, device, pod, process
 from tests.detect.builders_gpu import after_silence, catalog_problems, causes, idle, rule_context, run, said
 
 CONTAINER = "c" * 64
+UNIT = "team/bert"
 
 
 def runs(seconds: float, **more: Any) -> tuple[ContainerStatusFact, ...]:
@@ -99,7 +102,8 @@ CASES = (
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_idle(case: Case) -> None:
     given = rule_context(case.agent, pods=(case.pod,), identities=WHO, memory=case.idle)
-    found = run(RULE, given, case.memory, case.limits)
+    unit = f"team/{identity.job}" if (identity := WHO.get(case.pod.uid)) else UNIT
+    found = run(RULE, given, {unit: case.memory}, case.limits)
     assert tuple(causes(found)) == case.expect
 
 
@@ -179,15 +183,67 @@ def test_a_job_of_which_one_node_is_silent_is_held_as_it_was() -> None:
 
 
 def test_what_it_draws_is_remembered_of_cards_that_exist() -> None:
-    found = run(
-        RULE, rule_context(one(power=60.0), pods=(JOB,)), {"power": {"n1/0": [70.0, 5.0], "gone/0": [1.0, 2.0]}}
-    )
-    assert found.memory["power"] == {"n1/0": [60.0, 5.0]}
+    known = {UNIT: {"power": {"n1/0": [70.0, 5.0], "gone/0": [1.0, 2.0]}}}
+    found = run(RULE, rule_context(one(power=60.0), pods=(JOB,)), known)
+    assert found.memory[UNIT]["power"] == {"n1/0": [60.0, 5.0]}
 
 
 def test_a_card_did_not_work_in_the_future_when_a_clock_was_set_back() -> None:
-    found = run(RULE, rule_context(one(power=60.0), pods=(JOB,)), {"power": {"n1/0": [60.0, NOW + 86400]}})
-    assert found.memory["power"] == {"n1/0": [60.0, NOW]}
+    known = {UNIT: {"power": {"n1/0": [60.0, NOW + 86400]}}}
+    found = run(RULE, rule_context(one(power=60.0), pods=(JOB,)), known)
+    assert found.memory[UNIT]["power"] == {"n1/0": [60.0, NOW]}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expect"), [(600, 300.0), (1000, 800.0), (1800, 60.0)], ids=["half", "limit", "reported"]
+)
+def test_when_time_alone_changes_something(seconds: float, expect: float) -> None:
+    """Half the limit is when a GPU no longer counts as working; texts about a reported one are renewed."""
+    engine = Engine((RULE,), {})
+    engine.evaluate(rule_context(one(), pods=(JOB,), memory=idle(seconds, 0)))
+    assert engine.next_at == NOW + expect
+
+
+def test_a_restart_of_its_container_counts_at_once() -> None:
+    engine, unchanged = Engine((RULE,), {}), one()
+    assert len(engine.evaluate(rule_context(unchanged, pods=(JOB,), memory=idle(1800, 0)))) == 1
+    restarted = rule_context(unchanged, pods=(pod("job", statuses=runs(60)),), memory=idle(1800, 0))
+    assert engine.evaluate(restarted) == ()
+
+
+def test_a_card_shared_by_two_jobs_is_one_finding() -> None:
+    other = pod("other", statuses=runs(9000))
+    shared = agent(card(), devices=(device(JOB, replica=0), device(other, replica=1)))
+    who = {other.uid: Identity(user="bob", job="gpt")}
+    (finding,) = run(RULE, rule_context(shared, pods=(JOB, other), identities=who, memory=idle(1800, 0))).findings
+    assert finding.labels == {"node": "n1", "gpu": "0"}
+
+
+def test_a_job_is_held_while_a_node_does_not_say_who_holds_its_cards() -> None:
+    other = pod("worker", node="n2", statuses=runs(9000))
+    busy = agent(card(0, "n2", utilization_ratio=0.8), node="n2", devices=(device(other, 0, "n2"),))
+    assert busy.snapshot is not None
+    unsaid = structs.replace(busy, snapshot=structs.replace(busy.snapshot, pod_devices=None))
+    before = rule_context(one(), busy, pods=(JOB, other), memory=idle(1800, 0))
+    found = after_silence(RULE, before, rule_context(one(), unsaid, pods=(JOB, other), memory=idle(1800, 0)))
+    assert [(each.cause, each.held) for each in found] == [("partially-idle", True)]
+
+
+def test_what_is_held_ends_when_the_node_reports_again_without_the_pod() -> None:
+    engine, silent = Engine((RULE,), {}), one(received_at=NOW - 90)
+    assert len(engine.evaluate(IDLE)) == 1
+    assert [finding.held for finding in engine.evaluate(rule_context(silent, pods=(JOB,)))] == [True]
+    assert [finding.held for finding in engine.evaluate(rule_context(silent))] == [True]
+    assert engine.evaluate(rule_context(agent(card()))) == ()
+
+
+def test_a_pod_deleted_from_a_silent_node_hides_its_job_no_longer() -> None:
+    other = pod("worker", node="n2", statuses=runs(9000))
+    silent = agent(card(0, "n2"), node="n2", devices=(device(other, 0, "n2"),), received_at=NOW - 90)
+    engine, own = Engine((RULE,), {}), one()
+    assert engine.evaluate(rule_context(own, silent, pods=(JOB, other), memory=idle(1800, 0))) == ()
+    (finding,) = engine.evaluate(rule_context(own, silent, pods=(JOB,), memory=idle(1800, 0)))
+    assert finding.cause == "idle-job"
 
 
 def test_words() -> None:

@@ -10,14 +10,15 @@ from monitor.detect.rules.gpu_orphan import RULE, Limits
 from monitor.facts import ContainerFact
 from tests.cluster.builders import GIB, NOW, agent, card, pod, process
 from tests.detect.builders_gpu import after_silence, catalog_problems, causes, rule_context, run, said
+from tests.detect.running import lasting_since
 
 LIVE = pod("live")
 MINER = process(name="xmrig", uid=1001)
-SINCE = {"n1/0": NOW - 60}
+SINCE = {"n1 0": lasting_since("orphan", NOW - 60)}
 
 CASES: tuple[tuple[str, tuple[Any, ...], Any, list[str]], ...] = (
     ("a process of the host", (MINER,), SINCE, ["host-process"]),
-    ("just below", (MINER,), {"n1/0": NOW - 59}, []),
+    ("just below", (MINER,), {"n1 0": lasting_since("orphan", NOW - 59)}, []),
     ("a container past Kubernetes", (process(name="python", container_id="d" * 64),), SINCE, ["other-container"]),
     ("nothing is known of it", (process(name=None),), SINCE, ["unknown-owner"]),
     ("only its user is known", (process(name=None, uid=0),), SINCE, ["host-process"]),

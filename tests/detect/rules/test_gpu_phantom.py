@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from monitor.cluster.view import ViewMemory
+from monitor.detect.engine import Engine
 from monitor.detect.rules.gpu_phantom import RULE
 from monitor.facts.agents import AgentFact
 from monitor.facts.kube import PodFact
 from tests.cluster.builders import NOW, agent, card, device, pod, process
 from tests.detect.builders_gpu import after_silence, catalog_problems, causes, rule_context, run, said
+from tests.detect.running import history_of, lasting_since
 
 LIVE = pod("live")
 DONE = pod("done", phase="Succeeded")
@@ -20,20 +22,20 @@ MISSING = ViewMemory(missing={GONE.uid: NOW - 900})
 REFUSED = pod("refused", phase="Failed", reason="UnexpectedAdmissionError", created_at=NOW - 60)
 OLD = pod("old", phase="Failed", reason="UnexpectedAdmissionError", created_at=NOW - 3601)
 ELSEWHERE = pod("elsewhere", node="n2", phase="Failed", reason="UnexpectedAdmissionError", created_at=NOW - 60)
-LONG = {f"n1/0/{cause}": NOW - 600 for cause in RULE.causes}
-SHORT = {f"n1/0/{cause}": NOW - 599 for cause in RULE.causes}
+LONG, LONG_TERMINAL = ({"n1 0": lasting_since(cause, NOW - 600)} for cause in RULE.causes)
+SHORT, SHORT_TERMINAL = ({"n1 0": lasting_since(cause, NOW - 599)} for cause in RULE.causes)
 STALE = agent(card(), devices=(device(GONE),))
 TERMINAL = agent(card(), devices=(device(DONE),))
 
 CASES: tuple[tuple[str, AgentFact, tuple[PodFact, ...], Any, list[str]], ...] = (
     ("a pod that does not exist", STALE, (), LONG, ["stale-allocation"]),
     ("just below", STALE, (), SHORT, []),
-    ("a finished pod: the kubelet takes its time", TERMINAL, (DONE,), LONG, []),
-    ("a finished pod, and the node refuses others", TERMINAL, (DONE, REFUSED), LONG, ["terminal-pod"]),
-    ("just below, refusing", TERMINAL, (DONE, REFUSED), SHORT, []),
-    ("it refused one long ago", TERMINAL, (DONE, OLD), LONG, []),
-    ("another node refused one", TERMINAL, (DONE, ELSEWHERE), LONG, []),
-    ("a live pod", agent(card(), devices=(device(LIVE),)), (LIVE, REFUSED), LONG, []),
+    ("a finished pod: the kubelet takes its time", TERMINAL, (DONE,), LONG_TERMINAL, []),
+    ("a finished pod, and the node refuses others", TERMINAL, (DONE, REFUSED), LONG_TERMINAL, ["terminal-pod"]),
+    ("just below, refusing", TERMINAL, (DONE, REFUSED), SHORT_TERMINAL, []),
+    ("it refused one long ago", TERMINAL, (DONE, OLD), LONG_TERMINAL, []),
+    ("another node refused one", TERMINAL, (DONE, ELSEWHERE), LONG_TERMINAL, []),
+    ("a live pod", agent(card(), devices=(device(LIVE),)), (LIVE, REFUSED), LONG_TERMINAL, []),
     ("a process is there: that is a zombie", agent(card(), devices=(device(GONE),),
      processes=(process(pod_uid=GONE.uid),)), (), LONG, []),
 )  # fmt: skip
@@ -46,10 +48,29 @@ def test_phantom(name: str, given: AgentFact, pods: tuple[PodFact, ...], memory:
 
 
 def test_what_it_says() -> None:
-    (finding,) = run(RULE, rule_context(TERMINAL, pods=(DONE, REFUSED)), LONG).findings
+    (finding,) = run(RULE, rule_context(TERMINAL, pods=(DONE, REFUSED)), LONG_TERMINAL).findings
     assert "n1 has counted GPU 0 as used by pod team/done, which has finished" in said(finding)
     assert "team/refused" in said(finding)
     assert "systemctl restart kubelet" in said(finding, "zh")
+
+
+def test_a_refused_pod_counts_for_a_while() -> None:
+    engine = Engine((RULE,), {}, history_of(RULE, LONG_TERMINAL))
+    (finding,) = engine.evaluate(rule_context(TERMINAL, pods=(DONE, REFUSED)))
+    assert (finding.cause, engine.next_at) == ("terminal-pod", NOW - 60 + 3600)
+    later = NOW - 60 + 3600
+    assert (
+        engine.evaluate(
+            rule_context(agent(card(), devices=(device(DONE),), received_at=later - 1), pods=(DONE, REFUSED), now=later)
+        )
+        == ()
+    )
+
+
+def test_it_is_over_when_the_refused_pod_is_deleted() -> None:
+    engine = Engine((RULE,), {}, history_of(RULE, LONG_TERMINAL))
+    assert len(engine.evaluate(rule_context(TERMINAL, pods=(DONE, REFUSED)))) == 1
+    assert engine.evaluate(rule_context(TERMINAL, pods=(DONE,))) == ()
 
 
 HIDDEN = {

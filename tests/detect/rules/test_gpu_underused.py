@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from monitor.detect.engine import Engine
 from monitor.detect.rules.gpu_underused import RULE, Limits
 from monitor.facts import ContainerUsageFact, HostFact, ShmFact
 from monitor.facts.agents import AgentFact
@@ -30,7 +31,7 @@ def watched(mean: float, seconds: float, ago: float = 15) -> dict[str, Any]:
     """A record covering `seconds`, last updated `ago`."""
     quarter = seconds / 4
     parts = [(NOW - ago - seconds + i * quarter, mean * quarter, quarter) for i in range(4)]
-    return {"pods": {JOB.uid: [NOW - ago, *(figure for part in parts for figure in part)]}}
+    return {"record": [NOW - ago, *(figure for part in parts for figure in part)]}
 
 
 def usage(cores: float, limit: float | None = None) -> tuple[ContainerUsageFact, ...]:
@@ -71,22 +72,22 @@ CASES = (
     Case("the node is waiting for its disks", busy(host=HOST), ["io-wait"], LOW | WAITED),
     Case("in bursts", busy(peak=0.95), ["data-loading"]),
     Case("little memory", busy(used=10 * GIB), ["low-batch"]),
-    Case("garbage in the memory", busy(), [], {"pods": {JOB.uid: [NOW, "x"]}, "io": 3}),
-    Case("too short a record", busy(), [], {"pods": {JOB.uid: [NOW]}}),
-    Case("a record of words", busy(), [], {"pods": {JOB.uid: [NOW - 15, "a", "b", "c"]}}),
+    Case("garbage in the memory", busy(), [], {"record": [NOW, "x"], "io": 3}),
+    Case("too short a record", busy(), [], {"record": [NOW]}),
+    Case("a record of words", busy(), [], {"record": [NOW - 15, "a", "b", "c"]}),
     Case("other garbage", busy(), [], "x"),
 )
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_underused(case: Case) -> None:
-    found = run(RULE, rule_context(case.agent, pods=(JOB,)), case.memory)
+    found = run(RULE, rule_context(case.agent, pods=(JOB,)), {JOB.uid: case.memory})
     assert [cause for _, cause in causes(found)] == case.expect
 
 
 def test_a_notebook_is_not_meant() -> None:
     who = {JOB.uid: Identity(user="bob", platform="kubeflow-notebook", workload_kind="Notebook")}
-    assert causes(run(RULE, rule_context(busy(), pods=(JOB,), identities=who), LOW)) == []
+    assert causes(run(RULE, rule_context(busy(), pods=(JOB,), identities=who), {JOB.uid: LOW})) == []
 
 
 def test_cards_that_do_nothing_are_not_meant() -> None:
@@ -97,15 +98,14 @@ def test_cards_that_do_nothing_are_not_meant() -> None:
         devices=(device(JOB), device(JOB, 1)),
         processes=(ON_CARD, process(101, 1, pod_uid=JOB.uid)),
     )
-    found = run(RULE, rule_context(two, pods=(JOB,), memory=idle(9000, 1)), watched(0.9, 7200))
-    assert found.memory["pods"][JOB.uid][-2] == pytest.approx(0.9 * 15)
+    found = run(RULE, rule_context(two, pods=(JOB,), memory=idle(9000, 1)), {JOB.uid: watched(0.9, 7200)})
+    assert found.memory[JOB.uid]["record"][-2] == pytest.approx(0.9 * 15)
 
 
 def test_what_was_not_seen_is_not_zero() -> None:
-    late = run(RULE, rule_context(busy(0.0, peak=0.0), pods=(JOB,)), watched(0.5, 7200, ago=1000)).memory["pods"][
-        JOB.uid
-    ]
-    assert sum(late[3::3]) <= 7200
+    memory = {JOB.uid: watched(0.5, 7200, ago=1000)}
+    late = run(RULE, rule_context(busy(0.0, peak=0.0), pods=(JOB,)), memory).memory[JOB.uid]
+    assert sum(late["record"][3::3]) <= 7200
 
 
 def test_a_day_of_looks_keeps_the_record_small_and_forgets_the_morning() -> None:
@@ -116,12 +116,12 @@ def test_a_day_of_looks_keeps_the_record_small_and_forgets_the_morning() -> None
         given = rule_context(busy(ratio, received_at=now), pods=(JOB,), now=now)
         found = run(RULE, given, memory)
         memory = found.memory
-        assert len(memory["pods"][JOB.uid]) <= 1 + 3 * 6
+        assert len(memory[JOB.uid]["record"]) <= 1 + 3 * 6
     assert causes(found) == [("warning", "unknown")]
 
 
 def test_what_it_says() -> None:
-    (finding,) = run(RULE, rule_context(busy(container_usage=usage(3.7, 4)), pods=(JOB,)), LOW).findings
+    (finding,) = run(RULE, rule_context(busy(container_usage=usage(3.7, 4)), pods=(JOB,)), {JOB.uid: LOW}).findings
     assert finding.labels == {
         "node": "n1", "pod": "job", "namespace": "team", "user": "alice", "job": "bert", "queue": "vc1",
     }  # fmt: skip
@@ -131,7 +131,7 @@ def test_what_it_says() -> None:
 
 
 def test_limits_of_one_node() -> None:
-    assert causes(run(RULE, rule_context(busy(), pods=(JOB,)), LOW, None, n1=Limits(below=0.05))) == []
+    assert causes(run(RULE, rule_context(busy(), pods=(JOB,)), {JOB.uid: LOW}, None, n1=Limits(below=0.05))) == []
 
 
 BEFORE = rule_context(busy(), pods=(JOB,))
@@ -143,13 +143,25 @@ HIDDEN = {
 
 @pytest.mark.parametrize("name", HIDDEN)
 def test_held_while_nothing_is_known(name: str) -> None:
-    (finding,) = after_silence(RULE, BEFORE, HIDDEN[name], LOW)
+    (finding,) = after_silence(RULE, BEFORE, HIDDEN[name], {JOB.uid: LOW})
     assert finding.held
-    assert run(RULE, HIDDEN[name], LOW).memory["pods"] == LOW["pods"]
+    assert run(RULE, HIDDEN[name], {JOB.uid: LOW}).memory == {JOB.uid: LOW}
 
 
 def test_pods_that_are_gone_are_forgotten() -> None:
-    assert run(RULE, rule_context(agent(card())), LOW).memory["pods"] == {}
+    assert run(RULE, rule_context(agent(card())), {JOB.uid: LOW}).memory == {}
+
+
+def test_a_pause_is_not_counted_but_what_was_before_is_kept() -> None:
+    pause = rule_context(agent(card(), devices=(device(JOB),), processes=(ON_CARD,)), pods=(JOB,), memory=idle(9000, 0))
+    found = run(RULE, pause, {JOB.uid: LOW})
+    assert (found.findings, found.memory) == ((), {JOB.uid: LOW})
+
+
+def test_a_busy_pod_is_sampled_even_if_nothing_changes() -> None:
+    engine = Engine((RULE,), {})
+    engine.evaluate(BEFORE)
+    assert engine.next_at == NOW + 60
 
 
 def test_words() -> None:

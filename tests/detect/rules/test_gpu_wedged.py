@@ -12,6 +12,7 @@ from tests.cluster.builders import NOW, agent, card, pod, process
 from tests.detect.builders_gpu import after_silence, catalog_problems, causes, rule_context, run, said
 
 MINE = pod("mine")
+OLD = {"n1 0": {"100/d-state": NOW - 400}}
 
 
 def stuck(state: str, seconds: float, pid: int = 100) -> Any:
@@ -23,14 +24,15 @@ def on(*processes: Any, **fields: Any) -> AgentFact:
 
 
 CASES: tuple[tuple[str, AgentFact, Any, list[str]], ...] = (
-    ("in the kernel", on(stuck("D", 301)), None, ["d-state"]),
-    ("five minutes are not more than five minutes", on(stuck("D", 300)), None, []),
+    ("in the kernel", on(stuck("D", 300)), None, ["d-state"]),
+    ("just below five minutes", on(stuck("D", 299)), None, []),
     ("dead", on(stuck("Z", 301)), None, ["zombie-process"]),
     ("not in /proc", on(stuck("gone", 301)), None, ["vanished"]),
     ("asleep", on(stuck("S", 9000)), None, []),
     ("the longest of several", on(stuck("D", 301), stuck("Z", 900, 101)), None, ["zombie-process"]),
-    ("the agent was restarted and counts anew", on(stuck("D", 40)), {"n1/0/100/d-state": NOW - 400}, ["d-state"]),
-    ("another process than the one before", on(stuck("D", 40, 101)), {"n1/0/100/d-state": NOW - 400}, []),
+    ("the agent was restarted and counts anew", on(stuck("D", 40)), OLD, ["d-state"]),
+    ("garbage in the memory", on(stuck("D", 40)), {"n1 0": {"100/d-state": "x"}}, []),
+    ("another process than the one before", on(stuck("D", 40, 101)), OLD, []),
     ("the node's clock is an hour behind", on(stuck("D", 3700), at=NOW - 3601, received_at=NOW - 1), None, []),
     ("and now it is long enough", on(stuck("D", 3902), at=NOW - 3601, received_at=NOW - 1), None, ["d-state"]),
 )
@@ -54,7 +56,7 @@ def test_held_while_nothing_is_known() -> None:
     before, blind = rule_context(on(stuck("D", 600))), rule_context(on(stuck("D", 600), received_at=NOW - 90))
     (finding,) = after_silence(RULE, before, blind)
     assert finding.held
-    assert run(RULE, blind, {"n1/0/100/d-state": 5.0}).memory == {"n1/0/100/d-state": 5.0}
+    assert run(RULE, blind, OLD).memory == OLD
 
 
 def test_gone_when_it_works_again() -> None:

@@ -9,11 +9,13 @@ import msgspec
 import pytest
 
 from monitor.cluster.view import ViewMemory
+from monitor.detect.engine import Engine
 from monitor.detect.rules.gpu_zombie import RULE
 from monitor.facts import CollectorFact, RowRemapFact
 from monitor.facts.agents import AgentFact
 from tests.cluster.builders import NOW, agent, card, device, pod, process
 from tests.detect.builders_gpu import after_silence, catalog_problems, causes, remembered, rule_context, run, said
+from tests.detect.running import history_of
 
 LIVE = pod("live")
 DONE = pod("done", phase="Succeeded")
@@ -21,8 +23,8 @@ LEAVING = pod("leaving", deletion_at=NOW - 600)
 LATE = pod("late", deletion_at=NOW - 599)
 GONE = pod("gone")
 MISSING = ViewMemory(missing={GONE.uid: NOW - 300})
-LONG = {f"n1/0/{name}": NOW - 60 for name in ("team/done", "uid-gone")}
-SHORT = {key: at + 1 for key, at in LONG.items()}
+LONG = {"n1 0": {"team/done": NOW - 60, "uid-gone": NOW - 60}}
+SHORT = {"n1 0": {"team/done": NOW - 59, "uid-gone": NOW - 59}}
 
 
 def of(owner: Any, **fields: Any) -> Any:
@@ -56,7 +58,9 @@ CASES = (
          failed=False)), processes=(of(DONE),)), ("pod-finished",)),
     Case("two pods on a shared GPU", agent(card(), processes=(of(DONE), of(GONE, pid=101))),
          ("pod-finished", "pod-deleted")),
-    Case("garbage in the memory", agent(card(), processes=(of(DONE),)), (), memory={"n1/0/team/done": "x", "y": []}),
+    Case("garbage in the memory", agent(card(), processes=(of(DONE),)), (),
+         memory={"n1 0": {"team/done": "x", "y": []}}),
+    Case("other garbage", agent(card(), processes=(of(DONE),)), (), memory={"n1 0": "x"}),
 )  # fmt: skip
 PODS = (LIVE, DONE, LEAVING, LATE)
 
@@ -105,6 +109,16 @@ def test_held_while_nothing_is_known(name: str) -> None:
     assert run(RULE, HIDDEN[name], LONG).memory == LONG
 
 
+def test_what_became_of_the_pod_is_known_as_soon_as_kubernetes_says_it() -> None:
+    """The view of the GPU stays the same: the pod has ended either way."""
+    leaving = msgspec.structs.replace(LEAVING, uid=DONE.uid, name="done")
+    before = rule_context(agent(card(), processes=(of(DONE),)), pods=(leaving,))
+    engine = Engine((RULE,), {}, history_of(RULE, LONG))
+    assert [finding.cause for finding in engine.evaluate(before)] == ["pod-terminating"]
+    after = replace(before, facts=replace(before.facts, pods=(DONE,)))
+    assert [finding.cause for finding in engine.evaluate(after)] == ["pod-finished"]
+
+
 def test_gone_when_the_process_is_gone() -> None:
     assert after_silence(RULE, FINISHED, rule_context(agent(card()), pods=PODS), LONG) == ()
 
@@ -121,7 +135,11 @@ def test_what_a_node_said_before_the_pod_ended_proves_nothing() -> None:
     view = rule_context(heard, pods=PODS, now=noticed).facts.view  # built before the agent counts as silent
     early = replace(rule_context(heard, pods=PODS), now=later)
     early = replace(early, facts=replace(early.facts, view=view))
-    assert causes(run(RULE, early, {"n1/0/team/done": noticed})) == []
+    memory = {"n1 0": {"team/done": noticed}}
+    engine = Engine((RULE,), {}, history_of(RULE, memory))
+    assert engine.evaluate(early) == ()
+    assert engine.next_at is not None  # a report alone is no change
+    assert later < engine.next_at <= later + 10
     again = msgspec.structs.replace(heard, received_at=later - 5)
     spoken = rule_context(again, pods=PODS, now=later)
-    assert causes(run(RULE, spoken, {"n1/0/team/done": noticed})) == [("warning", "pod-finished")]
+    assert causes(run(RULE, spoken, memory)) == [("warning", "pod-finished")]

@@ -32,6 +32,7 @@ class RuleState:
         self._parts: Set[str] = frozenset((*rule.needs, *rule.uses))
         self._due_at: dict[str, float] = {}
         self._timers: list[tuple[float, str]] = []
+        self._held: dict[str, tuple[str, ...]] = {}  # units that cannot be observed, with the nodes that described them
         self._broken: dict[str, Exception] = {}
         self.findings: tuple[Finding, ...] = tuple(self._found())
 
@@ -44,7 +45,8 @@ class RuleState:
 
     def evaluate(self, changes: Changes, seen: Observation, context: RuleContext) -> bool:
         """Evaluate the units that have changed or are due. Return whether findings may differ."""
-        units = {*self._index.changed(changes, self._parts), *self._due(context.now)}
+        returning = (unit for unit, nodes in self._held.items() if not changes.nodes.keys().isdisjoint(nodes))
+        units = {*self._index.changed(changes, self._parts), *self._due(context.now), *returning}
         if changes.complete:
             units |= self.units.keys()
         before = [self.units.get(unit) for unit in units]
@@ -66,8 +68,11 @@ class RuleState:
     def _evaluate_unit(self, unit: str, seen: Observation, context: RuleContext) -> None:
         state = self.units.get(unit, _NO_UNIT)
         observers = self._index.observers(unit) or state.observers
+        self._held.pop(unit, None)
         if seen.blinds(self.rule, observers):
             self._keep(unit, state.held(), None)
+            if state.subjects:
+                self._held[unit] = observers
             return
         try:
             subjects, next_at = self._evaluate_subjects(unit, state, seen, context)

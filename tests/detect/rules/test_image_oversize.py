@@ -104,3 +104,10 @@ def test_the_owner_may_become_known_later() -> None:
     assert "Used by team/bert-0 (team)." in text(watch.see(given, pods=[of_pod])[0])
     owners = {"uid-bert-0": Identity(user="bob")}
     assert "Used by team/bert-0 (bob)." in text(watch.see(given, pods=[of_pod], identities=owners)[0])
+
+
+def test_what_was_held_is_judged_when_its_node_reports_again() -> None:
+    watch, large = Continuous(RULE), node("n1", image(size=59))
+    assert len(watch.see(large, node("n2"))) == 1
+    assert brief(watch.see(silent(), node("n2"))) == [("warning", "image-oversize", True)]
+    assert watch.see(node("n1"), node("n2")) == []

@@ -14,6 +14,7 @@ from typing import Any
 from monitor.detect.base import SubjectKind
 from monitor.detect.changes import AGENT, GPUS, Changes
 from monitor.detect.labels import label_value
+from monitor.detect.lib.api_server import api_server
 from monitor.detect.observation import Observation
 from monitor.detect.subjects import (
     ClusterDisk,
@@ -257,18 +258,20 @@ class PodIndex(SubjectIndex):
 
 
 class ServiceIndex(SubjectIndex):
-    """Probed services."""
+    """Probed services, and the API server of Kubernetes while it is down."""
 
     def __init__(self) -> None:
         self._services: dict[str, ServiceFact] = {}
-        self._gone: Set[str] = frozenset()
+        self._changed: Set[str] = frozenset()
 
-    def update(self, _changes: Changes, seen: Observation) -> None:
-        services = {service.name: service for service in seen.context.services}
-        self._gone, self._services = self._services.keys() - services.keys(), services
+    def update(self, changes: Changes, seen: Observation) -> None:
+        before, api = self._services, api_server(seen.facts.view, seen.context.now)
+        self._services = {fact.name: fact for fact in (*seen.context.services, *([api] if api is not None else []))}
+        names = before.keys() | self._services.keys()
+        self._changed = {name for name in names if changes.complete or before.get(name) != self._services.get(name)}
 
-    def changed(self, changes: Changes, _parts: Set[str]) -> Iterable[str]:
-        return {*self._services, *self._gone} if changes.kinds & {"services", "sources"} else ()
+    def changed(self, _changes: Changes, _parts: Set[str]) -> Iterable[str]:
+        return self._changed
 
     def subjects(self, unit: str, _seen: Observation) -> Subjects:
         service = self._services.get(unit)

@@ -232,6 +232,7 @@ class Rule(RuleMetadata):
         needs: parts of a node's snapshot without which the result is unknown.
         uses: further facts that it reads: parts of a node or, for the scopes POD and CLUSTER, kinds of facts.
         kube: Kubernetes resources without which the result is unknown.
+        without_kubernetes: whether it is evaluated where Kubernetes is not connected, whatever `kube` says.
         correlate: turns the findings about single subjects into all findings of the rule, such as one about a server
             in addition to those about its clients.
 
@@ -242,6 +243,7 @@ class Rule(RuleMetadata):
     needs: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
     kube: tuple[str, ...] = ()
+    without_kubernetes: bool = False
     correlate: Correlate | None = None
 
 

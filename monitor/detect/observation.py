@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from monitor.detect.base import Rule, RuleContext, SubjectKind
 from monitor.detect.subjects import NodeReport, NodeSubject
-from monitor.detect.visibility import clock_skew, resources_unavailable
+from monitor.detect.visibility import clock_skew, resources_lost, resources_unavailable
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState
 from monitor.facts.cluster_facts import ClusterFacts
@@ -51,7 +51,8 @@ class Observation:
 
     def blinds(self, rule: Rule, observers: Iterable[str]) -> bool:
         """Whether the rule lacks facts of Kubernetes or of one of these nodes."""
-        if rule.kube and self.facts.view is not None and resources_unavailable(self.context, *rule.kube):
+        lost = resources_lost if rule.without_kubernetes else resources_unavailable
+        if rule.kube and self.facts.view is not None and lost(self.context, *rule.kube):
             return True
         if not rule.needs:
             return False

@@ -214,6 +214,7 @@ class SubjectKind(Enum):
     POD = "PodFact"
     JOB = "JobGpus"
     SERVICE = "ServiceFact"
+    REGISTRY = "RegistryReachability"
     CLUSTER = "ClusterFacts"
 
 

@@ -5,17 +5,18 @@ Subjects that change together form a unit: the GPUs of a node, for example, are 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Set
 from itertools import islice
-from typing import Any
 
 from monitor.detect.base import SubjectKind
 from monitor.detect.changes import AGENT, GPUS, Changes
 from monitor.detect.labels import label_value
 from monitor.detect.lib.api_server import api_server
 from monitor.detect.observation import Observation
+from monitor.detect.registry_index import RegistryIndex
+from monitor.detect.subject_index import WHOLE_CLUSTER, SubjectIndex, Subjects
 from monitor.detect.subjects import (
     ClusterDisk,
     GpuSubject,
@@ -31,27 +32,6 @@ from monitor.facts.services import ServiceFact
 from monitor.facts.storage import DiskFact, ImageFact
 
 MAX_OBSERVERS = 20  # nodes remembered per unit: enough to tell whether any of them still reports
-WHOLE_CLUSTER = ""
-Subjects = Mapping[str, Any]  # by key, unique among the subjects of a rule; None: nothing is known about it
-
-
-class SubjectIndex(ABC):
-    """Subjects of one kind. The key of a subject is unique within its unit."""
-
-    def update(self, changes: Changes, seen: Observation) -> None:  # noqa: B027  # most have nothing to update
-        """Take over changes, before any other call of an evaluation."""
-
-    @abstractmethod
-    def changed(self, changes: Changes, parts: Set[str]) -> Iterable[str]:
-        """Units that a rule which reads these parts has to evaluate."""
-
-    @abstractmethod
-    def subjects(self, unit: str, seen: Observation) -> Subjects:
-        """Subjects of a unit; none if it is gone."""
-
-    def observers(self, unit: str) -> tuple[str, ...]:
-        """Nodes whose snapshots describe a unit."""
-        return (unit,)
 
 
 class NodeIndex(SubjectIndex):
@@ -306,5 +286,6 @@ def new_indexes() -> dict[SubjectKind, SubjectIndex]:
         SubjectKind.POD: PodIndex(),
         SubjectKind.JOB: JobIndex(),
         SubjectKind.SERVICE: ServiceIndex(),
+        SubjectKind.REGISTRY: RegistryIndex(),
         SubjectKind.CLUSTER: ClusterIndex(),
     }

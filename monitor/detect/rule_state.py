@@ -10,9 +10,9 @@ from monitor.detect.base import Rule, RuleContext, RuleResult
 from monitor.detect.bounds import bounded_findings, limited_per_node
 from monitor.detect.changes import Changes
 from monitor.detect.history import SubjectState, UnitState
-from monitor.detect.indexes import SubjectIndex
 from monitor.detect.lib.scopes import ScopeIndex
 from monitor.detect.observation import Observation
+from monitor.detect.subject_index import SubjectIndex
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
 

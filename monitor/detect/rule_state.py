@@ -47,11 +47,12 @@ class RuleState:
         units = {*self._index.changed(changes, self._parts), *self._due(context.now)}
         if changes.complete:
             units |= self.units.keys()
-        before = [self.units.get(unit) for unit in units]
+        before, was_broken = [self.units.get(unit) for unit in units], bool(self._broken)
         for unit in units:
             self._evaluate_unit(unit, seen, context)
         after = [self.units.get(unit) for unit in units]
-        if before == after and not self._broken and self.rule.correlate is None:
+        unchanged = before == after and not (changes.complete or was_broken or self._broken)
+        if unchanged and self.rule.correlate is None:
             return False
         found = tuple(limited_per_node(self.rule.rule, list(self._correlated(context))))
         different, self.findings = found != self.findings, found

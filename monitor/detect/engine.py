@@ -22,6 +22,7 @@ from monitor.detect.rule_state import RULE_BROKEN, RuleState
 from monitor.facts.findings import Finding
 
 ADOPTION_SECONDS = 1800.0  # for which findings of an older version are held, unless they are found again
+AGENTS = "agents"  # the source of all agents in the view
 CLOCK_SLACK_SECONDS = 1.0  # a clock set back by more than this invalidates all timers
 
 
@@ -115,6 +116,6 @@ def detect(
 
 
 def _sources(context: RuleContext) -> list[tuple[str, bool]]:
-    """Which sources can be observed."""
+    """Which Kubernetes resources can be observed. A silent agent is a change of its node only."""
     view = context.facts.view
-    return [(source.name, source.ok) for source in view.sources] if view is not None else []
+    return [(source.name, source.ok) for source in view.sources if source.name != AGENTS] if view is not None else []

@@ -281,6 +281,15 @@ def test_everything_is_evaluated_when_kubernetes_is_lost_or_back() -> None:
     assert counts == [2, 0, 0, 2, 0]
 
 
+def test_a_silent_agent_makes_only_its_node_due() -> None:
+    recorder = Recorder(SubjectKind.NODE, NODE_NAME)
+    engine = Engine([recorder.rule()], {})
+    for agents, well in (([A1, A2], True), ([A1, structs.replace(A2, silent_since=NOW)], False)):
+        recorder.taken()
+        engine.evaluate(context(agents=agents, sources=(*SEEN, SourceView(name="agents", ok=well))))
+    assert recorder.taken() == ["n2"]
+
+
 # Time
 
 

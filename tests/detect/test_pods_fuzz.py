@@ -106,4 +106,6 @@ def test_never_raises(rule: Rule, data: Any) -> None:
     waits: PodFact = data.draw(PODS)
     facts = agent("n1", logs=(data.draw(LOGS),), probes=(data.draw(PROBES),))
     events = data.draw(st.lists(EVENTS, max_size=4))
-    run(rule, memory=data.draw(MEMORY), pods=[waits], events=events, nodes=[node("n1")], agents=[facts])
+    garbage = data.draw(MEMORY)
+    memory = {"": garbage, waits.uid: garbage}  # of a rule about the cluster, or about the pod
+    run(rule, memory=memory, pods=[waits], events=events, nodes=[node("n1")], agents=[facts])

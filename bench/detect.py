@@ -36,7 +36,7 @@ from monitor.detect.engine import detect
 from monitor.detect.history import DetectionHistory
 from monitor.detect.rules import RULES
 from monitor.facts.agents import AgentFact
-from monitor.facts.cluster import SourceView
+from monitor.facts.cluster import ClusterView, SourceView
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.kube import NodeFact
@@ -159,41 +159,45 @@ def outage(facts: Facts) -> Facts:
     return Facts(inputs, facts.events)
 
 
-def worlds(facts: Facts) -> Callable[[float], ClusterFacts]:
-    """Function that builds the ClusterFacts of a time from these facts, as the daemon does."""
+WorldAt = Callable[[float], tuple[ClusterFacts, ClusterView]]
+
+
+def worlds(facts: Facts) -> WorldAt:
+    """Function that builds the facts and the view of a time, as the daemon does."""
     builder = ViewBuilder(lambda pod: identify(pod, no_owners, RULES_OF_PLATFORMS, {}))
     inputs = facts.inputs
     owners = {pod.uid: identify(pod, no_owners, RULES_OF_PLATFORMS, {}) for pod in inputs.pods}
 
-    def at(now: float) -> ClusterFacts:
+    def at(now: float) -> tuple[ClusterFacts, ClusterView]:
         fresh = tuple(
             agent if agent.silent_since else msgspec.structs.replace(agent, received_at=now - 1)
             for agent in inputs.agents
         )
         view = builder.build(replace(inputs, agents=fresh), now).view()
-        return make_cluster_facts(
+        world = make_cluster_facts(
             pods=inputs.pods, nodes=inputs.nodes, events=facts.events, agents=fresh, view=view, identities=owners
         )
+        return world, view
 
     return at
 
 
-def looks(world_at: Callable[[float], ClusterFacts]) -> tuple[float, DetectionHistory]:
+def looks(world_at: WorldAt) -> tuple[float, DetectionHistory]:
     """Duration of an evaluation, and the last result."""
     history, took = DetectionHistory(), []
     for number in range(LOOKS):
-        situation = RuleContext(world_at(NOW + number * BEAT), NOW + number * BEAT)
+        situation = RuleContext(world_at(NOW + number * BEAT)[0], NOW + number * BEAT)
         seconds, found = _timed(partial(detect, RULES, {}, situation, history))
         history = found.history
         took.append(seconds)
     return statistics.median(took[1:]), history
 
 
-def alone(world_at: Callable[[float], ClusterFacts], history: DetectionHistory) -> dict[str, float]:
+def alone(world_at: WorldAt, history: DetectionHistory) -> dict[str, float]:
     """Duration of each rule alone, with the indexes it needs."""
     now = NOW + LOOKS * BEAT
     return {
-        rule.rule: _timed(partial(detect, [rule], {}, RuleContext(world_at(now), now), history))[0] for rule in RULES
+        rule.rule: _timed(partial(detect, [rule], {}, RuleContext(world_at(now)[0], now), history))[0] for rule in RULES
     }
 
 

@@ -173,16 +173,15 @@ def changed(gpu: GpuView, chance: random.Random) -> GpuView:
 def serve(directory: Path) -> None:
     """Serve the page of a cluster until killed."""
     facts: Facts = read(directory)
-    world = worlds(facts)(NOW)
+    world, view = worlds(facts)(NOW)
     found = detect(RULES, {}, RuleContext(world, NOW), DetectionHistory()).findings
-    assert world.view is not None
     alerting = AlertingService(
         AlertsConfig(), str(directory), "http://127.0.0.1", AlertingInputs, now=lambda: NOW + BEAT
     )
     alerting.update(found)
     alerts = AlertQueries(alerting, now=lambda: NOW + BEAT)
     parts = PageData(agents=lambda: facts.inputs.agents, findings=lambda: found, alerts=alerting.dispatcher.snapshot)
-    app = create_app(Cluster(views(world.view), found), alerts=alerts, page_data=parts)
+    app = create_app(Cluster(views(view), found), alerts=alerts, page_data=parts)
     server = WebServer(app, socket.create_server(("127.0.0.1", 0)))
     server.start()
     print(server.address[1], flush=True)

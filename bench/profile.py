@@ -97,7 +97,7 @@ def look(data: Path) -> Work:
     from monitor.detect.rules import RULES
 
     world_at = worlds(read(data))
-    situations = [RuleContext(world_at(NOW + number * BEAT), NOW + number * BEAT) for number in range(LOOKS)]
+    situations = [RuleContext(world_at(NOW + number * BEAT)[0], NOW + number * BEAT) for number in range(LOOKS)]
     policy, timings = NotifyPolicy((Route(receivers=("group",)),)), AlertTimings(AlertTiming())
 
     def work() -> None:

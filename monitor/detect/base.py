@@ -214,6 +214,7 @@ class SubjectKind(Enum):
     POD = "PodFact"
     JOB = "JobGpus"
     SERVICE = "ServiceFact"
+    REGISTRY = "RegistryReachability"
     CLUSTER = "ClusterFacts"
 
 
@@ -234,6 +235,7 @@ class Rule(RuleMetadata):
         refines: further facts that only add detail to what it has found or remembers: a change of them evaluates only
             such subjects again.
         kube: Kubernetes resources without which the result is unknown.
+        without_kubernetes: whether it is evaluated where Kubernetes is not connected, whatever `kube` says.
         correlate: turns the findings about single subjects into all findings of the rule, such as one about a server
             in addition to those about its clients.
 
@@ -245,6 +247,7 @@ class Rule(RuleMetadata):
     uses: tuple[str, ...] = ()
     refines: tuple[str, ...] = ()
     kube: tuple[str, ...] = ()
+    without_kubernetes: bool = False
     correlate: Correlate | None = None
 
 

@@ -18,11 +18,12 @@ from monitor.detect.correlation import aged, explained
 from monitor.detect.history import DetectionHistory
 from monitor.detect.indexes import new_indexes
 from monitor.detect.observation import Observation
-from monitor.detect.rule_state import RuleState
+from monitor.detect.rule_state import RULE_BROKEN, RuleState
 from monitor.facts.changes import Changes, all_changes
 from monitor.facts.findings import Finding
 
 ADOPTION_SECONDS = 1800.0  # for which findings of an older version are held, unless they are found again
+AGENTS = "agents"  # the source of all agents in the view
 CLOCK_SLACK_SECONDS = 1.0  # a clock set back by more than this invalidates all timers
 
 
@@ -51,7 +52,8 @@ class Engine:
         self._adopted, self._adopted_until = history.adopted, history.adopted_until
         if history.findings and not history.units:  # of an older version
             enabled = {rule.rule for rule in self._rules}
-            self._adopted = tuple(structs.replace(f, held=True) for f in history.findings if f.rule in enabled)
+            known = (f for f in history.findings if f.rule in enabled and f.cause != RULE_BROKEN)
+            self._adopted = tuple(structs.replace(finding, held=True) for finding in known)
             self._adopted_until = 0.0
         self._before: RuleContext | None = None
         self._sources: list[tuple[str, bool]] = []

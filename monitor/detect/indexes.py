@@ -5,15 +5,17 @@ Subjects that change together form a unit: the GPUs of a node, for example, are 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import islice
-from typing import Any
 
 from monitor.detect.base import SubjectKind
 from monitor.detect.labels import label_value
+from monitor.detect.lib.api_server import api_server
 from monitor.detect.observation import Observation
+from monitor.detect.registry_index import RegistryIndex
+from monitor.detect.subject_index import WHOLE_CLUSTER, SubjectIndex, Subjects
 from monitor.detect.subjects import (
     ClusterDisk,
     GpuSubject,
@@ -30,29 +32,6 @@ from monitor.facts.services import ServiceFact
 from monitor.facts.storage import DiskFact, ImageFact
 
 MAX_OBSERVERS = 20  # nodes remembered per unit: enough to tell whether any of them still reports
-WHOLE_CLUSTER = ""
-Subjects = Mapping[str, Any]  # by key, unique among the subjects of a rule; None: nothing is known about it
-
-
-class SubjectIndex(ABC):
-    """Subjects of one kind. `shared`: several nodes describe a unit, and those that did are remembered."""
-
-    shared = False
-
-    def update(self, changes: Changes, seen: Observation) -> None:  # noqa: B027  # most have nothing to update
-        """Take over changes, before any other call of an evaluation."""
-
-    @abstractmethod
-    def changed(self, changes: Changes, parts: Set[str]) -> Iterable[str]:
-        """Units that a rule which reads these parts has to evaluate."""
-
-    @abstractmethod
-    def subjects(self, unit: str, seen: Observation) -> Subjects:
-        """Subjects of a unit; none if it is gone."""
-
-    def observers(self, unit: str) -> tuple[str, ...]:
-        """Nodes whose snapshots describe a unit."""
-        return (unit,)
 
 
 class NodeIndex(SubjectIndex):
@@ -277,18 +256,20 @@ class PodIndex(SubjectIndex):
 
 
 class ServiceIndex(SubjectIndex):
-    """Probed services."""
+    """Probed services, and the API server of Kubernetes while it is down."""
 
     def __init__(self) -> None:
         self._services: dict[str, ServiceFact] = {}
-        self._gone: Set[str] = frozenset()
+        self._changed: Set[str] = frozenset()
 
-    def update(self, _changes: Changes, seen: Observation) -> None:
-        services = {service.name: service for service in seen.context.services}
-        self._gone, self._services = self._services.keys() - services.keys(), services
+    def update(self, changes: Changes, seen: Observation) -> None:
+        before, api = self._services, api_server(seen.facts.sources, seen.context.now)
+        self._services = {fact.name: fact for fact in (*seen.context.services, *([api] if api is not None else []))}
+        names = before.keys() | self._services.keys()
+        self._changed = {name for name in names if changes.complete or before.get(name) != self._services.get(name)}
 
-    def changed(self, changes: Changes, _parts: Set[str]) -> Iterable[str]:
-        return {*self._services, *self._gone} if changes.kinds & {"services", "sources"} else ()
+    def changed(self, _changes: Changes, _parts: Set[str]) -> Iterable[str]:
+        return self._changed
 
     def subjects(self, unit: str, _seen: Observation) -> Subjects:
         service = self._services.get(unit)
@@ -323,5 +304,6 @@ def new_indexes() -> dict[SubjectKind, SubjectIndex]:
         SubjectKind.POD: PodIndex(),
         SubjectKind.JOB: JobIndex(),
         SubjectKind.SERVICE: ServiceIndex(),
+        SubjectKind.REGISTRY: RegistryIndex(),
         SubjectKind.CLUSTER: ClusterIndex(),
     }

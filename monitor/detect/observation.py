@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from monitor.detect.base import Rule, RuleContext
+from monitor.detect.base import Rule, RuleContext, SubjectKind
 from monitor.detect.subjects import NodeReport, NodeSubject
-from monitor.detect.visibility import clock_skew, resources_unavailable
+from monitor.detect.visibility import clock_skew, resources_lost, resources_unavailable
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState
 from monitor.facts.cluster_facts import ClusterFacts
@@ -15,6 +15,7 @@ from monitor.facts.node import NodeSnapshot
 
 STALE_AFTER_SECONDS = 120.0  # older snapshots are ignored
 ABSENT = "absent"
+_GPU_SCOPES = (SubjectKind.GPU, SubjectKind.JOB)
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,8 @@ class Observation:
 
     def blinds(self, rule: Rule, observers: Iterable[str]) -> bool:
         """Whether the rule lacks facts of Kubernetes or of one of these nodes."""
-        if rule.kube and resources_unavailable(self.context, *rule.kube):
+        lost = resources_lost if rule.without_kubernetes else resources_unavailable
+        if rule.kube and lost(self.context, *rule.kube):
             return True
         if not rule.needs:
             return False
@@ -65,7 +67,8 @@ class Observation:
         report = self.node(name).current
         if report is None or _lacks(report.snapshot, rule.needs):
             return True
-        gpus = self.facts.gpus_by_node.get(name, ()) if "gpu" in rule.needs else ()
+        of_gpus = "gpu" in rule.needs or rule.scope in _GPU_SCOPES
+        gpus = self.facts.gpus_by_node.get(name, ()) if of_gpus else ()
         return any(gpu.state is GpuState.UNKNOWN for gpu in gpus)
 
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from monitor.detect.base import Rule, RuleContext, RuleResult, SubjectKind
 from monitor.detect.bounds import bounded_findings, limited_per_node
 from monitor.detect.history import SubjectState, UnitState
-from monitor.detect.indexes import SubjectIndex
 from monitor.detect.lib.scopes import ScopeIndex
 from monitor.detect.observation import Observation
+from monitor.detect.subject_index import SubjectIndex
 from monitor.facts.changes import Changes
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
@@ -57,11 +57,12 @@ class RuleState:
         elif self._refines:
             refined = self._index.changed(changes, self._refines)
             units |= {unit for unit in refined if unit in self.units}
-        before = [self.units.get(unit) for unit in units]
+        before, was_broken = [self.units.get(unit) for unit in units], bool(self._broken)
         for unit in units:
             self._evaluate_unit(unit, seen, context)
         after = [self.units.get(unit) for unit in units]
-        if before == after and not self._broken and self.rule.correlate is None:
+        unchanged = before == after and not (changes.complete or was_broken or self._broken)
+        if unchanged and self.rule.correlate is None:
             return False
         found = tuple(limited_per_node(self.rule.rule, list(self._correlated(context))))
         different, self.findings = found != self.findings, found

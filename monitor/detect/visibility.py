@@ -18,6 +18,11 @@ def resources_unavailable(context: RuleContext, *resources: str) -> bool:
     return any(not source.ok and source.name in ("kubernetes", *resources) for source in context.facts.sources)
 
 
+def resources_lost(context: RuleContext, *resources: str) -> bool:
+    """Whether one of these resources cannot be listed now although Kubernetes is connected."""
+    return not kubernetes_unavailable(context) and resources_unavailable(context, *resources)
+
+
 def clock_skew(agent: AgentFact | None) -> float:
     """Seconds to add to the times of an agent's node to get ours."""
     if agent is None or agent.snapshot is None or agent.received_at is None:

@@ -16,9 +16,11 @@ from monitor.cluster.owners import no_owners
 from monitor.cluster.platforms import all_rules
 from monitor.cluster.view import ClusterContext, ViewBuilder, ViewInputs
 from monitor.detect.base import Rule, RuleContext
-from monitor.detect.engine import RULE_BROKEN, Detection, DetectionHistory, detect
+from monitor.detect.engine import Engine, detect
+from monitor.detect.history import DetectionHistory, SubjectState, UnitState
+from monitor.detect.rule_state import RULE_BROKEN
 from monitor.facts.agents import AgentFact
-from monitor.facts.cluster import ClusterView, Identity, NodeView, SourceView
+from monitor.facts.cluster import ClusterView, GpuState, Identity, NodeView, SourceView
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.findings import LABELS, Finding
@@ -27,6 +29,7 @@ from monitor.facts.node import NodeSnapshot
 from monitor.facts.services import ServiceFact
 from monitor.i18n import LANGUAGES, say
 from tests.detect import odd_facts
+from tests.detect.builders_nodes import service
 from tests.explain.builders import NOW, event, gpu_view, node, pod, running_container, waiting
 from tests.support.snapshots import POD, TRAINER, full_snapshot
 
@@ -58,22 +61,22 @@ def context(world: ClusterFacts, services: tuple[ServiceFact, ...] = (), now: fl
 
 
 def look_twice(first: RuleContext, then: RuleContext) -> None:
-    """Evaluate one context and then, with the saved history, another."""
-    found = checked(detect(ALL, {}, first, DetectionHistory()))
-    saved = msgspec.json.decode(msgspec.json.encode(found.history), type=DetectionHistory)
-    checked(detect(ALL, {}, then, saved))
+    """Evaluate one context and then another, with the same engine and with the saved history."""
+    engine = Engine(ALL, {})
+    check(engine.evaluate(first))
+    saved = msgspec.json.decode(msgspec.json.encode(engine.history), type=DetectionHistory)
+    check(engine.evaluate(then))
+    check(detect(ALL, {}, then, saved).findings)
 
 
-def checked(found: Detection) -> Detection:
-    for finding in found.findings:
+def check(found: tuple[Finding, ...]) -> None:
+    for finding in found:
         assert finding.cause != RULE_BROKEN, finding.raw
         assert set(finding.labels) <= set(LABELS), finding
-        assert all(isinstance(value, str) and 0 < len(value) <= 253 for value in finding.labels.values()), (
-            finding.labels
-        )
+        values = finding.labels.values()
+        assert all(isinstance(value, str) and 0 < len(value) <= 253 for value in values), finding.labels
         assert finding.cause != "unknown" or finding.raw is not None, finding
         assert all(text.isprintable() and text for text in words(finding)), finding
-    return found
 
 
 def words(finding: Finding) -> list[str]:
@@ -158,14 +161,33 @@ anything = st.recursive(
 )
 
 
+SUBJECTS = (
+    ("", ""),
+    ("n1", ""),
+    ("n1", "0"),
+    ("n1", "/ /dev/sda"),
+    ("uid-p", ""),
+    ("portal", ""),
+    ("team-a/uid-p", ""),
+)
+
+
 @CAREFUL
-@given(st.dictionaries(st.sampled_from([rule.rule for rule in ALL]), anything, max_size=4))
-def test_a_memory_of_another_version_breaks_no_more_than_its_rule(memories: dict[str, Any]) -> None:
-    """What an older or newer program has saved may be anything: at worst a rule says that it is broken."""
-    zombie = gpu_view("n1", 0, "zombie", None)  # type: ignore[arg-type]  # a state as it is written
-    world = make_cluster_facts(nodes=[node("n1")], view=ClusterView(at=NOW, gpus=(zombie,), sources=SEEN))
-    found = detect(ALL, {}, context(world), DetectionHistory(memories=memories))
-    assert {each.rule for each in found.findings if each.cause == RULE_BROKEN} <= memories.keys()
+@given(anything)
+def test_a_memory_of_another_version_breaks_no_rule(memory: Any) -> None:
+    """What an older or newer program has remembered of a subject may be anything."""
+    units: dict[str, UnitState] = {}
+    for unit, key in SUBJECTS:
+        known = units.get(unit, UnitState()).subjects
+        units[unit] = UnitState(subjects=known | {key: SubjectState(memory=memory)})
+    failing = pod("p", node="n1", age=4000, statuses=(waiting("ErrImagePull", "no such host"),))
+    gpus = (gpu_view("n1", 0, GpuState.ZOMBIE, failing),)
+    view = ClusterView(at=NOW, gpus=gpus, nodes=(NodeView(name="n1"),), sources=SEEN)
+    agents, down = (_agent("n1", full_snapshot(), NOW),), service("portal", cause="refused")
+    nodes = [node("n1", ready=None, ready_since=NOW - 60)]
+    world = make_cluster_facts(nodes=nodes, pods=[failing], agents=agents, view=view)
+    history = DetectionHistory(units={rule.rule: units for rule in ALL})
+    check(detect(ALL, {}, context(world, (down,)), history).findings)
 
 
 def test_all_rules_are_here() -> None:

@@ -9,11 +9,15 @@ from pathlib import Path
 import pytest
 
 import monitor.detect.rules
-from monitor.detect.base import Rule, symptoms_of
+from monitor.detect.base import Rule, SubjectKind, symptoms_of
 from monitor.detect.rules import RULES, node_down
+from monitor.facts.changes import ALL_PARTS, KINDS
+from monitor.facts.node import PARTS
+from monitor.kube import resources
 
 DIRECTORY = Path(monitor.detect.rules.__file__).parent
 NAMES = frozenset(rule.rule for rule in RULES)
+RESOURCES = {"pods", *(each.name for each in vars(resources).values() if isinstance(each, resources.Resource))}
 
 
 def source_of(rule: str) -> Path:
@@ -31,6 +35,15 @@ def test_rules_suppress_only_declared_symptoms(rule: Rule) -> None:
     explained = {name for name in _scoped_rules(source_of(rule.rule)) if name != rule.rule}
     declared = set(symptoms_of(rule, RULES))
     assert explained == (set() if rule is node_down.RULE else declared)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.rule)
+def test_rules_name_facts_that_exist(rule: Rule) -> None:
+    """A misspelt name would never trigger an evaluation."""
+    kinds = set(KINDS) if rule.scope in (SubjectKind.POD, SubjectKind.CLUSTER) else set[str]()
+    assert set(rule.needs) <= set(PARTS)
+    assert set(rule.uses) <= ALL_PARTS | kinds
+    assert set(rule.kube) <= RESOURCES
 
 
 def test_what_may_cause_a_node_outage_is_no_symptom() -> None:

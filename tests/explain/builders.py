@@ -70,7 +70,7 @@ def event(reason: str, message: str, *, about: PodFact | None = None, ago: float
     """An event, by default of pod `bert-0`."""
     name = about.name if about else "bert-0"
     fields: dict[str, Any] = {
-        "uid": f"uid-event-{reason}-{ago}-{name}-{len(message)}",
+        "uid": f"uid-event-{reason}-{ago}-{name}-{len(message or '')}",
         "kind": "Pod",
         "name": name,
         "namespace": "team-a",

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from monitor.detect.base import RuleContext
-from monitor.detect.lib.pulls import FailedPull, canonical_registry, failed_pulls
-from monitor.detect.visibility import clock_skew
+from monitor.detect.lib.pulls import FailedPull, canonical_registry
 from monitor.explain.image_pull import PullFailureCause
 from monitor.facts.storage import ProbeFact
 
@@ -26,63 +23,50 @@ _BY_PULL = {
 _BY_STAGE = {"dns": RESOLVE, "tcp": CONNECT, "tls": CONNECT, "http": DOWN}
 
 
-@dataclass
+@dataclass(frozen=True)
 class RegistryFailure:
-    """Failure of one node to reach one registry. A probe's cause takes precedence over that of a pull."""
+    """Failure of one node to reach one registry."""
 
     node: str
     registry: str
     cause: str
     probed: bool = False
     error: str | None = None
-    images: set[str] = field(default_factory=set)
-    pods: set[str] = field(default_factory=set)
+    images: frozenset[str] = frozenset()
+    pods: frozenset[str] = frozenset()
     since: float | None = None
 
+    def joined(self, other: RegistryFailure) -> RegistryFailure:
+        """Add the failure of a pull. The cause stays, so that of a probe takes precedence."""
+        since = min((at for at in (self.since, other.since) if at is not None), default=None)
+        return replace(self, images=self.images | other.images, pods=self.pods | other.pods, since=since)
 
-@dataclass
+
+@dataclass(frozen=True)
 class RegistryReachability:
-    """By registry: failures by node, when nodes last reached it, and whether the daemon does."""
+    """By registry: failures by node, when nodes last reached it, and whether the daemon does.
 
-    failures: defaultdict[str, dict[str, RegistryFailure]] = field(default_factory=lambda: defaultdict(dict))
-    reached_at: defaultdict[str, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
-    daemon_reached: dict[str, bool] = field(default_factory=dict)
+    `blind` are the nodes whose probes are unknown now.
+    """
 
+    failures: Mapping[str, Mapping[str, RegistryFailure]]
+    reached_at: Mapping[str, Mapping[str, float]]
+    daemon_reached: Mapping[str, bool]
+    blind: frozenset[str]
 
-def registry_reachability(context: RuleContext) -> RegistryReachability:
-    """Reachability of all probed registries and of those with failing pulls."""
-    reachability = RegistryReachability()
-    for node, probe, at in _probes(context):
-        registry = canonical_registry(host_of(probe.target))
-        if probe.ok:
-            reachability.reached_at[registry][node] = at
-        else:
-            error = probe.error or probe.cause
-            reachability.failures[registry][node] = RegistryFailure(
-                node, registry, _probe_cause(probe), probed=True, error=error
-            )
-    for service in context.services:
-        if service.kind in ("registry", "harbor"):
-            host = canonical_registry(host_of(service.target))
-            reachability.daemon_reached[host] = reachability.daemon_reached.get(host, True) and service.ok
-    for pull in (pull for pod in context.facts.pods for pull in failed_pulls(pod, context.facts)):
-        cause = _BY_PULL.get(pull.diagnosis.cause)
-        if cause is not None and not _is_over(pull, cause, reachability):
-            _add(reachability, pull, cause)
-    return reachability
+    def reached_from(self, registry: str) -> Mapping[str, float]:
+        """When each node last reached a registry."""
+        return self.reached_at.get(registry, {})
 
 
-def _probes(context: RuleContext) -> Iterable[tuple[str, ProbeFact, float]]:
-    """Probes of each node with their time in our clock. Those of a silent agent are stale."""
-    for node, agent in context.facts.agent_of_node.items():
-        if agent.snapshot is not None and agent.silent_since is None:
-            for probe in agent.snapshot.probes or ():
-                yield node, probe, probe.at + clock_skew(agent)
+def registry_of_url(target: str) -> str:
+    """Registry of a URL: its host and port."""
+    return canonical_registry((target.partition("://")[2] if "://" in target else target).partition("/")[0])
 
 
-def host_of(target: str) -> str:
-    """Host and port of a URL."""
-    return (target.partition("://")[2] if "://" in target else target).partition("/")[0]
+def probe_failure(node: str, registry: str, probe: ProbeFact) -> RegistryFailure:
+    """A failed probe."""
+    return RegistryFailure(node, registry, _probe_cause(probe), probed=True, error=probe.error or probe.cause)
 
 
 def _probe_cause(probe: ProbeFact) -> str:
@@ -90,16 +74,20 @@ def _probe_cause(probe: ProbeFact) -> str:
     return TRUST if cause.startswith("tls-") or cause == "plain-http" else _BY_STAGE.get(probe.stage or "", CONNECT)
 
 
-def _is_over(pull: FailedPull, cause: str, reachability: RegistryReachability) -> bool:
-    """Whether the node has reached the registry since: a container in back-off shows the past.
+def pull_failure(pull: FailedPull, reached_at: Mapping[str, float]) -> RegistryFailure | None:
+    """A failing pull that the registry or the connection to it causes; None if the node has reached it since.
 
-    Applies to connectivity only; a probe does not know which certificates or proxy the runtime uses.
+    A container in back-off shows the past. A probe shows only connectivity, not which certificates or proxy the runtime
+    uses.
     """
-    at = reachability.reached_at[pull.registry].get(pull.pod.node or "")
+    cause, node, event = _BY_PULL.get(pull.diagnosis.cause), pull.pod.node or "?", pull.event
     direct = pull.diagnosis.host is None or canonical_registry(pull.diagnosis.host) == pull.registry
-    if at is None or cause not in (RESOLVE, CONNECT) or not direct:
-        return False
-    return pull.event is None or pull.event.last_at is None or at > pull.event.last_at
+    probed_at = reached_at.get(node) if direct and cause in (RESOLVE, CONNECT) else None
+    failed_at, began = (event.last_at, event.first_at) if event is not None else (None, None)
+    if cause is None or (probed_at is not None and (failed_at is None or probed_at > failed_at)):
+        return None
+    images, pods = frozenset((pull.image,)), frozenset((pull.pod.uid,))
+    return RegistryFailure(node, pull.registry, cause, images=images, pods=pods, since=began)
 
 
 def other_nodes(failures: Sequence[RegistryFailure], reachability: RegistryReachability, since: float) -> set[str]:
@@ -109,7 +97,7 @@ def other_nodes(failures: Sequence[RegistryFailure], reachability: RegistryReach
     return {
         node
         for name in registries
-        for node, at in reachability.reached_at[name].items()
+        for node, at in reachability.reached_from(name).items()
         if node not in failing and at >= since
     }
 
@@ -122,18 +110,8 @@ def is_undecided(
     Nodes probe a registry one after another. That other nodes reached it before the failure began is not evidence; the
     next probe of any of them is. A failing pull does not wait for that.
     """
-    if now - since >= UNDECIDED_SECONDS or any(
+    if now >= since + UNDECIDED_SECONDS or any(
         failure.pods or reachability.daemon_reached.get(failure.registry) is False for failure in failures
     ):
         return False
     return bool(other_nodes(failures, reachability, 0.0)) and not other_nodes(failures, reachability, since)
-
-
-def _add(reachability: RegistryReachability, pull: FailedPull, cause: str) -> None:
-    node = pull.pod.node or "?"
-    failure = reachability.failures[pull.registry].setdefault(node, RegistryFailure(node, pull.registry, cause))
-    failure.images.add(pull.image)
-    failure.pods.add(pull.pod.uid)
-    began = pull.event.first_at if pull.event else None
-    if began is not None:
-        failure.since = began if failure.since is None else min(began, failure.since)

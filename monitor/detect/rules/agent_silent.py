@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from monitor.base.text import shorten
 from monitor.detect.base import (
     ANY_CAUSE,
     MAX_RAW_CHARS,
+    NOTHING,
     Delay,
     Latency,
     Rule,
@@ -17,10 +18,10 @@ from monitor.detect.base import (
     RuleResult,
     Seconds,
     SubjectKind,
-    whole_cluster,
+    lasting,
 )
 from monitor.detect.labels import label_value
-from monitor.detect.visibility import kubernetes_unavailable, resources_unavailable
+from monitor.detect.subjects import NodeReport, NodeSubject
 from monitor.facts.agents import AgentFact
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.node import CollectorFact
@@ -28,6 +29,9 @@ from monitor.facts.text import Text
 
 CAUSES = ("node-down", "agent-down", "collector-hung", "collector-failing")
 ALL_AGENTS = "agents"  # the label if there is no agent at all
+NO_AGENT = "agent-silent.none"
+RECHECK_SECONDS = 30.0  # for an agent that is not polled
+EVERYTHING = (Scope(labels={}),)
 
 
 @dataclass(frozen=True)
@@ -38,135 +42,100 @@ class Limits:
     collector_after: Seconds = 300.0
 
 
-@dataclass(frozen=True)
-class _AgentEvaluation:
-    """One evaluation of all agents; `before` and `after` map problems to their start."""
+def evaluate(node: NodeSubject, context: RuleContext, memory: Any, now: float) -> RuleResult:
+    """A node whose agent is missing or does not respond, or whose collectors fail.
 
-    context: RuleContext
-    before: dict[str, float]
-    after: dict[str, float]
-
-    def since(self, subject: str) -> float:
-        """Start of a problem: when it was first seen, never in the future after the clock was set back."""
-        now = self.context.now
-        return self.after.setdefault(subject, min(now, self.before.get(subject, now)))
-
-
-def detect(context: RuleContext, memory: Any) -> RuleResult:
-    """Agents that do not respond, nodes without an agent, and failing collectors."""
-    evaluation = _AgentEvaluation(context, memory if isinstance(memory, dict) else {}, {})
-    # Agents are discovered through their pods.
-    undiscovered = not kubernetes_unavailable(context) and resources_unavailable(context, "pods", "nodes")
-    if undiscovered:
-        return RuleResult(memory=evaluation.before, blind=(Scope(labels={}),))
-    agents = context.facts.agent_of_node
-    findings = [
-        *_silent(evaluation, agents.items()),
-        *_missing(evaluation, agents),
-        *_collectors(evaluation, agents.items()),
-    ]
-    blind = {node for node, agent in agents.items() if agent.silent_since is not None or agent.snapshot is None}
-    blind |= _nodes_without_agent(context, agents)
-    scopes = tuple(Scope(labels={"node": label_value(node)}) for node in sorted(blind))
-    return RuleResult(findings=tuple(findings), memory=evaluation.after, blind=scopes)
+    Without a current answer, earlier findings are held. The memory holds since when there has been no agent, or by
+    collector the start of a failure that the agent does not know.
+    """
+    limits: Limits = context.limits.of({"node": node.name})
+    if node.agent is None:
+        return _missing(node, context, limits, memory, now)
+    silent = _silent(node, node.agent, limits, now)
+    if node.current is None:
+        return replace(silent, memory=memory, blind=EVERYTHING)
+    failing = _failing_collectors(node.current, context, memory, now)
+    times = [at for at in (silent.next_at, failing.next_at) if at is not None]
+    return replace(failing, findings=silent.findings + failing.findings, next_at=min(times, default=None))
 
 
-def _silent(evaluation: _AgentEvaluation, agents: Iterable[tuple[str, AgentFact]]) -> Iterator[Finding]:
-    """Known agents that have not responded for too long."""
-    now = evaluation.context.now
-    for node, agent in agents:
-        last = agent.received_at if agent.received_at is not None else agent.silent_since
-        limits: Limits = evaluation.context.limits.of({"node": node})
-        if last is not None and now - last > limits.silent_after:
-            yield _silent_finding(evaluation.context, node, agent.silent_since or last, agent)
+def _missing(node: NodeSubject, context: RuleContext, limits: Limits, memory: Any, now: float) -> RuleResult:
+    """A Kubernetes node with GPUs but without an agent."""
+    fact, resource = node.fact, context.facts.resource
+    if fact is None or fact.deletion_at or not (fact.capacity.get(resource) or fact.allocatable.get(resource)):
+        return NOTHING
+    found = lasting("no-agent", limits.silent_after, memory, now, lambda since: _silent_finding(node, since))
+    return replace(found, blind=EVERYTHING)
 
 
-def _nodes_without_agent(context: RuleContext, agents: dict[str, AgentFact]) -> set[str]:
-    """Kubernetes nodes with GPUs but without an agent."""
-    resource = context.facts.resource
-    nodes = (node for node in context.facts.nodes if node.deletion_at is None and node.name not in agents)
-    return {node.name for node in nodes if node.capacity.get(resource) or node.allocatable.get(resource)}
+def _silent(node: NodeSubject, agent: AgentFact, limits: Limits, now: float) -> RuleResult:
+    """An agent that has not responded for too long, or has not been polled."""
+    last = agent.received_at if agent.received_at is not None else agent.silent_since
+    if last is None:
+        return NOTHING
+    if now < last + limits.silent_after:
+        return RuleResult(next_at=last + limits.silent_after)
+    found = (_silent_finding(node, agent.silent_since or last),)
+    return RuleResult(found, next_at=now + RECHECK_SECONDS if agent.silent_since is None else None)
 
 
-def _missing(evaluation: _AgentEvaluation, agents: dict[str, AgentFact]) -> Iterator[Finding]:
-    """Nodes without an agent; one finding if there is none at all."""
-    uncovered = _nodes_without_agent(evaluation.context, agents)
-    if not agents and uncovered:
-        since = evaluation.since(ALL_AGENTS)
-        if evaluation.context.now - since > evaluation.context.limits.default.silent_after:
-            yield _no_agents(len(uncovered), since, evaluation.context.now)
-        return
-    for node in sorted(uncovered):
-        limits: Limits = evaluation.context.limits.of({"node": node})
-        since = evaluation.since(node)
-        if evaluation.context.now - since > limits.silent_after:
-            yield _silent_finding(evaluation.context, node, since, None)
-
-
-def _silent_finding(context: RuleContext, node: str, since: float, agent: AgentFact | None) -> Finding:
-    known = context.facts.node_by_name.get(node)
-    cause = "node-down" if known is not None and known.ready is not True else "agent-down"
-    key = "agent-silent.none" if agent is None and cause == "agent-down" else f"agent-silent.{cause}"
-    message = shorten(agent.error or "", MAX_RAW_CHARS) if agent else ""
+def _silent_finding(node: NodeSubject, since: float) -> Finding:
+    cause = "node-down" if node.fact is not None and node.fact.ready is not True else "agent-down"
+    key = NO_AGENT if node.agent is None and cause == "agent-down" else f"agent-silent.{cause}"
+    message = shorten(node.agent.error or "", MAX_RAW_CHARS) if node.agent else ""
+    error = {"target": node.agent.target, "error": message} if node.agent and message else None
     return Finding(
         rule="agent-silent",
         severity=Severity.WARNING,
         cause=cause,
-        labels={"node": label_value(node)},
-        headline=Text(key=key, values={"node": node, "seconds": max(0.0, context.now - since)}),
-        evidence=(Text(key="agent-silent.error", values={"target": agent.target, "error": message}),)
-        if agent and message
-        else (),
-        advice=(Text(key=f"agent-silent.{cause}.advice", values={"node": node}),),
+        labels={"node": label_value(node.name)},
+        headline=Text(key=key, values={"node": node.name}),
+        evidence=(Text(key="agent-silent.error", values={**error}),) if error else (),
+        advice=(Text(key=f"agent-silent.{cause}.advice", values={"node": node.name}),),
         since=since,
         raw=message or None,
     )
 
 
-def _no_agents(nodes: int, since: float, now: float) -> Finding:
-    return Finding(
-        rule="agent-silent",
-        severity=Severity.WARNING,
-        cause="agent-down",
-        labels={"service": ALL_AGENTS},
-        headline=Text(key="agent-silent.nowhere", values={"count": nodes, "seconds": max(0.0, now - since)}),
-        advice=(Text(key="agent-silent.nowhere.advice", values={}),),
-        since=since,
-    )
-
-
-def _collectors(evaluation: _AgentEvaluation, agents: Iterable[tuple[str, AgentFact]]) -> Iterator[Finding]:
-    """Collectors of responding agents that have hung or failed for too long."""
-    for node, agent in agents:
-        if agent.snapshot is None or agent.silent_since is not None or agent.received_at is None:
+def _failing_collectors(report: NodeReport, context: RuleContext, memory: Any, now: float) -> RuleResult:
+    """Collectors that have hung or failed for too long."""
+    findings, due, starts = [], [], {}
+    for fact in report.snapshot.collectors:
+        cause = "collector-hung" if fact.hung_since is not None else "collector-failing"
+        since = _failing_since(fact)
+        if since is not None:
+            since += report.skew
+        elif fact.outcome == "failed":
+            since = starts[fact.name] = _remembered(memory, fact.name, now)
+        else:
             continue
-        age = max(0.0, evaluation.context.now - agent.received_at)
-        for fact in agent.snapshot.collectors:
-            cause, seconds = _collector_problem(evaluation, node, fact, agent.snapshot.at)
-            labels = {"node": label_value(node), "service": label_value(fact.name)}
-            limits: Limits = evaluation.context.limits.of(labels) if cause else evaluation.context.limits.default
-            if cause and seconds + age > limits.collector_after:
-                yield _collector_finding(labels, fact, cause, seconds + age, evaluation.context.now)
+        labels = {"node": label_value(report.node), "service": label_value(fact.name)}
+        limits: Limits = context.limits.of(labels)
+        if now < since + limits.collector_after:
+            due.append(since + limits.collector_after)
+        else:
+            findings.append(_collector_finding(labels, fact, cause, since))
+    return RuleResult(tuple(findings), starts or None, next_at=min(due, default=None))
 
 
-def _collector_problem(
-    evaluation: _AgentEvaluation, node: str, fact: CollectorFact, at: float
-) -> tuple[str | None, float]:
-    """Problem of a collector and its duration at `at`, both in the node's clock.
+def _remembered(memory: Any, collector: str, now: float) -> float:
+    """When a collector was first seen failing, never in the future after the clock was set back."""
+    at = memory.get(collector) if isinstance(memory, dict) else None
+    return min(now, at) if isinstance(at, int | float) else now
+
+
+def _failing_since(fact: CollectorFact) -> float | None:
+    """Start of a collector's problem in the node's clock; None if it has none or the agent does not know.
 
     A collector that runs every ten minutes and failed once last succeeded ten minutes ago; the failure counts only from
     the run that failed.
     """
-    if fact.hung_since is not None:
-        return "collector-hung", at - fact.hung_since
-    if fact.outcome != "failed":
-        return None, 0.0
-    if fact.succeeded_at is not None:
-        return "collector-failing", at - fact.succeeded_at - fact.interval_seconds
-    return "collector-failing", evaluation.context.now - evaluation.since(f"{node}|{fact.name}")
+    if fact.hung_since is not None or fact.outcome != "failed" or fact.succeeded_at is None:
+        return fact.hung_since
+    return fact.succeeded_at + fact.interval_seconds
 
 
-def _collector_finding(labels: dict[str, str], fact: CollectorFact, cause: str, seconds: float, now: float) -> Finding:
+def _collector_finding(labels: dict[str, str], fact: CollectorFact, cause: str, since: float) -> Finding:
     values = {"node": labels["node"], "collector": labels["service"]}
     message = shorten(fact.message or "", MAX_RAW_CHARS)
     return Finding(
@@ -174,20 +143,42 @@ def _collector_finding(labels: dict[str, str], fact: CollectorFact, cause: str, 
         severity=Severity.WARNING,
         cause=cause,
         labels=labels,
-        headline=Text(key=f"agent-silent.{cause}", values={**values, "seconds": seconds}),
+        headline=Text(key=f"agent-silent.{cause}", values={**values}),
         evidence=(Text(key="agent-silent.collector-says", values={"error": message}),) if message else (),
-        advice=(Text(key=f"agent-silent.{cause}.advice", values=dict(values)),),
-        since=now - seconds,
+        advice=(Text(key=f"agent-silent.{cause}.advice", values={**values}),),
+        since=since,
         raw=message or None,
     )
+
+
+def correlate(findings: Sequence[Finding], context: RuleContext) -> Sequence[Finding]:
+    """One finding instead of one for each node if there is no agent at all."""
+    missing = [finding for finding in findings if finding.headline.key == NO_AGENT]
+    if context.facts.agents or not missing:
+        return findings
+    nowhere = Finding(
+        rule="agent-silent",
+        severity=Severity.WARNING,
+        cause="agent-down",
+        labels={"service": ALL_AGENTS},
+        headline=Text(key="agent-silent.nowhere", values={"count": len(missing)}),
+        advice=(Text(key="agent-silent.nowhere.advice", values={}),),
+        since=min(finding.since or context.now for finding in missing),
+        held=all(finding.held for finding in missing),
+    )
+    return [nowhere, *(finding for finding in findings if finding.headline.key != NO_AGENT)]
 
 
 RULE = Rule(
     "agent-silent",
     Limits,
     CAUSES,
-    whole_cluster(detect),
-    SubjectKind.CLUSTER,
+    evaluate,
+    SubjectKind.NODE,
+    uses=("agent", "collectors", "node"),
+    kube=("pods", "nodes"),  # agents are discovered through their pods
+    without_kubernetes=True,
+    correlate=correlate,
     suppressed_by=("node-down",),
     latency={
         "agent-down": Latency("silent_after", resolve_delay=Delay.AGENT_BACKOFF),

@@ -7,18 +7,19 @@ from typing import Any
 
 from monitor.base.text import shorten
 from monitor.detect.base import (
+    AGE,
     ANY_CAUSE,
     MAX_RAW_CHARS,
+    NOTHING,
     Latency,
     Rule,
     RuleContext,
     RuleResult,
     Seconds,
     SubjectKind,
-    whole_cluster,
 )
 from monitor.detect.labels import label_value
-from monitor.detect.visibility import resources_unavailable
+from monitor.detect.subjects import NodeSubject
 from monitor.facts.agents import AgentFact
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.kube import ConditionFact, NodeFact
@@ -28,6 +29,7 @@ CAUSES = ("kubelet-silent", "disk-pressure", "memory-pressure", "network", "flap
 PRESSURES = {"DiskPressure": "disk-pressure", "MemoryPressure": "memory-pressure", "PIDPressure": "unknown"}
 NETWORK_PHRASES = ("network plugin", "networkplugin", "cni ", "network is not ready", "network not ready")
 MAX_CHANGES = 20  # remembered per node
+RECOUNT_SECONDS = 30.0  # after which the pods on a node that is down are counted again
 
 
 @dataclass(frozen=True)
@@ -40,22 +42,25 @@ class Limits:
     window: Seconds = 1800.0
 
 
-def detect(context: RuleContext, memory: Any) -> RuleResult:
-    """Unreliable nodes. The memory holds their recent changes of readiness."""
-    remembered: dict[str, Any] = memory if isinstance(memory, dict) else {}
-    if resources_unavailable(context, "nodes"):
-        return RuleResult(memory=remembered, blind=(Scope(labels={}),))
-    findings, changes = [], {}
-    agents = context.facts.agent_of_node
-    for node in context.facts.nodes:
-        limits: Limits = context.limits.of({"node": node.name})
-        entry = _changes(node, remembered.get(node.name), limits, context.now)
-        if entry is not None:
-            changes[node.name] = entry
-        problem = _problem(node, entry, limits, context.now)
-        if problem is not None:
-            findings.append(_finding(context, node, problem, agents.get(node.name)))
-    return RuleResult(findings=tuple(findings), memory=changes)
+def evaluate(node: NodeSubject, context: RuleContext, memory: Any, now: float) -> RuleResult:
+    """An unreliable node. The memory holds its recent changes of readiness."""
+    fact = node.fact
+    if fact is None:
+        return NOTHING
+    limits: Limits = context.limits.of({"node": node.name})
+    changes = _changes(fact, memory, limits, now)
+    problem = _problem(fact, changes, limits, now)
+    findings = () if problem is None else (_finding(context, fact, problem, node.agent),)
+    times = [*_limits_end(fact, changes, limits), *([now + RECOUNT_SECONDS] if findings else [])]
+    return RuleResult(findings, changes, next_at=min((at for at in times if at > now), default=None))
+
+
+def _limits_end(node: NodeFact, changes: dict[str, Any] | None, limits: Limits) -> list[float]:
+    """Times at which a limit elapses or a change of readiness leaves the window."""
+    starts = [(node.created_at, limits.joining), (node.ready_since, limits.after)]
+    starts += [(condition.since, limits.after) for condition in node.conditions]
+    starts += [(at, limits.window) for at in (*changes["changes"], changes["since"])] if changes else []
+    return [since + limit for since, limit in starts if since is not None]
 
 
 @dataclass(frozen=True)
@@ -69,29 +74,30 @@ class _NodeProblem:
     changes: int = 0
 
 
-def _changes(node: NodeFact, before: Any, limits: Limits, now: float) -> dict[str, Any] | None:
+def _changes(node: NodeFact, memory: Any, limits: Limits, now: float) -> dict[str, Any] | None:
     """Changes of readiness within the window; None if there are none.
 
     A change from unknown to not ready does not count: every reboot has one.
     """
     ready, since = node.ready is True, node.ready_since
+    before = memory if isinstance(memory, dict) and memory.keys() == {"ready", "since", "changes"} else None
     if since is None:
-        return before if isinstance(before, dict) else None
-    if isinstance(before, dict):
-        times, missed = list(before["changes"]), 2 if ready else 0  # down and up again between two evaluations
+        return before
+    if before is not None:
+        times, missed = before["changes"], 2 if ready else 0  # down and up again between two evaluations
         if since != before["since"]:
-            times += [since] * (1 if ready != before["ready"] else missed)
+            times = [*times, *[since] * (1 if ready != before["ready"] else missed)]
     else:
         joined = node.created_at is not None and since - node.created_at < limits.joining
         times = [] if joined else [since]
-    times = [at for at in times if at > now - limits.window][-MAX_CHANGES:]
-    return {"ready": ready, "since": since, "changes": times} if times or since > now - limits.window else None
+    times = [at for at in times if at + limits.window > now][-MAX_CHANGES:]
+    return {"ready": ready, "since": since, "changes": times} if times or since + limits.window > now else None
 
 
-def _problem(node: NodeFact, entry: dict[str, Any] | None, limits: Limits, now: float) -> _NodeProblem | None:
+def _problem(node: NodeFact, changes: dict[str, Any] | None, limits: Limits, now: float) -> _NodeProblem | None:
     """The worst problem of a node."""
     down = node.ready is not True and _counts(node, limits, now)
-    times: list[float] = entry["changes"] if entry else []
+    times: list[float] = changes["changes"] if changes else []
     if len(times) >= limits.flaps:
         return _NodeProblem("flapping", times[0], _ready_message(node), down, len(times))
     if down:
@@ -100,40 +106,38 @@ def _problem(node: NodeFact, entry: dict[str, Any] | None, limits: Limits, now: 
         cause = PRESSURES.get(condition.type)
         if cause and condition.status and _lasts(condition.since, limits.after, now):
             return _NodeProblem(cause, condition.since, _condition_message(condition))
-    if _network_unavailable(node) and _counts(node, limits, now):
-        return _NodeProblem(
-            "network", None, next(_condition_message(c) for c in node.conditions if c.type == "NetworkUnavailable")
-        )
+    network = _network_unavailable(node)
+    if network is not None and _counts(node, limits, now):
+        return _NodeProblem("network", None, _condition_message(network))
     return None
 
 
 def _counts(node: NodeFact, limits: Limits, now: float) -> bool:
     """Whether a node that is not ready should be; a joining or leaving one should not."""
-    joining = node.created_at is not None and abs(now - node.created_at) < limits.joining
+    created = node.created_at
+    joining = created is not None and created - limits.joining < now < created + limits.joining
     return not joining and node.deletion_at is None and _lasts(node.ready_since, limits.after, now)
 
 
 def _lasts(since: float | None, limit: float, now: float) -> bool:
-    return since is None or now - since >= limit
+    return since is None or now >= since + limit
 
 
 def _why_down(node: NodeFact) -> str:
     if node.ready is None:
         return "kubelet-silent"
     message = (_ready_message(node) or "").lower()
-    if _network_unavailable(node) or any(phrase in message for phrase in NETWORK_PHRASES):
+    if _network_unavailable(node) is not None or any(phrase in message for phrase in NETWORK_PHRASES):
         return "network"
     return next((PRESSURES[c.type] for c in node.conditions if c.status and c.type in PRESSURES), "unknown")
 
 
-def _network_unavailable(node: NodeFact) -> bool:
-    return any(condition.type == "NetworkUnavailable" and condition.status for condition in node.conditions)
+def _network_unavailable(node: NodeFact) -> ConditionFact | None:
+    return next((c for c in node.conditions if c.type == "NetworkUnavailable" and c.status), None)
 
 
 def _ready_message(node: NodeFact) -> str | None:
-    return next(
-        (_condition_message(condition) for condition in node.conditions if condition.type == "Ready"), node.ready_reason
-    )
+    return next((_condition_message(c) for c in node.conditions if c.type == "Ready"), node.ready_reason)
 
 
 def _condition_message(condition: ConditionFact) -> str:
@@ -141,11 +145,10 @@ def _condition_message(condition: ConditionFact) -> str:
 
 
 def _finding(context: RuleContext, node: NodeFact, problem: _NodeProblem, agent: AgentFact | None) -> Finding:
-    cause, now, facts = problem.cause, context.now, context.facts
+    cause, facts = problem.cause, context.facts
     pods = facts.bound.get(node.name, ())
-    gpus = facts.used.get(node.name, {}).get(facts.resource, 0.0)
+    gpus = sum(pod.requests.get(facts.resource, 0.0) for pod in pods)
     critical = problem.down and bool(pods) and not node.unschedulable
-    seconds = max(0.0, now - problem.since) if problem.since is not None else 0.0
     evidence = [_agent_evidence(agent)] if problem.down and agent is not None else []
     evidence += [Text(key="node-down.pods", values={"count": len(pods), "gpus": gpus})] if pods else []
     evidence += [Text(key="node-down.says", values={"message": problem.raw})] if problem.raw and problem.down else []
@@ -156,24 +159,23 @@ def _finding(context: RuleContext, node: NodeFact, problem: _NodeProblem, agent:
         labels={"node": label_value(node.name)},
         headline=Text(
             key=f"node-down.{cause}",
-            values={"node": node.name, "seconds": seconds, "changes": problem.changes, "message": problem.raw or "?"},
+            values={"node": node.name, AGE: 0.0, "changes": problem.changes, "message": problem.raw or "?"},
         ),
         evidence=tuple(evidence),
         advice=(Text(key=f"node-down.{cause}.advice", values={"node": node.name}),),
         since=problem.since,
-        explains=_symptoms(node, context) if _is_cause(problem) else (),
+        explains=_symptoms(node, problem, context),
         raw=problem.raw or ("no message" if cause == "unknown" else None),
     )
 
 
-def _symptoms(node: NodeFact, context: RuleContext) -> tuple[Scope, ...]:
-    """Scopes of what a node outage explains. Rules that may report its cause, such as disk-full, are no symptoms."""
-    return (Scope(labels={"node": label_value(node.name)}, rules=context.symptoms),) if context.symptoms else ()
+def _symptoms(node: NodeFact, problem: _NodeProblem, context: RuleContext) -> tuple[Scope, ...]:
+    """Scopes of what a node outage explains. Rules that may report its cause, such as disk-full, are no symptoms.
 
-
-def _is_cause(problem: _NodeProblem) -> bool:
-    """Whether it explains other findings; under pressure, they may have other causes."""
-    return problem.down or problem.cause in ("flapping", "network")
+    What happens on a node under pressure may have other causes.
+    """
+    explains = problem.down or problem.cause in ("flapping", "network")
+    return (Scope(labels={"node": label_value(node.name)}, rules=context.symptoms),) if explains else ()
 
 
 def _agent_evidence(agent: AgentFact) -> Text:
@@ -186,8 +188,10 @@ RULE = Rule(
     "node-down",
     Limits,
     CAUSES,
-    whole_cluster(detect),
-    SubjectKind.CLUSTER,
+    evaluate,
+    SubjectKind.NODE,
+    uses=("node", "agent"),
+    kube=("nodes",),
     suppressed_by=("disk-full",),
     latency={"flapping": Latency(resolve_limit="window"), ANY_CAUSE: Latency()},
 )

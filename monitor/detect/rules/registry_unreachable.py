@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, SubjectKind, whole_cluster
+from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, SubjectKind
 from monitor.detect.lib.pods import EVERYTHING, label_values, raw_text
 from monitor.detect.lib.pulls import REGISTRY_CAUSES
 from monitor.detect.lib.registries import (
@@ -15,14 +15,13 @@ from monitor.detect.lib.registries import (
     DOWN,
     RESOLVE,
     TRUST,
+    UNDECIDED_SECONDS,
     RegistryFailure,
     RegistryReachability,
     is_undecided,
     other_nodes,
-    registry_reachability,
 )
-from monitor.detect.visibility import resources_unavailable
-from monitor.facts.agents import AgentFact
+from monitor.detect.visibility import resources_lost
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.text import Text, Value
 
@@ -40,10 +39,18 @@ class Limits:
     images: int = 2
 
 
+_Memory = dict[str, dict[str, Any]]  # start, nodes and cause of each outage by name of the registry or node
+
+
 @dataclass(frozen=True)
 class _Outage:
-    """Failures with their start, the nodes and the daemon that reach the registry since, and what was reported."""
+    """Failures of a registry (its `label` is "service") or node with their start, and what was reported of them.
 
+    `well` are the other nodes that reach the registry since then, and `daemon` is whether the daemon does.
+    """
+
+    label: str
+    name: str
     failures: Sequence[RegistryFailure]
     since: float
     well: set[str]
@@ -51,41 +58,51 @@ class _Outage:
     is_new: bool
     was_down: bool
 
+    @property
+    def nodes(self) -> list[str]:
+        return sorted({failure.node for failure in self.failures})
 
-def detect(context: RuleContext, memory: Any) -> RuleResult:
+
+def evaluate(reach: RegistryReachability, context: RuleContext, memory: Any, now: float) -> RuleResult:
     """Registries that nodes cannot reach. The number of failing nodes tells whose fault it is."""
-    before: dict[str, Any] = memory if isinstance(memory, dict) else {}
-    reachability = registry_reachability(context)
-    findings, alone = list[Finding](), defaultdict[str, list[RegistryFailure]](list)
-    doubts: dict[str, dict[str, Any]] = {}
-
-    def tell(name: str, failures: Sequence[RegistryFailure], of: Callable[[str, _Outage], Finding]) -> None:
-        outage = _outage(name, failures, reachability, before, context.now)
-        if outage.is_new and is_undecided(failures, reachability, outage.since, context.now):
-            nodes = sorted({failure.node for failure in failures})
-            doubts[name] = {"since": outage.since, "nodes": nodes[:MAX_REMEMBERED_NODES], "untold": True}
+    before, after = _entries(memory), _Memory()
+    findings, due = [], []
+    for outage in _outages(reach, context, before, now):
+        known = after[outage.name] = {"since": outage.since, "nodes": outage.nodes[:MAX_REMEMBERED_NODES]}
+        if outage.is_new and is_undecided(outage.failures, reach, outage.since, now):
+            known["unreported"] = True
+            due.append(outage.since + UNDECIDED_SECONDS)
         else:
-            findings.append(of(name, outage))
+            finding = _finding(outage)
+            known["cause"] = finding.cause
+            findings.append(finding)
+    _remember_blind(after, before, reach.blind)
+    return RuleResult(tuple(findings), after or None, _blind(context, after, reach.blind), min(due, default=None))
 
-    for registry, by_node in sorted(reachability.failures.items()):
-        limits: Limits = context.limits.of({"service": registry})
-        shared, own = _split(
-            registry, [by_node[node] for node in sorted(by_node)], reachability, _nodes(before.get(registry))
-        )
+
+def _entries(memory: Any) -> _Memory:
+    """The memory without what another version may have written."""
+    entries = memory.items() if isinstance(memory, dict) else ()
+    return {name: known for name, known in entries if isinstance(known, dict) and isinstance(known.get("nodes"), list)}
+
+
+def _outages(reach: RegistryReachability, context: RuleContext, before: _Memory, now: float) -> Iterator[_Outage]:
+    """Proven outages of registries, then those of nodes."""
+    alone = defaultdict[str, list[RegistryFailure]](list)
+    for registry, by_node in sorted(reach.failures.items()):
+        shared, own = _split(registry, [by_node[node] for node in sorted(by_node)], reach, before)
         for failure in own:
             alone[failure.node].append(failure)
-        if shared and (_is_proven(shared, limits) or reachability.daemon_reached.get(registry) is False):
-            tell(registry, shared, _registry_finding)
+        proven = _is_proven(shared, context.limits.of({"service": registry}))
+        if shared and (proven or reach.daemon_reached.get(registry) is False):
+            yield _outage("service", registry, shared, reach, before, now)
     for node, failures in sorted(alone.items()):
         if _is_proven(failures, context.limits.of({"node": node})):
-            tell(node, failures, _node_finding)
-    blind = _blind_nodes(context)
-    remembered = doubts | _remember(findings, reachability, before, blind)
-    return RuleResult(tuple(findings), remembered, _blind(context, remembered, blind))
+            yield _outage("node", node, failures, reach, before, now)
 
 
 def _split(
-    registry: str, failures: Sequence[RegistryFailure], reachability: RegistryReachability, before: set[str]
+    registry: str, failures: Sequence[RegistryFailure], reach: RegistryReachability, before: _Memory
 ) -> tuple[list[RegistryFailure], list[RegistryFailure]]:
     """Failures attributed to the registry, and those attributed to a node.
 
@@ -93,19 +110,14 @@ def _split(
     node to recover from a shared failure is not a new failure of that node.
     """
     kinds = Counter(_kind(failure) for failure in failures)
+    unreachable, known = reach.daemon_reached.get(registry) is False, set(before.get(registry, {}).get("nodes", ()))
     shared: list[RegistryFailure] = []
     own: list[RegistryFailure] = []
     for failure in failures:
-        answers_wrongly = failure.cause == DOWN and not (failure.probed and reachability.reached_at[registry])
-        is_shared = kinds[_kind(failure)] > 1 or answers_wrongly or reachability.daemon_reached.get(registry) is False
-        is_shared = is_shared or failure.node in before
+        answers_wrongly = failure.cause == DOWN and not (failure.probed and reach.reached_from(registry))
+        is_shared = unreachable or kinds[_kind(failure)] > 1 or answers_wrongly or failure.node in known
         (shared if is_shared else own).append(failure)
     return shared, own
-
-
-def _nodes(known: Any) -> set[str]:
-    """Remembered nodes that did not reach a registry."""
-    return set(known.get("nodes") or ()) if isinstance(known, dict) else set()
 
 
 def _kind(failure: RegistryFailure) -> str:
@@ -120,32 +132,30 @@ def _is_proven(failures: Sequence[RegistryFailure], limits: Limits) -> bool:
     return any(failure.probed for failure in failures) or len(images) >= limits.images or several
 
 
-def _registry_finding(registry: str, outage: _Outage) -> Finding:
-    cause = _main_cause(outage.failures)
-    if cause == CONNECT and (outage.was_down or not (outage.well or outage.daemon)):
-        cause = DOWN
-    labels: list[dict[str, str]] = [{"service": registry}]
-    if outage.well and len(outage.failures) <= MAX_REMEMBERED_NODES:
-        labels = [{"service": registry, "node": failure.node} for failure in outage.failures]
-    return _finding(cause, {"service": registry}, outage, labels)
+def _outage(
+    label: str,
+    name: str,
+    failures: Sequence[RegistryFailure],
+    reach: RegistryReachability,
+    before: _Memory,
+    now: float,
+) -> _Outage:
+    """State of the failures of a registry or node until now."""
+    known, nodes = before.get(name, {}), {failure.node for failure in failures}
+    # It began with the unreported failures of its nodes.
+    entries = [known, *(before[node] for node in nodes if node in before and "unreported" in before[node])]
+    times = [*(failure.since for failure in failures), *(entry.get("since") for entry in entries)]
+    since = min((at for at in times if isinstance(at, float | int)), default=now)
+    # Nodes recover one after another; the remaining ones still belong to the outage of the registry.
+    was_down = known.get("cause") == DOWN and nodes <= set(known["nodes"])
+    daemon = any(reach.daemon_reached.get(failure.registry, False) for failure in failures)
+    is_new = not known or "unreported" in known
+    return _Outage(label, name, failures, since, other_nodes(failures, reach, since), daemon, is_new, was_down)
 
 
-def _node_finding(node: str, outage: _Outage) -> Finding:
-    cause = _main_cause(outage.failures)
-    labels = [{"node": node, "service": failure.registry} for failure in outage.failures]
-    return _finding(CONNECT if cause == DOWN else cause, {"node": node}, outage, labels)
-
-
-def _main_cause(failures: Sequence[RegistryFailure]) -> str:
-    return Counter(failure.cause for failure in failures).most_common(1)[0][0]
-
-
-def _finding(cause: str, labels: dict[str, str], outage: _Outage, symptoms: Sequence[dict[str, str]]) -> Finding:
-    failures = outage.failures
-    nodes, registries = (
-        sorted({failure.node for failure in failures}),
-        sorted({failure.registry for failure in failures}),
-    )
+def _finding(outage: _Outage) -> Finding:
+    cause, nodes = _cause(outage), outage.nodes
+    registries = sorted({failure.registry for failure in outage.failures})
     values: dict[str, Value] = {
         "nodes": _names(nodes),
         "node": nodes[0],
@@ -157,18 +167,32 @@ def _finding(cause: str, labels: dict[str, str], outage: _Outage, symptoms: Sequ
         rule="registry-unreachable",
         severity=Severity.WARNING,
         cause=cause,
-        labels=label_values({**labels}),
+        labels=label_values({outage.label: outage.name}),
         headline=Text(key=f"registry-unreachable.{cause}", values=values),
-        evidence=tuple(_evidence(failures, len(outage.well))),
+        evidence=tuple(_evidence(outage.failures, len(outage.well))),
         advice=(Text(key=f"registry-unreachable.{cause}.advice", values=values),),
         since=outage.since,
         explains=tuple(
             Scope(labels=label_values({**subject}), rules=(rule,), causes=causes)
-            for subject in symptoms
+            for subject in _symptoms(outage)
             for rule, causes in SYMPTOMS
         ),
-        raw=raw_text(next((failure.error for failure in failures if failure.error), None)),
+        raw=raw_text(next((failure.error for failure in outage.failures if failure.error), None)),
     )
+
+
+def _cause(outage: _Outage) -> str:
+    cause = Counter(failure.cause for failure in outage.failures).most_common(1)[0][0]
+    if outage.label == "node":
+        return CONNECT if cause == DOWN else cause
+    return DOWN if cause == CONNECT and (outage.was_down or not (outage.well or outage.daemon)) else cause
+
+
+def _symptoms(outage: _Outage) -> list[dict[str, str]]:
+    """Labels of failing pulls: of the registry anywhere if no node reaches it, else on the failing nodes."""
+    if outage.label == "service" and (not outage.well or len(outage.failures) > MAX_REMEMBERED_NODES):
+        return [{"service": outage.name}]
+    return [{"service": failure.registry, "node": failure.node} for failure in outage.failures]
 
 
 def _names(names: Sequence[str]) -> str:
@@ -189,79 +213,29 @@ def _evidence(failures: Sequence[RegistryFailure], well: int) -> list[Text]:
     return evidence
 
 
-def _outage(
-    name: str,
-    failures: Sequence[RegistryFailure],
-    reachability: RegistryReachability,
-    before: dict[str, Any],
-    now: float,
-) -> _Outage:
-    """State of the failures of a registry or node until now."""
-    known, nodes = before.get(name), {failure.node for failure in failures}
-    reported = known if isinstance(known, dict) else {}
-    # It began with the unreported failures of its nodes.
-    entries = [reported, *(before[node] for node in nodes if node in before and _is_unreported(before[node]))]
-    times = [failure.since for failure in failures] + [
-        entry.get("since") for entry in entries if isinstance(entry, dict)
-    ]
-    since = min((at for at in times if isinstance(at, float | int)), default=now)
-    # Nodes recover one after another; the remaining ones still belong to the outage of the registry.
-    was_down = reported.get("cause") == DOWN and nodes <= _nodes(known)
-    daemon = any(reachability.daemon_reached.get(failure.registry, False) for failure in failures)
-    return _Outage(failures, since, other_nodes(failures, reachability, since), daemon, _is_unreported(known), was_down)
-
-
-def _is_unreported(known: Any) -> bool:
-    """Whether a failure is new, or was undecided until now."""
-    return not isinstance(known, dict) or bool(known.get("untold"))
-
-
-def _name(finding: Finding) -> str:
-    return next(iter(finding.labels.values()), "")
-
-
-def _remember(
-    findings: Sequence[Finding], reachability: RegistryReachability, before: dict[str, Any], blind: set[str]
-) -> dict[str, dict[str, Any]]:
-    """Start and nodes by name of the subject, including silent nodes."""
-    memory: dict[str, dict[str, Any]] = {}
-    for finding in findings:
-        nodes = sorted(reachability.failures.get(finding.labels.get("service", ""), {}))
-        memory[_name(finding)] = {"since": finding.since, "nodes": nodes[:MAX_REMEMBERED_NODES], "cause": finding.cause}
+def _remember_blind(after: _Memory, before: _Memory, blind: frozenset[str]) -> None:
+    """Keep what is known of nodes whose probes are unknown now."""
     for name, known in before.items():
-        silent = sorted(blind & set(known.get("nodes") or ())) if isinstance(known, dict) else []
+        silent = blind.intersection(known["nodes"])
         if silent:
-            entry = memory.setdefault(name, {"since": known.get("since"), "nodes": []})
+            entry = after.setdefault(name, known | {"nodes": []})
             entry["nodes"] = sorted({*entry["nodes"], *silent})[:MAX_REMEMBERED_NODES]
-    return memory
 
 
-def _blind(context: RuleContext, remembered: dict[str, dict[str, Any]], blind: set[str]) -> tuple[Scope, ...]:
-    if resources_unavailable(context, "pods"):
+def _blind(context: RuleContext, remembered: _Memory, blind: frozenset[str]) -> tuple[Scope, ...]:
+    if resources_lost(context, "pods"):
         return (EVERYTHING,)
-    services = [name for name, known in remembered.items() if blind & set(known["nodes"])]
+    services = [name for name, known in remembered.items() if not blind.isdisjoint(known["nodes"])]
     by_node = (Scope(labels={"node": node}) for node in sorted(blind))
     return (*by_node, *(Scope(labels={"service": name}) for name in services))
-
-
-def _blind_nodes(context: RuleContext) -> set[str]:
-    """Nodes whose probes are unknown now."""
-    return {agent.node for agent in context.facts.agents if agent.node and _is_blind(agent)}
-
-
-def _is_blind(agent: AgentFact) -> bool:
-    if agent.silent_since is not None or agent.snapshot is None:
-        return True
-    collector = next((item for item in agent.snapshot.collectors if item.name == "probes"), None)
-    return agent.snapshot.probes is None and collector is not None and collector.outcome != "absent"
 
 
 RULE = Rule(
     "registry-unreachable",
     Limits,
     CAUSES,
-    whole_cluster(detect),
-    SubjectKind.CLUSTER,
+    evaluate,
+    SubjectKind.REGISTRY,
     suppressed_by=("node-down",),
     latency={ANY_CAUSE: Latency(collector="probes")},
 )

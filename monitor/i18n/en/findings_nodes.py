@@ -78,27 +78,26 @@ WORDS: dict[str, str] = {
     "doc.actions-refused.limit.quiet": "How long no request may be refused before the alert resolves.",
     "actions-refused.signature": (
         "The agent on {node} received action requests without a valid signature: {count:time|times}, last "
-        "{seconds:duration} ago."
+        "{ago:duration} ago."
     ),
     "actions-refused.token": (
         "The agent on {node} received action requests with a token, which agents no longer accept: "
-        "{count:time|times}, last {seconds:duration} ago."
+        "{count:time|times}, last {ago:duration} ago."
     ),
     "actions-refused.node": (
-        "The agent on {node} received action requests for another node: {count:time|times}, last "
-        "{seconds:duration} ago."
+        "The agent on {node} received action requests for another node: {count:time|times}, last {ago:duration} ago."
     ),
     "actions-refused.replayed": (
         "The agent on {node} received requests that it had already executed: {count:time|times}, last "
-        "{seconds:duration} ago."
+        "{ago:duration} ago."
     ),
     "actions-refused.too-many": (
         "The agent on {node} received too many action requests: {count:request|requests} refused, last "
-        "{seconds:duration} ago."
+        "{ago:duration} ago."
     ),
     "actions-refused.expired": (
         "The agent on {node} received requests that have expired or are not valid yet: {count:time|times}, last "
-        "{seconds:duration} ago."
+        "{ago:duration} ago."
     ),
     "actions-refused.token.too": "Requests with a token instead of a signature: {count}",
     "actions-refused.node.too": "Requests for another node: {count}",

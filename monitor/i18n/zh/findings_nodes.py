@@ -73,22 +73,22 @@ WORDS: dict[str, str] = {
     "doc.actions-refused.incident": "有人试图越权删除。",
     "doc.actions-refused.limit.quiet": "多久没有再被拒绝才算恢复。",
     "actions-refused.signature": (
-        "{node} 上的 agent 收到签名无效的操作请求：共 {count} 次，最近一次在 {seconds:duration}前。"
+        "{node} 上的 agent 收到签名无效的操作请求：共 {count} 次，最近一次在 {ago:duration}前。"
     ),
     "actions-refused.token": (
-        "{node} 上的 agent 收到使用令牌的操作请求（已不再接受令牌）：共 {count} 次，最近一次在 {seconds:duration}前。"
+        "{node} 上的 agent 收到使用令牌的操作请求（已不再接受令牌）：共 {count} 次，最近一次在 {ago:duration}前。"
     ),
     "actions-refused.node": (
-        "{node} 上的 agent 收到发给其他节点的操作请求：共 {count} 次，最近一次在 {seconds:duration}前。"
+        "{node} 上的 agent 收到发给其他节点的操作请求：共 {count} 次，最近一次在 {ago:duration}前。"
     ),
     "actions-refused.replayed": (
-        "{node} 上的 agent 收到已执行过的请求（重放）：共 {count} 次，最近一次在 {seconds:duration}前。"
+        "{node} 上的 agent 收到已执行过的请求（重放）：共 {count} 次，最近一次在 {ago:duration}前。"
     ),
     "actions-refused.too-many": (
-        "对 {node} 上的 agent 的操作请求过于频繁：已拒绝 {count} 次，最近一次在 {seconds:duration}前。"
+        "对 {node} 上的 agent 的操作请求过于频繁：已拒绝 {count} 次，最近一次在 {ago:duration}前。"
     ),
     "actions-refused.expired": (
-        "{node} 上的 agent 收到已过期或尚未生效的请求：共 {count} 次，最近一次在 {seconds:duration}前。"
+        "{node} 上的 agent 收到已过期或尚未生效的请求：共 {count} 次，最近一次在 {ago:duration}前。"
     ),
     "actions-refused.token.too": "使用令牌而未签名的请求：{count} 次",
     "actions-refused.node.too": "发给其他节点的请求：{count} 次",

@@ -1,12 +1,13 @@
 # ruff: noqa: E501  # a case is a row of a table
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from monitor.detect.base import Limits as Exceptions
-from monitor.detect.engine import detect
+from monitor.detect.engine import Engine, detect
 from monitor.detect.history import DetectionHistory
 from monitor.detect.rules.actions_refused import CAUSES, RULE, Limits
 from monitor.facts.actions import ActionsFact
@@ -104,3 +105,21 @@ def test_what_was_refused_by_a_clock_that_is_set_back_is_over_in_time() -> None:
         found = detect((RULE,), {}, rule_context(RULE, agents=[agent(counts, ago=5, now=now)], now=now), history)
         history = found.history
     assert found.findings == ()
+
+
+def test_it_ends_without_another_answer_and_says_how_long_ago_it_was() -> None:
+    engine, given = Engine((RULE,), {}), rule_context(RULE, agents=[agent({"token": 1}, ago=5)])
+    assert "5 s ago" in text(engine.evaluate(given)[0])
+    assert engine.next_at == NOW + 60
+    assert "1 min 5 s ago" in text(engine.evaluate(replace(given, now=NOW + 60))[0])
+    times = (NOW + 90, NOW + 894, NOW + 895)
+    found = [
+        engine.evaluate(rule_context(RULE, agents=[agent({"token": 1}, ago=5 + now - NOW, now=now)], now=now))
+        for now in times
+    ]
+    assert [len(each) for each in found] == [1, 1, 0]
+
+
+@pytest.mark.parametrize("memory", [1, {"counts": 3}, {"token": 3}])
+def test_a_memory_of_another_version_is_as_none(memory: Any) -> None:
+    assert only(evaluate(RULE, rule_context(RULE, agents=[agent({"token": 1})]), {"n1": memory})).since == NOW - 5

@@ -1,18 +1,19 @@
 # ruff: noqa: E501  # a case is a row of a table
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from monitor.detect.engine import detect
+from monitor.detect.engine import Engine, detect
 from monitor.detect.history import DetectionHistory
 from monitor.detect.rules.agent_silent import CAUSES, RULE
 from monitor.facts.agents import AgentFact
 from monitor.facts.kube import NodeFact
 from monitor.facts.node import CollectorFact, NodeSnapshot
 from tests.detect.builders_nodes import STANDALONE, assert_sound, collector, names, only, rule_context, text, unseen
-from tests.detect.running import evaluate
+from tests.detect.running import evaluate, lasting_since
 from tests.explain.builders import NOW, agent, node
 
 FAST_CLOCK = 3600.0  # a node whose clock is an hour ahead of ours
@@ -105,7 +106,16 @@ def test_a_collector_that_never_worked_is_noticed_in_time() -> None:
         only(evaluate(RULE, rule_context(RULE, agents=[later], now=NOW + 301), first.memory)).cause
         == "collector-failing"
     )
-    assert evaluate(RULE, rule_context(RULE, agents=[agent("n1")], now=NOW + 301), first.memory).memory == {}
+    well = AgentFact(target="n1:9835", node="n1", snapshot=agent("n1").snapshot, received_at=NOW + 301)
+    assert evaluate(RULE, rule_context(RULE, agents=[well], now=NOW + 301), first.memory).memory == {}
+    silent_now = AgentFact(target="n1:9835", node="n1", snapshot=heard.snapshot, received_at=NOW, silent_since=NOW + 1)
+    assert evaluate(RULE, rule_context(RULE, agents=[silent_now]), first.memory).memory == first.memory
+
+
+@pytest.mark.parametrize("memory", [1, {"disk": "x"}, {"condition": "no-agent", "since": NOW}])
+def test_a_memory_of_another_version_is_as_none(memory: Any) -> None:
+    heard = reading(collector(outcome="failed", succeeded_at=None, failures=3))
+    assert evaluate(RULE, rule_context(RULE, agents=[heard]), {"n1": memory}).memory == {"n1": {"disk": NOW}}
 
 
 NODES = (node("n1"), node("n2"), node("cpu-1", gpus=0))
@@ -116,12 +126,13 @@ def test_a_node_with_cards_and_without_an_agent_is_noticed_in_time() -> None:
         return rule_context(RULE, nodes=NODES, agents=[AgentFact(target="n1:1", node="n1", received_at=now)], now=now)
 
     first = evaluate(RULE, given(NOW), None)
-    assert (first.findings, first.memory) == ((), {"n2": NOW})
-    assert evaluate(RULE, given(NOW + 120), first.memory).findings == ()
+    assert (first.findings, first.memory) == ((), {"n2": lasting_since("no-agent", NOW)})
+    assert evaluate(RULE, given(NOW + 119), first.memory).findings == ()
     finding = only(evaluate(RULE, given(NOW + 121), first.memory))
     assert (finding.cause, finding.labels) == ("agent-down", {"node": "n2"})
     assert "n2 has GPUs but has had no agent for 2 min 1 s" in text(finding)
-    assert evaluate(RULE, given(NOW - 3600), first.memory).memory == {"n2": NOW - 3600}  # the clock was set back
+    earlier = evaluate(RULE, given(NOW - 3600), first.memory).memory  # the clock was set back
+    assert earlier == {"n2": lasting_since("no-agent", NOW - 3600)}
 
 
 def test_no_agent_anywhere_is_one_finding() -> None:
@@ -130,6 +141,54 @@ def test_no_agent_anywhere_is_one_finding() -> None:
     assert (finding.cause, finding.labels) == ("agent-down", {"service": "agents"})
     assert "2 nodes have GPUs" in text(finding)
     assert "daemon.agents.static" in text(finding, "zh")
+
+
+def test_no_agent_anywhere_stays_one_finding_while_kubernetes_is_out_of_reach() -> None:
+    engine = Engine([RULE], {})
+    engine.evaluate(rule_context(RULE, nodes=NODES))
+    engine.evaluate(rule_context(RULE, nodes=NODES, now=NOW + 120))
+    (held,) = engine.evaluate(rule_context(RULE, nodes=NODES, sources=unseen("nodes"), now=NOW + 130))
+    assert (held.labels, held.held, held.since) == ({"service": "agents"}, True, NOW)
+    heard = AgentFact(target="n1:9835", node="n1", snapshot=agent("n1").snapshot, received_at=NOW + 140)
+    (left,) = engine.evaluate(rule_context(RULE, nodes=NODES, agents=[heard], now=NOW + 140))
+    assert (left.labels, left.held, left.since) == ({"node": "n2"}, False, NOW)
+
+
+def test_silent_agents_that_are_gone_are_single_findings_until_it_is_certain() -> None:
+    engine = Engine([RULE], {})
+    engine.evaluate(rule_context(RULE, nodes=NODES, agents=[silent(130)]))
+    (held,) = engine.evaluate(rule_context(RULE, nodes=NODES, now=NOW + 1))
+    assert (held.labels, held.held) == ({"node": "n1"}, True)
+    (nowhere,) = engine.evaluate(rule_context(RULE, nodes=NODES, now=NOW + 121))
+    assert (nowhere.labels, nowhere.held) == ({"service": "agents"}, False)
+
+
+DUE: list[tuple[str, dict[str, Any], float | None]] = [
+    ("it answers", {"agents": [agent("n1")]}, NOW + 120),
+    ("it has just fallen silent", {"agents": [silent(10)]}, NOW + 100),
+    ("it has been silent for long", {"agents": [silent(500)]}, None),
+    ("it is not polled", {"agents": [AgentFact(target="n1:9835", node="n1", received_at=NOW - 200)]}, NOW + 30),
+    ("there is none", {"nodes": [node("n1")]}, NOW + 120),
+    ("it needs none", {"nodes": [node("n1", gpus=0)]}, None),
+    ("a collector hangs", {"agents": [reading(collector(hung_since=NOW - 200))]}, NOW + 100),
+    ("a collector fails", {"agents": [reading(collector(outcome="failed", succeeded_at=NOW - 300))]}, NOW + 15),
+]
+
+
+@pytest.mark.parametrize(("name", "facts", "due"), DUE, ids=names(DUE))
+def test_when_time_alone_may_change_the_result(name: str, facts: dict[str, Any], due: float | None) -> None:
+    engine, given = Engine([RULE], {}), rule_context(RULE, **facts)
+    before = engine.evaluate(given)
+    assert engine.next_at == due
+    if due is not None:
+        assert engine.evaluate(replace(given, now=due)) or before
+
+
+def test_an_agent_that_is_polled_again_is_well() -> None:
+    engine = Engine([RULE], {})
+    unasked = AgentFact(target="n1:9835", node="n1", snapshot=agent("n1").snapshot, received_at=NOW - 200)
+    assert len(engine.evaluate(rule_context(RULE, agents=[unasked]))) == 1
+    assert engine.evaluate(rule_context(RULE, agents=[agent("n1")], now=NOW + 30)) == ()
 
 
 def test_what_an_agent_said_of_its_collectors_is_held_while_it_is_silent() -> None:

@@ -13,6 +13,7 @@ from monitor.detect.engine import Engine
 from monitor.detect.rules.gpu_zombie import RULE
 from monitor.facts import CollectorFact, RowRemapFact
 from monitor.facts.agents import AgentFact
+from monitor.facts.facts_index import make_cluster_facts
 from tests.cluster.builders import NOW, agent, card, device, pod, process
 from tests.detect.builders_gpu import after_silence, catalog_problems, causes, remembered, rule_context, run, said
 from tests.detect.running import history_of
@@ -115,7 +116,9 @@ def test_what_became_of_the_pod_is_known_as_soon_as_kubernetes_says_it() -> None
     before = rule_context(agent(card(), processes=(of(DONE),)), pods=(leaving,))
     engine = Engine((RULE,), {}, history_of(RULE, LONG))
     assert [finding.cause for finding in engine.evaluate(before)] == ["pod-terminating"]
-    after = replace(before, facts=replace(before.facts, pods=(DONE,)))
+    (heard,) = before.facts.agents
+    facts = make_cluster_facts(pods=(DONE,), nodes=before.facts.nodes, agents=(heard,), view=before.view)
+    after = replace(before, facts=facts)
     assert [finding.cause for finding in engine.evaluate(after)] == ["pod-finished"]
 
 
@@ -132,9 +135,7 @@ def test_what_a_node_said_before_the_pod_ended_proves_nothing() -> None:
     heard = agent(card(), processes=(of(DONE),))
     noticed = (heard.received_at or NOW) + 1
     later = noticed + 60
-    view = rule_context(heard, pods=PODS, now=noticed).facts.view  # built before the agent counts as silent
-    early = replace(rule_context(heard, pods=PODS), now=later)
-    early = replace(early, facts=replace(early.facts, view=view))
+    early = replace(rule_context(heard, pods=PODS, now=noticed), now=later)  # joined before the agent counts as silent
     memory = {"n1 0": {"team/done": noticed}}
     engine = Engine((RULE,), {}, history_of(RULE, memory))
     assert engine.evaluate(early) == ()

@@ -1,12 +1,13 @@
 # ruff: noqa: E501  # a case is a row of a table
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from monitor.detect.base import Limits, Override
-from monitor.detect.engine import detect
+from monitor.detect.engine import Engine, detect
 from monitor.detect.history import DetectionHistory
 from monitor.detect.rules.node_down import CAUSES, RULE
 from monitor.detect.rules.node_down import Limits as NodeLimits
@@ -15,7 +16,7 @@ from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.kube import NodeFact
 from monitor.facts.text import Text
 from tests.detect.builders_nodes import STANDALONE, condition, names, only, rule_context, text, unseen
-from tests.detect.running import evaluate
+from tests.detect.running import evaluate, history_of
 from tests.explain.builders import NOW, agent, holding, node
 
 CNI = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:cni uninitialized"
@@ -172,3 +173,36 @@ def test_an_agent_of_another_node_says_nothing() -> None:
     finding = only(evaluate(RULE, rule_context(RULE, nodes=[unhealthy()], agents=[agent("n2")]), None))
     assert "agent" not in text(finding)
     assert finding.explains == (Scope(labels={"node": "n1"}, rules=finding.explains[0].rules),)
+
+
+DUE: list[tuple[str, NodeFact, dict[str, Any] | None, float | None]] = [
+    ("well", unhealthy(ready=True, ready_since=NOW - 90_000), None, None),
+    ("joining", unhealthy(created_at=NOW - 60, ready_since=NOW - 60), None, NOW + 240),
+    ("down: its pods are counted again", unhealthy(), None, NOW + 30),
+    ("a change leaves the window", unhealthy(ready=True, ready_since=NOW - 600), None, NOW + 1200),
+    ("of several the first", unhealthy(ready=True, ready_since=NOW - 600), {"ready": True, "since": NOW - 600, "changes": [NOW - 900, NOW - 600]}, NOW + 900),
+    ("memory of another version", unhealthy(ready=True, ready_since=NOW - 600), {"changes": "x"}, NOW + 1200),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "given", "memory", "due"), DUE, ids=names(DUE))
+def test_when_time_alone_may_change_the_result(
+    name: str, given: NodeFact, memory: dict[str, Any] | None, due: float | None
+) -> None:
+    engine = Engine([RULE], {}, history_of(RULE, {"n1": memory} if memory else None))
+    engine.evaluate(rule_context(RULE, nodes=[given]))
+    assert engine.next_at == due
+
+
+def test_limits_that_elapse_count_without_a_change() -> None:
+    limits = {"node-down": Limits(NodeLimits(after=310))}
+    engine, given = Engine([RULE], limits), rule_context(RULE, nodes=[unhealthy()])
+    assert (engine.evaluate(given), engine.next_at) == ((), NOW + 10)
+    assert [each.cause for each in engine.evaluate(replace(given, now=NOW + 10))] == ["kubelet-silent"]
+
+
+def test_the_pods_of_a_node_that_is_down_are_counted_again() -> None:
+    engine = Engine([RULE], {})
+    engine.evaluate(rule_context(RULE, nodes=[unhealthy()], pods=[holding("p", "n1", 4)]))
+    (finding,) = engine.evaluate(rule_context(RULE, nodes=[unhealthy()], now=NOW + 30))
+    assert (finding.severity, "Bound to it" in text(finding)) == (Severity.WARNING, False)

@@ -2,14 +2,18 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
-from monitor.detect.engine import detect
+from monitor.detect import registry_index
+from monitor.detect.engine import Engine, detect
 from monitor.detect.history import DetectionHistory
+from monitor.detect.lib.pulls import failed_pulls
 from monitor.detect.rules import image_pull
 from monitor.detect.rules.registry_unreachable import RULE
 from monitor.facts.agents import AgentFact
+from monitor.facts.cluster import ClusterView, SourceView
 from monitor.facts.findings import Finding
 from monitor.facts.kube import EventFact, PodContainerFact, PodFact
 from monitor.facts.services import ServiceFact
@@ -240,3 +244,61 @@ def test_pods_that_wait_do_not_wait_for_certainty() -> None:
 def test_what_was_in_doubt_and_is_well_again_was_nothing() -> None:
     first = [asked("n1", NOW, ok=False), asked("n2", NOW - 20)]
     assert evaluated((0, first), (30, [asked("n1", NOW + 30), asked("n2", NOW + 10)])) == []
+
+
+STANDALONE = ClusterView(at=NOW, sources=(SourceView(name="kubernetes", ok=False, why="switched off"),))
+
+
+def test_without_kubernetes_a_registry_that_is_back_is_well() -> None:
+    down = [probe("n1", "tcp", "refused")]
+    assert held(RULE, {"agents": down, "view": STANDALONE}, {"agents": [probe("n1")], "view": STANDALONE}) == ()
+
+
+def test_an_outage_is_noticed_while_pods_cannot_be_seen() -> None:
+    assert one(RULE, agents=[probe("n1", "tcp", "refused")], view=PODS_UNSEEN).labels == ONE_NODE
+
+
+def test_another_failure_of_one_node_is_its_own_however_often_it_is_evaluated() -> None:
+    agents = [probe("n1", "tcp", "refused"), probe("n2", "tcp", "refused"), probe("n3", "tls", "tls-untrusted")]
+    first, again = run(RULE, agents=agents), run(RULE, agents=agents)
+    assert [each.labels for each in first.findings] == [{"node": "n3"}, REGISTRY]
+    assert run(RULE, first.memory, agents=agents).findings == again.findings
+
+
+def test_a_node_that_was_silent_continues_its_outage() -> None:
+    engine = Engine((RULE,), {})
+    down = probe("n1", "tcp", "refused")
+    silent = AgentFact(target=down.target, node="n1", snapshot=down.snapshot, silent_since=NOW + 10)
+    for now, heard in ((NOW, down), (NOW + 10, silent), (NOW + 20, down)):
+        found = engine.evaluate(rule_context(now=now, agents=[heard]))
+    assert [(each.labels, each.since, each.held) for each in found] == [(ONE_NODE, NOW, False)]
+
+
+def test_doubt_ends_without_another_probe() -> None:
+    engine, agents = Engine((RULE,), {}), [asked("n1", NOW, ok=False), asked("n2", NOW - 20)]
+    assert (engine.evaluate(rule_context(agents=agents)), engine.next_at) == ((), NOW + 35)
+    found = engine.evaluate(rule_context(agents=agents, now=NOW + 35))
+    assert ([each.labels for each in found], engine.next_at) == ([ONE_NODE], None)
+
+
+def test_only_what_has_changed_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    pulls, urls = Mock(side_effect=failed_pulls), Mock(return_value="harbor.lab")
+    monkeypatch.setattr(registry_index, "failed_pulls", pulls)
+    monkeypatch.setattr(registry_index, "registry_of_url", urls)
+    engine, agents = Engine((RULE,), {}), [probe("n1"), probe("n2")]
+    pods = [pull("a", "n1", TLS), pull("b", "n1", TLS)]
+    steps: list[tuple[list[AgentFact], list[PodFact]]] = [
+        (agents, pods),
+        (agents, [*pods, pull("c", "n1", TLS)]),
+        ([agents[0], probe("n2", "tcp", "refused")], [*pods, pull("c", "n1", TLS)]),
+    ]
+    read = []
+    for heard, waiting_pods in steps:
+        assert engine.evaluate(rule_context(agents=heard, pods=waiting_pods))
+        read.append((pulls.call_count, urls.call_count))
+    assert read == [(2, 2), (3, 2), (3, 3)]
+
+
+@pytest.mark.parametrize("memory", [1, {"n1": 1}, {"n1": {"nodes": 3}}, {"n1": {"nodes": [], "since": "x"}}])
+def test_a_memory_of_another_version_is_as_none(memory: Any) -> None:
+    assert one(RULE, {"": memory}, agents=[probe("n1", "tcp", "refused")]).since == NOW

@@ -1,12 +1,13 @@
 # ruff: noqa: E501  # a case is a row of a table
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from monitor.detect.base import Limits, Override
-from monitor.detect.engine import detect
+from monitor.detect.engine import Engine, detect
 from monitor.detect.history import DetectionHistory
 from monitor.detect.rules.service_down import CAUSES, RULE
 from monitor.detect.rules.service_down import Limits as ServiceLimits
@@ -123,3 +124,26 @@ def test_an_api_server_that_was_never_reached_is_noticed_in_time() -> None:
     first = evaluate(RULE, rule_context(RULE, sources=never), None)
     assert first.findings == ()
     assert only(evaluate(RULE, rule_context(RULE, sources=never, now=NOW + 30), first.memory)).cause == "refused"
+
+
+def test_an_api_server_that_answers_again_is_up() -> None:
+    engine = Engine([RULE], {})
+    down = rule_context(RULE, sources=unseen("pods", "failing; Connection refused"))
+    assert [each.labels["service"] for each in engine.evaluate(down)] == ["kubernetes"]
+    dns = rule_context(RULE, sources=unseen("pods", "failing; Name or service not known"), now=NOW + 5)
+    assert [each.cause for each in engine.evaluate(dns)] == ["dns"]
+    assert engine.evaluate(rule_context(RULE, now=NOW + 10)) == ()
+
+
+def test_limits_that_elapse_count_without_another_probe() -> None:
+    engine, given = Engine([RULE], {}), rule_context(RULE, services=[service(cause="dns", failing_since=NOW - 20)])
+    assert (engine.evaluate(given), engine.next_at) == ((), NOW + 10)
+    assert [each.held for each in engine.evaluate(replace(given, now=NOW + 10))] == [False]
+    assert engine.next_at == NOW + 299  # then the probe is stale
+    assert [each.held for each in engine.evaluate(replace(given, now=NOW + 299))] == [True]
+
+
+def test_services_that_are_well_are_not_evaluated_again() -> None:
+    engine, well = Engine([RULE], {}), service(ok=True, failing_since=None)
+    assert engine.evaluate(rule_context(RULE, services=[well])) == ()
+    assert engine.next_at is None

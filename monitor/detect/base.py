@@ -6,8 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from functools import wraps
-from typing import Annotated, Any, Final, Generic, TypeVar, cast
+from typing import Annotated, Any, Final, Generic, TypeVar
 
 from monitor.base.globs import matches_glob
 from monitor.facts.cluster_facts import ClusterFacts
@@ -75,24 +74,6 @@ class RuleContext:
     own_deletions: tuple[CleanupDeletion, ...] = ()
     limits: Limits[Any] = field(default_factory=lambda: Limits(None))
     symptoms: tuple[str, ...] = ()
-    shared: dict[Any, Any] = field(
-        default_factory=dict, init=False, compare=False, repr=False
-    )  # see `cached_per_evaluation`
-
-
-def cached_per_evaluation(work: Callable[[RuleContext], T]) -> Callable[[RuleContext], T]:
-    """Cache a function of the context for all rules of an evaluation.
-
-    Its result must not depend on the limits, and callers must not modify it.
-    """
-
-    @wraps(work)
-    def cached(context: RuleContext) -> T:
-        if work not in context.shared:
-            context.shared[work] = work(context)
-        return cast("T", context.shared[work])
-
-    return cached
 
 
 @dataclass(frozen=True)
@@ -251,16 +232,9 @@ class Rule(RuleMetadata):
     correlate: Correlate | None = None
 
 
-def whole_cluster(detect: Callable[[RuleContext, Any], RuleResult]) -> Evaluate:
-    """A function of the context as a rule about the whole cluster, evaluated every time."""
-    return lambda _facts, context, memory, now: replace(detect(context, memory), next_at=now)
-
-
 def with_limits(context: RuleContext, limits: Limits[Any], symptoms: tuple[str, ...] = ()) -> RuleContext:
-    """Context of one rule; cached values are shared with the other rules."""
-    rule_context = replace(context, limits=limits, symptoms=symptoms)
-    object.__setattr__(rule_context, "shared", context.shared)
-    return rule_context
+    """Context of one rule."""
+    return replace(context, limits=limits, symptoms=symptoms)
 
 
 def symptoms_of(rule: RuleMetadata, rules: Iterable[RuleMetadata]) -> tuple[str, ...]:

@@ -3,51 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import msgspec
 
-from monitor.detect.base import RuleContext, cached_per_evaluation
 from monitor.detect.labels import label_value
-from monitor.detect.subjects import NodeReport
-from monitor.detect.visibility import clock_skew
 from monitor.facts.cluster_facts import ClusterFacts
-from monitor.facts.findings import Scope
 from monitor.facts.storage import DiskFact
 from monitor.facts.workload import ContainerFact
 
 T = TypeVar("T")
 STALE_AFTER_SECONDS = 120.0  # older reports are ignored
-
-
-@dataclass(frozen=True)
-class NodeReports:
-    """Nodes that report, and those that should but do not."""
-
-    nodes: dict[str, NodeReport]
-    silent: frozenset[str]
-
-    def blind_scopes(self, *parts: str) -> tuple[Scope, ...]:
-        """Nodes for which a rule lacks one of these sections."""
-        if not self.nodes and not self.silent:
-            return (Scope(labels={}),)
-        lacking = {name for name, report in self.nodes.items() if any(report.section(part) is None for part in parts)}
-        return tuple(Scope(labels={"node": label_value(node)}) for node in sorted(self.silent | lacking))
-
-
-@cached_per_evaluation
-def node_reports(context: RuleContext) -> NodeReports:
-    """Reports of all nodes. A Kubernetes node without an agent is silent, not healthy."""
-    nodes, silent = {}, set(context.facts.node_by_name)
-    for node, agent in context.facts.agent_of_node.items():
-        received, snapshot = agent.received_at, agent.snapshot
-        fresh = received is not None and context.now - received <= STALE_AFTER_SECONDS and agent.silent_since is None
-        if snapshot is None or received is None or not fresh:
-            silent.add(node)
-            continue
-        nodes[node] = NodeReport(node, snapshot, clock_skew(agent))
-    return NodeReports(nodes, frozenset(silent - nodes.keys()))
 
 
 def used_ratio(fact: DiskFact) -> float | None:

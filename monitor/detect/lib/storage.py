@@ -13,7 +13,6 @@ from monitor.facts.storage import DiskFact
 from monitor.facts.workload import ContainerFact
 
 T = TypeVar("T")
-STALE_AFTER_SECONDS = 120.0  # older reports are ignored
 
 
 def used_ratio(fact: DiskFact) -> float | None:

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.node import PARTS, changed_parts
 
-# Parts of a node besides those of its snapshot.
-AGENT, KUBERNETES_NODE, GPUS = "agent", "node", "gpus"
-ALL_PARTS = frozenset((*PARTS, AGENT, KUBERNETES_NODE, GPUS))
+# Parts of a node besides those of its snapshot. Its pods include the finished ones, their events and their owners.
+AGENT, KUBERNETES_NODE, GPUS, PODS = "agent", "node", "gpus", "pods"
+ALL_PARTS = frozenset((*PARTS, AGENT, KUBERNETES_NODE, GPUS, PODS))
 # Kinds of facts that belong to no single node or pod; "pods", "nodes" and "events" stand for any of them.
 KINDS = ("pods", "nodes", "events", "quotas", "queues", "pod_groups", "workloads", "services", "deletions", "sources")
 _SHARED_KINDS = ("quotas", "queues", "pod_groups", "workloads")
@@ -39,9 +39,9 @@ def all_changes(facts: ClusterFacts) -> Changes:
 
 def changes_between(before: ClusterFacts, after: ClusterFacts) -> Changes:
     """Changes from one moment to the next; services and deletions are compared by the caller."""
-    nodes = _changed_nodes(before, after)
     events = _different(before.events_by_uid, after.events_by_uid)
     pods = _different(before.pod_by_uid, after.pod_by_uid) | _different(before.identities, after.identities)
+    nodes = _changed_nodes(before, after, pods | events)
     kinds = {name for name in _SHARED_KINDS if getattr(before, name) != getattr(after, name)}
     kinds |= {"pods"} if pods else set()
     kinds |= {"nodes"} if any(KUBERNETES_NODE in parts for parts in nodes.values()) else set()
@@ -49,8 +49,11 @@ def changes_between(before: ClusterFacts, after: ClusterFacts) -> Changes:
     return Changes(nodes, frozenset(pods | events), frozenset(kinds))
 
 
-def _changed_nodes(before: ClusterFacts, after: ClusterFacts) -> dict[str, frozenset[str]]:
+def _changed_nodes(before: ClusterFacts, after: ClusterFacts, pods: set[str]) -> dict[str, frozenset[str]]:
     changed: dict[str, set[str]] = {}
+    for pod in (known.get(uid) for uid in pods for known in (before.pod_by_uid, after.pod_by_uid)):
+        if pod is not None and pod.node is not None:
+            changed.setdefault(pod.node, set()).add(PODS)
     for part, old, new in (
         (KUBERNETES_NODE, before.node_by_name, after.node_by_name),
         (AGENT, _without_times(before), _without_times(after)),

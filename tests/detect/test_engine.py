@@ -22,6 +22,7 @@ from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, GpuState, NodeView, SourceView
 from monitor.facts.cluster_facts import ClusterFacts, make_cluster_facts
 from monitor.facts.findings import Finding, Scope, Severity
+from monitor.facts.gpu import GpuInventory
 from monitor.facts.kube import PodFact
 from monitor.facts.node import CollectorFact
 from monitor.facts.services import ServiceFact
@@ -429,10 +430,11 @@ def test_an_unknown_state_of_a_gpu_holds_what_was_found_about_it() -> None:
         return RuleResult((finding(labels={"node": "n1"}),)) if gpu.view.state is GpuState.ZOMBIE else NOTHING
 
     states = (GpuState.ZOMBIE, GpuState.UNKNOWN, GpuState.FREE)
-    engine, found = Engine([rule("a", evaluate, SubjectKind.GPU, needs=("logs",))], {}), []
+    engine, found = Engine([rule("a", evaluate, SubjectKind.GPU, needs=("gpu",))], {}), []
+    heard = agent("n1", gpu=GpuInventory(gpus=()))
     for state in states:
         view = structs.replace(VIEW, gpus=(gpu_view("n1", 0, state),))
-        found.append(told(engine.evaluate(context(view=view, agents=[A1]))))
+        found.append(told(engine.evaluate(context(view=view, agents=[heard]))))
     assert found == [[("n1", False)], [("n1", True)], []]
 
 

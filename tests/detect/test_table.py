@@ -17,7 +17,7 @@ from monitor.kube import resources
 
 DIRECTORY = Path(monitor.detect.rules.__file__).parent
 NAMES = frozenset(rule.rule for rule in RULES)
-RESOURCES = {"pods", *(each.plural for each in vars(resources).values() if isinstance(each, resources.Resource))}
+RESOURCES = {"pods", *(each.name for each in vars(resources).values() if isinstance(each, resources.Resource))}
 
 
 def source_of(rule: str) -> Path:

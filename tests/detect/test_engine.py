@@ -23,6 +23,7 @@ from monitor.facts.cluster import ClusterView, GpuState, NodeView, SourceView
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.findings import Finding, Scope, Severity
+from monitor.facts.gpu import GpuInventory
 from monitor.facts.kube import PodFact
 from monitor.facts.node import CollectorFact
 from monitor.facts.services import ServiceFact
@@ -214,7 +215,7 @@ NODE_NAME: Callable[[NodeSubject], str] = lambda subject: subject.name  # noqa: 
 POD_NAME: Callable[[PodFact], str] = lambda subject: subject.name  # noqa: E731
 GPU_NAME: Callable[[GpuSubject], str] = lambda subject: f"{subject.view.node} {subject.view.index}"  # noqa: E731
 DISK_NAME: Callable[[ClusterDisk], str] = lambda subject: f"{subject.location} {subject.fact.used_bytes}"  # noqa: E731
-IMAGE_NAME: Callable[[ImageCopies], str] = lambda subject: f"{subject.id} {len(subject.copies)}"  # noqa: E731
+IMAGE_NAME: Callable[[ImageCopies], str] = lambda subject: f"{len(subject.copies)} copies"  # noqa: E731
 CHANGED: list[tuple[str, SubjectKind, Callable[[Any], str], tuple[str, ...], dict[str, Any], list[str]]] = [
     ("nothing", SubjectKind.NODE, NODE_NAME, ("logs", "node"), {}, []),
     ("only the time of an answer", SubjectKind.NODE, NODE_NAME, ("logs", "node"), {"agents": [changed(A1), A2]}, []),
@@ -224,6 +225,8 @@ CHANGED: list[tuple[str, SubjectKind, Callable[[Any], str], tuple[str, ...], dic
     ("an agent is gone", SubjectKind.NODE, NODE_NAME, (), {"agents": [A1]}, ["n2"]),
     ("the node in Kubernetes", SubjectKind.NODE, NODE_NAME, ("node",), {"nodes": [node("n1", ready=False), node("n2")]}, ["n1"]),
     ("the node in Kubernetes, not used", SubjectKind.NODE, NODE_NAME, ("logs",), {"nodes": [node("n1", ready=False), node("n2")]}, []),
+    ("a pod on the node", SubjectKind.NODE, NODE_NAME, ("pods",), {"pods": [P2]}, ["n1"]),
+    ("a pod on the node, not used", SubjectKind.NODE, NODE_NAME, ("logs",), {"pods": [P2]}, []),
     ("a node is added", SubjectKind.NODE, NODE_NAME, ("node",), {"nodes": [node("n1"), node("n2"), node("n3")]}, ["n3"]),
     ("a pod", SubjectKind.POD, POD_NAME, (), {"pods": [P1, structs.replace(P2, phase="Failed")]}, ["p2"]),
     ("an event of a pod", SubjectKind.POD, POD_NAME, (), {"events": [event("Failed", "x", about=P1)]}, ["p1"]),
@@ -233,7 +236,7 @@ CHANGED: list[tuple[str, SubjectKind, Callable[[Any], str], tuple[str, ...], dic
     ("a local disk and so all of its node", SubjectKind.MOUNT, DISK_NAME, (), {"agents": [changed(A1, disk=(disk(used_bytes=60), nas(1))), A2]}, ["n1 60", "nas:/data 2"]),
     ("a NAS on one node", SubjectKind.MOUNT, DISK_NAME, (), {"agents": [A1, changed(A2, disk=(nas(3),))]}, ["nas:/data 3"]),
     ("an image that is gone on all nodes", SubjectKind.IMAGE, IMAGE_NAME, (), {"agents": [changed(A1, images=()), A2]}, []),
-    ("an image on another node", SubjectKind.IMAGE, IMAGE_NAME, (), {"agents": [A1, changed(A2, images=A1.snapshot.images)]}, ["i 2"]),  # type: ignore[union-attr]
+    ("an image on another node", SubjectKind.IMAGE, IMAGE_NAME, (), {"agents": [A1, changed(A2, images=A1.snapshot.images)]}, ["2 copies"]),  # type: ignore[union-attr]
     ("a service", SubjectKind.SERVICE, lambda subject: subject.name, (), {"services": [SERVICE, structs.replace(SERVICE, name="pg")]}, ["pg"]),
     ("the API server is lost", SubjectKind.SERVICE, lambda subject: subject.name, (), {"view": structs.replace(VIEW, sources=LOST)}, ["harbor", "kubernetes"]),
     ("the cluster, by what it uses", SubjectKind.CLUSTER, lambda _: "all", ("pods",), {"pods": [P1]}, ["all"]),
@@ -428,10 +431,11 @@ def test_an_unknown_state_of_a_gpu_holds_what_was_found_about_it() -> None:
         return RuleResult((finding(labels={"node": "n1"}),)) if gpu.view.state is GpuState.ZOMBIE else NOTHING
 
     states = (GpuState.ZOMBIE, GpuState.UNKNOWN, GpuState.FREE)
-    engine, found = Engine([rule("a", evaluate, SubjectKind.GPU, needs=("logs",))], {}), []
+    engine, found = Engine([rule("a", evaluate, SubjectKind.GPU, needs=("gpu",))], {}), []
+    heard = agent("n1", gpu=GpuInventory(gpus=()))
     for state in states:
         view = structs.replace(VIEW, gpus=(gpu_view("n1", 0, state),))
-        found.append(told(engine.evaluate(context(view=view, agents=[A1]))))
+        found.append(told(engine.evaluate(context(view=view, agents=[heard]))))
     assert found == [[("n1", False)], [("n1", True)], []]
 
 

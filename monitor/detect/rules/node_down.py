@@ -29,7 +29,6 @@ CAUSES = ("kubelet-silent", "disk-pressure", "memory-pressure", "network", "flap
 PRESSURES = {"DiskPressure": "disk-pressure", "MemoryPressure": "memory-pressure", "PIDPressure": "unknown"}
 NETWORK_PHRASES = ("network plugin", "networkplugin", "cni ", "network is not ready", "network not ready")
 MAX_CHANGES = 20  # remembered per node
-RECOUNT_SECONDS = 30.0  # after which the pods on a node that is down are counted again
 
 
 @dataclass(frozen=True)
@@ -51,8 +50,8 @@ def evaluate(node: NodeSubject, context: RuleContext, memory: Any, now: float) -
     changes = _changes(fact, memory, limits, now)
     problem = _problem(fact, changes, limits, now)
     findings = () if problem is None else (_finding(context, fact, problem, node.agent),)
-    times = [*_limits_end(fact, changes, limits), *([now + RECOUNT_SECONDS] if findings else [])]
-    return RuleResult(findings, changes, next_at=min((at for at in times if at > now), default=None))
+    next_at = min((at for at in _limits_end(fact, changes, limits) if at > now), default=None)
+    return RuleResult(findings, changes, next_at=next_at)
 
 
 def _limits_end(node: NodeFact, changes: dict[str, Any] | None, limits: Limits) -> list[float]:
@@ -190,7 +189,7 @@ RULE = Rule(
     CAUSES,
     evaluate,
     SubjectKind.NODE,
-    uses=("node", "agent"),
+    uses=("node", "agent", "pods"),
     kube=("nodes",),
     suppressed_by=("disk-full",),
     latency={"flapping": Latency(resolve_limit="window"), ANY_CAUSE: Latency()},

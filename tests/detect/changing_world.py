@@ -11,7 +11,7 @@ from monitor.detect.base import CleanupDeletion, RuleContext
 from monitor.facts.actions import ActionsFact
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import Identity, SourceView
-from monitor.facts.cluster_facts import make_cluster_facts
+from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.gpu import GpuFact, GpuInventory, XidCount, XidEvent, XidFacts
 from monitor.facts.kube import EventFact, NodeFact, PodContainerFact, PodFact, QuotaFact
 from monitor.facts.node import NodeSnapshot
@@ -314,7 +314,7 @@ class World:
             quotas=self._quotas,
             identities={each.uid: ALICE for each in pods},
             agents=agents,
-            view=self._builder.build(ViewInputs(agents, pods, nodes, around), self.now),
+            view=self._builder.build(ViewInputs(agents, pods, nodes, around), self.now).view(),
         )
         return RuleContext(facts, self.now, self._services, self._deletions)
 

@@ -50,7 +50,8 @@ def ours(directory: Path) -> dict[str, float]:
     from monitor.cluster.identity import identify
     from monitor.cluster.owners import no_owners
     from monitor.cluster.platforms import all_rules, required_fields
-    from monitor.cluster.view import ClusterContext, ViewBuilder, ViewInputs
+    from monitor.cluster.view import ViewBuilder
+    from monitor.cluster.view_inputs import ClusterContext, ViewInputs
     from monitor.facts.agents import AgentFact
     from monitor.facts.node import NodeSnapshot
     from monitor.kube.decode import stream
@@ -95,7 +96,7 @@ def _later(agent: Any, cycle: int) -> Any:
 
 def _cycle(builder: Any, again: list[Any], now: float) -> None:
     """Every agent has responded again and every node is joined again, one part per beat as in LiveCluster."""
-    from monitor.cluster.view import ViewChanges
+    from monitor.cluster.view_inputs import ViewChanges
 
     for beat in range(BEATS):
         told = tuple(again[beat::BEATS])

@@ -30,7 +30,8 @@ from bench.report import Goal, Report
 from monitor.cluster.identity import identify
 from monitor.cluster.owners import no_owners
 from monitor.cluster.platforms import all_rules, required_fields
-from monitor.cluster.view import ClusterContext, ViewBuilder, ViewInputs
+from monitor.cluster.view import ViewBuilder
+from monitor.cluster.view_inputs import ClusterContext, ViewInputs
 from monitor.detect.base import RuleContext
 from monitor.detect.engine import detect
 from monitor.detect.history import DetectionHistory

@@ -20,19 +20,21 @@ from typing import Any
 from monitor.base.state_problems import StateProblem
 from monitor.base.threads import Periodic
 from monitor.cluster.agents.poller import AgentPoller, PollSettings, Targets
+from monitor.cluster.facts_feed import FactsUpdate
 from monitor.cluster.gpu_state import StateLimits
 from monitor.cluster.identity import identify
 from monitor.cluster.owners import no_owners
+from monitor.cluster.pending import PendingChanges
 from monitor.cluster.platforms import PlatformRule, required_fields
 from monitor.cluster.rejoin import RejoinSchedule
 from monitor.cluster.sources import agent_sources, kube_sources
-from monitor.cluster.view import ClusterContext, ViewBuilder, ViewChanges, ViewInputs, ViewMemory
+from monitor.cluster.view import ViewBuilder, ViewMemory
+from monitor.cluster.view_inputs import ClusterContext, ViewChanges, ViewInputs
 from monitor.cluster.view_memory import ViewMemoryFile
 from monitor.facts.agents import AgentFact
-from monitor.facts.changes import KUBERNETES_NODE, PODS, Changes, all_changes
 from monitor.facts.cluster import ClusterView, Identity, SourceView
-from monitor.facts.facts_index import FactsIndex, SmallFacts
-from monitor.facts.kube import EventFact, NamespaceFact, NodeFact, PodFact
+from monitor.facts.facts_index import SmallFacts
+from monitor.facts.kube import NodeFact, PodFact
 from monitor.kube.client import KubeApi
 from monitor.kube.informers import KubeInformers
 from monitor.kube.store import ObjectChange
@@ -40,7 +42,6 @@ from monitor.kube.store import ObjectChange
 log = logging.getLogger(__name__)
 COALESCE_SECONDS = 0.02  # changes that arrive together are joined together
 IDLE_WAIT_SECONDS = 0.5  # between updates without a change in Kubernetes
-OWNER_RESOURCES = ("replicasets.apps", "jobs.batch", "namespaces")
 SOURCE_CHECK_SECONDS = 1.0
 UNSEEN_RETENTION_SECONDS = 600.0  # after a start, until when a node may return with its former state
 POLL_SECONDS = 0.02
@@ -69,24 +70,19 @@ class LiveCluster:
         self._settings = settings
         self._no_kubernetes = no_kubernetes
         self.api = api
+        self._pending = PendingChanges(self._node_named)
         self.kube = KubeInformers(api, required_fields(settings.rules), on_change=self._kube_changed) if api else None
-        self.poller = AgentPoller(settings.poll, self._targets, on_answer=self._agent_changed)
+        self.poller = AgentPoller(settings.poll, self._targets, on_answer=self._pending.note_agent)
         self._file = ViewMemoryFile(settings.state) if settings.state is not None else None
         self._builder = self._make_builder(self._file.load() if self._file else None)
         self._forget_at = time.monotonic() + UNSEEN_RETENTION_SECONDS
         self._namespace_owners: tuple[int, dict[str, str]] = (-1, {})  # version of the namespaces, and their owners
-        self._pending = threading.Lock()  # guards the pending changes; never held while a view is built
-        self._owners: set[str] = set()  # changed owners: ReplicaSets and Jobs by uid, namespaces by name
-        self._pods: dict[str, PodFact | None] = {}
-        self._nodes: dict[str, NodeFact | None] = {}
-        self._agents: dict[str, AgentFact] = {}
         self._building = threading.RLock()
         self._schedule = RejoinSchedule(settings.cycle)
         self._incomplete = False  # whether the last update failed
         self._loop = Periodic("view", self._run_once, IDLE_WAIT_SECONDS)
         self._context = ClusterContext()
         self._check_sources_at = 0.0
-        self._events: dict[str, EventFact | None] = {}
         self._versions = count(1)
         self._version = 0  # assigned from a counter: two threads never set the same value
         self._view: tuple[int, ClusterView] = (-1, ClusterView(at=time.time()))
@@ -127,39 +123,25 @@ class LiveCluster:
             self._view = self._version, self._builder.view()
             return self._view[1]
 
-    def take_changes(self, index: FactsIndex) -> tuple[FactsIndex, Changes]:
-        """Bring facts up to date, and return them with what has changed since the last call. For one caller only."""
+    def take_update(self) -> FactsUpdate:
+        """What has changed since the last call; everything at the first. For one caller only."""
         with self._building:
             changes, nodes, pods = self._builder.take_changes()
-            with self._pending:
-                events, self._events = self._events, {}
-            small = self._small_facts()
-        if changes.complete:
-            index = FactsIndex(self._settings.resource)
-            events = {event.uid: event for event in self.kube.events.snapshot().items} if self.kube else {}
-        homes = index.nodes_of(changes.pods)
-        index.put_pods(pods)
-        index.put_nodes(nodes)
-        kinds = index.put_small(small) | {name for name, given in (("pods", changes.pods), ("events", events)) if given}
-        about = index.put_events(events)
-        homes |= index.nodes_of(changes.pods | about)
-        parts = dict(changes.nodes) | {name: changes.nodes.get(name, frozenset()) | {PODS} for name in homes}
-        kinds |= {"nodes"} if any(KUBERNETES_NODE in parts for parts in changes.nodes.values()) else set()
-        if changes.complete:
-            return index, all_changes(index.facts)
-        return index, Changes(parts, changes.pods | about, frozenset(kinds))
-
-    def _small_facts(self) -> SmallFacts:
-        kube, context = self.kube, self._context
+            events = self._pending.take_events()
+            context = self._context
+        kube = self.kube
         if kube is None:
-            return SmallFacts(sources=context.sources)
-        return SmallFacts(
+            return FactsUpdate(changes, nodes, pods, {}, SmallFacts(sources=context.sources))
+        if changes.complete:
+            events = {event.uid: event for event in kube.events.snapshot().items}
+        small = SmallFacts(
             sources=context.sources,
             queues=context.queues,
             quotas=kube.quotas.snapshot().items,
             pod_groups=kube.pod_groups.snapshot().items,
             workloads=kube.workloads.snapshot().items,
         )
+        return FactsUpdate(changes, nodes, pods, events, small)
 
     @property
     def state_problem(self) -> StateProblem | None:
@@ -185,7 +167,7 @@ class LiveCluster:
     def refresh(self) -> ClusterView:
         """Build the view from the current facts of Kubernetes and the agents."""
         with self._building:
-            self._drain()
+            self._pending.take()
             self._apply_owner_changes()
             kube, agents = self.kube, self.poller.facts()
             self._context = self._read_context(agents)
@@ -229,8 +211,7 @@ class LiveCluster:
 
     def _apply_owner_changes(self) -> None:
         """Identify pods again whose ReplicaSet, Job or namespace became known after them."""
-        with self._pending:
-            owners, self._owners = self._owners, set()
+        owners = self._pending.take_owners()
         if owners:
             self._builder.identify_again(owners)
 
@@ -249,50 +230,19 @@ class LiveCluster:
         }
 
     def _kube_changed(self, resource: str, changes: Sequence[ObjectChange[Any]]) -> None:
-        if resource in OWNER_RESOURCES:
-            self._note_owners(changes)
+        was_urgent = self._pending.urgent
+        self._pending.note(resource, changes)
         if resource == "events":
-            self._note_events(changes)
-        if resource not in ("pods", "nodes"):
-            return  # other resources are read when the context is, or on request
-        with self._pending:
-            first = not (self._pods or self._nodes)
-            for change in changes:
-                changed: Any = change.new or change.old
-                if resource == "pods":
-                    self._pods[changed.uid] = change.new
-                else:
-                    self._nodes[changed.name] = change.new or self._node_named(changed.name)
-        if first:
+            self._version = next(self._versions)
+        elif self._pending.urgent and not was_urgent:
             self._loop.wake()
 
-    def _note_events(self, changes: Sequence[ObjectChange[Any]]) -> None:
-        with self._pending:
-            for change in changes:
-                changed: Any = change.new or change.old
-                self._events[changed.uid] = change.new
-        self._version = next(self._versions)
-
-    def _note_owners(self, changes: Sequence[ObjectChange[Any]]) -> None:
-        """Note objects with a new owner. Most changes, such as the progress of a Job, do not affect identities."""
-        with self._pending:
-            for change in changes:
-                changed: Any = change.new or change.old
-                if change.old is None or change.new is None or change.old.owner != change.new.owner:
-                    self._owners.add(changed.name if isinstance(changed, NamespaceFact) else changed.uid)
-
     def _node_named(self, name: str) -> NodeFact | None:
-        """Current node of this name: DELETED for the old node may arrive after ADDED for its replacement."""
         nodes = self.kube.nodes.snapshot().items if self.kube else ()
         return next((node for node in nodes if node.name == name), None)
 
-    def _agent_changed(self, fact: AgentFact) -> None:
-        """Leave the fact for the next update: agents are polled every few seconds, and a thousand always answer."""
-        with self._pending:
-            self._agents[fact.target] = fact
-
     def _run_once(self) -> None:
-        if self._pods or self._nodes:
+        if self._pending.urgent:
             time.sleep(COALESCE_SECONDS)
         incomplete, self._incomplete = self._incomplete, True
         if incomplete:
@@ -319,7 +269,7 @@ class LiveCluster:
     def _update(self) -> None:
         """Apply pending changes, and join some nodes again: all once per cycle, so that no change has to wait."""
         with self._building:
-            changes, now = self._drain(), time.monotonic()
+            changes, now = self._pending.take(), time.monotonic()
             heard = frozenset(agent.node for agent in changes.agents if agent.node)
             again, new_cycle = self._schedule.due(self._builder.node_names, heard, now)
             changes = replace(changes, again=again)
@@ -344,12 +294,6 @@ class LiveCluster:
         if self._context.pods_known != before.pods_known:  # affects the fate of every holder
             changes = replace(changes, again=frozenset(self._builder.node_names))
         return replace(changes, around=self._context) if always or self._context != before else changes
-
-    def _drain(self) -> ViewChanges:
-        with self._pending:
-            changes = ViewChanges(self._pods, self._nodes, tuple(self._agents.values()))
-            self._pods, self._nodes, self._agents = {}, {}, {}
-            return changes
 
 
 def _has_label(pod: PodFact, label: str) -> bool:

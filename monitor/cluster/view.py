@@ -8,8 +8,7 @@ is idle or a pod missing) is a value that can be saved and restored.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Set
 from itertools import chain
 
 import msgspec
@@ -20,12 +19,13 @@ from monitor.cluster.holders import PodLookup, allocation_key, find_pod
 from monitor.cluster.node_join import GpuMemory, NodeInputs, gpu_memory_key, join_node
 from monitor.cluster.pod_index import Identify, PodIndex
 from monitor.cluster.usage import pod_usage
+from monitor.cluster.view_changes import changed_agent_parts, changed_view_parts
+from monitor.cluster.view_inputs import ClusterContext, ViewChanges, ViewInputs
 from monitor.facts.agents import AgentFact
-from monitor.facts.changes import AGENT, ALL_PARTS, GPUS, KUBERNETES_NODE, ChangeLog, Changes
-from monitor.facts.cluster import ClusterView, GpuState, GpuView, Identity, NodeView, SourceView, UsageView
+from monitor.facts.changes import ALL_PARTS, KUBERNETES_NODE, ChangeLog, Changes
+from monitor.facts.cluster import ClusterView, GpuState, GpuView, Identity, NodeView, UsageView
 from monitor.facts.facts_index import NodeState, PodState
-from monitor.facts.kube import NodeFact, PodFact, QueueFact
-from monitor.facts.node import changed_parts
+from monitor.facts.kube import NodeFact, PodFact
 
 
 class ViewMemory(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,44 +35,6 @@ class ViewMemory(msgspec.Struct, frozen=True, kw_only=True):
     missing: dict[str, float] = msgspec.field(
         default_factory=dict
     )  # pod named by a node but unknown to Kubernetes -> since when
-
-
-@dataclass(frozen=True)
-class ClusterContext:
-    """Facts that belong to no single node. `pods_known` is False while Kubernetes is out of reach."""
-
-    queues: tuple[QueueFact, ...] = ()
-    sources: tuple[SourceView, ...] = ()
-    pods_known: bool = False
-
-
-@dataclass(frozen=True)
-class ViewInputs:
-    """All facts of a view."""
-
-    agents: tuple[AgentFact, ...] = ()
-    pods: tuple[PodFact, ...] = ()
-    nodes: tuple[NodeFact, ...] = ()
-    around: ClusterContext = ClusterContext()
-
-
-@dataclass(frozen=True)
-class ViewChanges:
-    """Changes since the last view: pods by uid and nodes by name (None: deleted), agents with a new fact.
-
-    `gone` are targets of agents that no longer exist, `again` nodes to join because time has passed; `around` replaces
-    the context, if given.
-    """
-
-    pods: Mapping[str, PodFact | None] = field(default_factory=dict)
-    nodes: Mapping[str, NodeFact | None] = field(default_factory=dict)
-    agents: tuple[AgentFact, ...] = ()
-    gone: frozenset[str] = frozenset()
-    again: frozenset[str] = frozenset()
-    around: ClusterContext | None = None
-
-    def __bool__(self) -> bool:
-        return bool(self.pods or self.nodes or self.agents or self.gone or self.again or self.around)
 
 
 class ViewBuilder:
@@ -202,7 +164,7 @@ class ViewBuilder:
         self._by_target[agent.target] = agent
         rival = self._agents.get(name)
         if rival is None or rival.target == agent.target or _last_heard(rival) <= _last_heard(agent):
-            self._log.nodes[name] |= _changed_agent(rival, agent)
+            self._log.nodes[name] |= changed_agent_parts(rival, agent)
             self._agents[name] = agent
             self._take_usage(name, agent)
         return affected | {name}
@@ -245,7 +207,7 @@ class ViewBuilder:
             bound = tuple(pods.bound[name].values()) if name in pods.bound else ()
             inputs = NodeInputs(name, self._agents.get(name), self._nodes.get(name), bound, self._resource)
             joined = join_node(inputs, lookup, pods.identities, self._gpus, limits, now)
-            self._log.nodes[name] |= _changed_view(self._joined.get(name), joined)
+            self._log.nodes[name] |= changed_view_parts(self._joined.get(name), joined)
             self._joined[name] = joined
             for gpu in joined[1]:
                 self._remember(gpu)
@@ -317,25 +279,6 @@ class ViewBuilder:
             users=self._pods.users(),
             sources=self._context.sources,
         )
-
-
-def _changed_agent(before: AgentFact | None, after: AgentFact) -> frozenset[str]:
-    """Changed parts of an agent. Its times change with every poll, which alone is no change."""
-    if before is None or before.snapshot is None or after.snapshot is None:
-        return ALL_PARTS
-    same = (before.silent_since, before.error, before.target) == (after.silent_since, after.error, after.target)
-    return changed_parts(before.snapshot, after.snapshot) | (frozenset() if same else {AGENT})
-
-
-def _changed_view(
-    before: tuple[NodeView, tuple[GpuView, ...]] | None, after: tuple[NodeView, tuple[GpuView, ...]]
-) -> set[str]:
-    """Changed parts of a joined node; the time of the last answer does not count."""
-    if before is None:
-        return {AGENT, GPUS}
-    changed = {GPUS} if before[1] != after[1] else set()
-    same = msgspec.structs.replace(before[0], heard_at=after[0].heard_at) == after[0]
-    return changed if same else changed | {AGENT}
 
 
 def _node_of(agent: AgentFact) -> str:

@@ -16,12 +16,12 @@ from typing import Any
 from monitor.base.state_problems import StateProblem
 from monitor.base.statefile import StateFile
 from monitor.base.threads import spawn
+from monitor.cluster.facts_feed import FactsFeed
 from monitor.cluster.live import LiveCluster
 from monitor.detect.base import CleanupDeletion, Limits, Rule, RuleContext
 from monitor.detect.engine import Engine
 from monitor.detect.history import DetectionHistory
 from monitor.detect.rules import RULES
-from monitor.facts.facts_index import FactsIndex
 from monitor.facts.findings import Finding
 from monitor.facts.services import ServiceFact
 from monitor.probes.runner import ServiceProbes
@@ -89,7 +89,7 @@ class Evaluator:
         self._own_deletions = own_deletions
         self._history_file = history_file(settings.state)
         self._engine = self._new_engine(None)
-        self._index = FactsIndex(settings.resource)
+        self._feed = FactsFeed(cluster.take_update, settings.resource)
         self._save_at = 0.0
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -119,9 +119,9 @@ class Evaluator:
     def evaluate(self) -> tuple[Finding, ...]:
         """Evaluate what has changed since the last evaluation or is due."""
         began = time.monotonic()
-        self._index, changes = self._cluster.take_changes(self._index)
+        changes = self._feed.update()
         context = RuleContext(
-            facts=self._index.facts,
+            facts=self._feed.facts,
             now=self._now(),
             services=self._probes.facts(),
             own_deletions=self._own_deletions(),

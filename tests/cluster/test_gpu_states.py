@@ -9,7 +9,8 @@ import pytest
 
 from monitor.cluster.gpu_state import StateLimits
 from monitor.cluster.node_join import GpuMemory
-from monitor.cluster.view import ClusterContext, ViewBuilder, ViewInputs, ViewMemory
+from monitor.cluster.view import ViewBuilder, ViewMemory
+from monitor.cluster.view_inputs import ClusterContext, ViewInputs
 from monitor.facts import CollectorFact, EccFact, MigFact, RowRemapFact, XidEvent, XidFacts
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, GpuView, Identity

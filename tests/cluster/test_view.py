@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monitor.cluster.view import ClusterContext, ViewBuilder, ViewChanges, ViewInputs, ViewMemory
+from monitor.cluster.view import ViewBuilder, ViewMemory
+from monitor.cluster.view_inputs import ClusterContext, ViewChanges, ViewInputs
 from monitor.facts import ContainerFact, ContainerUsageFact, LogFact, RuntimeUsageFact, ShmFact
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, GpuState, Identity

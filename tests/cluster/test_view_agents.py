@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monitor.cluster.view import ClusterContext, ViewBuilder, ViewChanges, ViewInputs
+from monitor.cluster.view import ViewBuilder
+from monitor.cluster.view_inputs import ClusterContext, ViewChanges, ViewInputs
 from monitor.facts import ContainerFact, ContainerUsageFact
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, Identity

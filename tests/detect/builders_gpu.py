@@ -7,7 +7,8 @@ from typing import Any
 
 from monitor.cluster.gpu_state import StateLimits
 from monitor.cluster.node_join import GpuMemory
-from monitor.cluster.view import ClusterContext, ViewBuilder, ViewInputs, ViewMemory
+from monitor.cluster.view import ViewBuilder, ViewMemory
+from monitor.cluster.view_inputs import ClusterContext, ViewInputs
 from monitor.detect.base import Limits, Override, Rule, RuleContext
 from monitor.detect.engine import detect
 from monitor.facts.agents import AgentFact

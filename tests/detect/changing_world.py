@@ -6,7 +6,8 @@ from typing import Any
 
 from msgspec import structs
 
-from monitor.cluster.view import ClusterContext, ViewBuilder, ViewInputs
+from monitor.cluster.view import ViewBuilder
+from monitor.cluster.view_inputs import ClusterContext, ViewInputs
 from monitor.detect.base import CleanupDeletion, RuleContext
 from monitor.facts.actions import ActionsFact
 from monitor.facts.agents import AgentFact

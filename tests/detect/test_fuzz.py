@@ -14,7 +14,8 @@ import monitor.detect.rules
 from monitor.cluster.identity import identify
 from monitor.cluster.owners import no_owners
 from monitor.cluster.platforms import all_rules
-from monitor.cluster.view import ClusterContext, ViewBuilder, ViewInputs
+from monitor.cluster.view import ViewBuilder
+from monitor.cluster.view_inputs import ClusterContext, ViewInputs
 from monitor.detect.base import Rule, RuleContext
 from monitor.detect.engine import Engine, detect
 from monitor.detect.history import DetectionHistory, SubjectState, UnitState

@@ -28,7 +28,8 @@ from monitor.cluster.agents.snapshot import SnapshotFollower, decode_snapshot
 from monitor.cluster.identity import identify
 from monitor.cluster.owners import no_owners
 from monitor.cluster.platforms import all_rules
-from monitor.cluster.view import ClusterContext, ViewBuilder, ViewInputs
+from monitor.cluster.view import ViewBuilder
+from monitor.cluster.view_inputs import ClusterContext, ViewInputs
 from monitor.config import file as config_file
 from monitor.config import yaml_text
 from monitor.daemon.metrics.cluster import families

@@ -24,7 +24,8 @@ from monitor.cluster.identity import identify
 from monitor.cluster.owners import no_owners
 from monitor.cluster.platforms import all_rules, required_fields
 from monitor.cluster.sources import agent_sources, kube_sources
-from monitor.cluster.view import ClusterContext, ViewBuilder, ViewChanges
+from monitor.cluster.view import ViewBuilder
+from monitor.cluster.view_inputs import ClusterContext, ViewChanges
 from monitor.config.agent import CollectorsConfig
 from monitor.config.alerts import AlertsConfig
 from monitor.config.daemon import AgentsConfig, DaemonConfig

@@ -7,20 +7,20 @@ from dataclasses import dataclass
 
 from monitor.facts.changes import KUBERNETES_NODE, PODS, Changes, all_changes
 from monitor.facts.cluster_facts import ClusterFacts
-from monitor.facts.facts_index import FactsIndex, NodeState, PodState, SmallFacts
+from monitor.facts.facts_index import FactsIndex, KnownNode, KnownPod, SmallFacts
 from monitor.facts.kube import EventFact
 
 
 @dataclass(frozen=True)
 class FactsUpdate:
-    """New states of what has changed (None: gone), and all facts of which there are few.
+    """New states of what has changed (None: gone), and the kinds of facts with few objects as a whole.
 
     With `changes.complete` it holds everything there is.
     """
 
     changes: Changes
-    nodes: Mapping[str, NodeState | None]
-    pods: Mapping[str, PodState | None]
+    nodes: Mapping[str, KnownNode | None]
+    pods: Mapping[str, KnownPod | None]
     events: Mapping[str, EventFact | None]
     small: SmallFacts
 

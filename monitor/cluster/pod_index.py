@@ -14,7 +14,7 @@ import msgspec
 from monitor.cluster.holders import MIRROR_HASH
 from monitor.cluster.usage import MICRO_FACTOR, UsageTotals
 from monitor.facts.cluster import Identity, PodView, UsageView
-from monitor.facts.facts_index import PodState
+from monitor.facts.facts_index import KnownPod
 from monitor.facts.kube import PodFact
 
 Identify = Callable[[PodFact], Identity]
@@ -119,13 +119,13 @@ class PodIndex:
                     self._put_view(pod)
         return changed
 
-    def state(self, uid: str) -> PodState | None:
+    def state(self, uid: str) -> KnownPod | None:
         """A pod with its identity and view; None if it is gone."""
         pod = self._pods.get(uid)
         if pod is None:
             return None
         position, exists = self._find(_key(pod))
-        return PodState(pod, self.identities[uid], self._views[position] if exists else None)
+        return KnownPod(pod, self.identities[uid], self._views[position] if exists else None)
 
     def views(self) -> tuple[PodView, ...]:
         """Unfinished pods, sorted by namespace and name."""

@@ -24,7 +24,7 @@ from monitor.cluster.view_inputs import ClusterContext, ViewChanges, ViewInputs
 from monitor.facts.agents import AgentFact
 from monitor.facts.changes import ALL_PARTS, KUBERNETES_NODE, ChangeLog, Changes
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, Identity, NodeView, UsageView
-from monitor.facts.facts_index import NodeState, PodState
+from monitor.facts.facts_index import KnownNode, KnownPod
 from monitor.facts.kube import NodeFact, PodFact
 
 
@@ -126,7 +126,7 @@ class ViewBuilder:
         self._join(affected & (self._nodes.keys() | self._agents.keys()), now)
         return self
 
-    def take_changes(self) -> tuple[Changes, dict[str, NodeState | None], dict[str, PodState | None]]:
+    def take_changes(self) -> tuple[Changes, dict[str, KnownNode | None], dict[str, KnownPod | None]]:
         """What has changed since the last call, with the present state of the nodes and pods concerned."""
         uids = self._log.pods | self._log.views
         changes = self._log.take()
@@ -137,11 +137,11 @@ class ViewBuilder:
             names = changes.nodes
         return changes, {name: self._node_state(name) for name in names}, {uid: self._pods.state(uid) for uid in uids}
 
-    def _node_state(self, name: str) -> NodeState | None:
+    def _node_state(self, name: str) -> KnownNode | None:
         if name not in self._joined:
             return None
         view, gpus = self._joined[name]
-        return NodeState(self._nodes.get(name), self._agents.get(name), view, gpus)
+        return KnownNode(self._nodes.get(name), self._agents.get(name), view, gpus)
 
     def _change_pod(self, uid: str, pod: PodFact | None) -> set[str]:
         """Update or remove a pod, and return the nodes that it is on or that name it."""

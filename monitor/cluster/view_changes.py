@@ -11,7 +11,7 @@ from monitor.facts.node import changed_parts
 
 
 def changed_agent_parts(before: AgentFact | None, after: AgentFact) -> frozenset[str]:
-    """Changed parts of an agent. Its times change with every poll, which alone is no change."""
+    """Changed parts of an agent. Its times change with every poll, which alone does not count."""
     if before is None or before.snapshot is None or after.snapshot is None:
         return ALL_PARTS
     same = (before.silent_since, before.error, before.target) == (after.silent_since, after.error, after.target)

@@ -48,7 +48,7 @@ def _without_times(facts: ClusterFacts) -> dict[str, object]:
 
 
 def _changed_agent(name: str, before: ClusterFacts, after: ClusterFacts) -> frozenset[str]:
-    """Changed parts of an agent. Its times change with every poll, which alone is no change."""
+    """Changed parts of an agent. Its times change with every poll, which alone does not count."""
     old, new = before.agent_of_node.get(name), after.agent_of_node.get(name)
     if old is new:
         return frozenset()

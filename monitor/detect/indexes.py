@@ -232,7 +232,7 @@ def _job_unit(holder: Holder) -> str:
     return f"{holder.namespace}/{holder.job or holder.pod_uid}"
 
 
-class PodIndex(SubjectIndex):
+class PodSubjectIndex(SubjectIndex):
     """Pods. A rule that reads parts of nodes evaluates the pods of each node on which one of them changes."""
 
     def __init__(self) -> None:
@@ -279,7 +279,7 @@ class ServiceIndex(SubjectIndex):
         return ()
 
 
-class ClusterIndex(SubjectIndex):
+class ClusterSubjectIndex(SubjectIndex):
     """The whole cluster as one subject. A rule that does not say what it uses is evaluated at every change."""
 
     def changed(self, changes: Changes, parts: Set[str]) -> Iterable[str]:
@@ -301,9 +301,9 @@ def new_indexes() -> dict[SubjectKind, SubjectIndex]:
         SubjectKind.NODE: NodeIndex(),
         SubjectKind.MOUNT: MountIndex(),
         SubjectKind.IMAGE: ImageIndex(),
-        SubjectKind.POD: PodIndex(),
+        SubjectKind.POD: PodSubjectIndex(),
         SubjectKind.JOB: JobIndex(),
         SubjectKind.SERVICE: ServiceIndex(),
         SubjectKind.REGISTRY: RegistryIndex(),
-        SubjectKind.CLUSTER: ClusterIndex(),
+        SubjectKind.CLUSTER: ClusterSubjectIndex(),
     }

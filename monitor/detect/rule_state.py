@@ -22,7 +22,7 @@ RULE_BROKEN = "rule-broken"
 _NO_STATE = SubjectState()
 _NO_UNIT = UnitState()
 _SHARED_BY_PODS = frozenset(("pod_groups", "workloads"))  # which determine the queue of a pod
-_SPARE_TIMERS = 100
+MAX_OUTDATED_TIMERS = 100
 
 
 class RuleState:
@@ -122,7 +122,7 @@ class RuleState:
         elif self._due_at.get(unit) != next_at:
             self._due_at[unit] = next_at
             heapq.heappush(self._timers, (next_at, unit))
-            if len(self._timers) > 2 * len(self._due_at) + _SPARE_TIMERS:  # most are outdated
+            if len(self._timers) > 2 * len(self._due_at) + MAX_OUTDATED_TIMERS:  # most are outdated
                 self._timers = [(at, unit) for unit, at in self._due_at.items()]
                 heapq.heapify(self._timers)
 

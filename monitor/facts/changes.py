@@ -42,7 +42,7 @@ class ChangeLog:
     def __init__(self) -> None:
         self.nodes: defaultdict[str, set[str]] = defaultdict(set)
         self.pods: set[str] = set()
-        self.views: set[str] = set()  # pods of which only the usage has changed
+        self.views: set[str] = set()  # pods with a change of their usage only
         self.complete = True
 
     def take(self) -> Changes:

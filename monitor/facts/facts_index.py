@@ -20,7 +20,7 @@ _Pods = defaultdict[str, dict[str, PodFact]]  # node -> pods by uid
 
 
 @dataclass(frozen=True)
-class NodeState:
+class KnownNode:
     """Everything known about a node; None where a source does not know it."""
 
     fact: NodeFact | None = None
@@ -30,7 +30,7 @@ class NodeState:
 
 
 @dataclass(frozen=True)
-class PodState:
+class KnownPod:
     """A pod with its owner and, unless it has finished, its usage."""
 
     fact: PodFact
@@ -40,7 +40,7 @@ class PodState:
 
 @dataclass(frozen=True)
 class SmallFacts:
-    """Facts of which there are few, replaced as a whole."""
+    """Kinds of facts with few objects, replaced as a whole."""
 
     sources: tuple[SourceView, ...] = ()
     queues: tuple[QueueFact, ...] = ()
@@ -58,7 +58,7 @@ class FactsIndex:
         self._nominated_to: _Pods = defaultdict(dict)
         self._events: dict[str, EventFact] = {}
 
-    def put_pods(self, pods: Mapping[str, PodState | None]) -> None:
+    def put_pods(self, pods: Mapping[str, KnownPod | None]) -> None:
         """Replace pods by uid; None: gone."""
         affected: set[str] = set()
         for uid, pod in pods.items():
@@ -76,7 +76,7 @@ class FactsIndex:
         known = (self.facts.pod_by_uid.get(uid) for uid in pods)
         return {pod.node for pod in known if pod is not None and pod.node is not None}
 
-    def _put_pod(self, uid: str, pod: PodState | None) -> None:
+    def _put_pod(self, uid: str, pod: KnownPod | None) -> None:
         facts = self.facts
         _set(facts.pod_by_uid, uid, pod.fact if pod is not None else None)
         _set(facts.identities, uid, pod.identity if pod is not None else None)
@@ -92,12 +92,12 @@ class FactsIndex:
         _set(facts.used, node, _total_requests(bound) if bound else None)
         _set(facts.nominated, node, tuple(self._nominated_to[node].values()) or None)
 
-    def put_nodes(self, nodes: Mapping[str, NodeState | None]) -> None:
+    def put_nodes(self, nodes: Mapping[str, KnownNode | None]) -> None:
         """Replace nodes by name; None: gone."""
         facts, new = self.facts, False
         held: dict[str, set[str]] = {}  # nodes on which the GPUs of a pod may have changed
         for name, known in nodes.items():
-            node = known or NodeState()
+            node = known or KnownNode()
             new = new or (node.fact is not None and name not in facts.node_by_name)
             for gpu in (*facts.gpus_by_node.get(name, ()), *node.gpus):
                 for uid in (holder.pod_uid for holder in gpu.holders if holder.pod_uid is not None):
@@ -113,7 +113,7 @@ class FactsIndex:
             facts.node_by_name = dict(sorted(facts.node_by_name.items()))
 
     def _gpus_of(self, uid: str, changed: set[str]) -> tuple[GpuView, ...]:
-        """GPUs that a pod holds, of which those on some nodes have changed."""
+        """GPUs that a pod holds, after those on some nodes have changed."""
         kept = [gpu for gpu in self.facts.gpus_by_pod.get(uid, ()) if gpu.node not in changed]
         for name in sorted(changed):
             gpus = self.facts.gpus_by_node.get(name, ())
@@ -139,7 +139,7 @@ class FactsIndex:
             _set(facts.events_by_uid, event.involved_uid, _with_event(about, event, add=add) or None)
 
     def put_small(self, small: SmallFacts) -> set[str]:
-        """Replace the facts of which there are few, and return the kinds that have changed."""
+        """Replace the kinds with few objects, and return those that have changed."""
         facts = self.facts
         kinds = {name for name in SmallFacts.__annotations__ if getattr(facts, name) != getattr(small, name)}
         for name in kinds:
@@ -168,7 +168,7 @@ def make_cluster_facts(
     """Index the facts of one moment, given in any order."""
     index, identities = FactsIndex(resource), identities or {}
     views = {pod.uid: pod for pod in view.pods} if view is not None else {}
-    index.put_pods({p.uid: PodState(p, identities.get(p.uid, NO_IDENTITY), views.get(p.uid)) for p in pods})
+    index.put_pods({p.uid: KnownPod(p, identities.get(p.uid, NO_IDENTITY), views.get(p.uid)) for p in pods})
     index.facts.identities |= identities
     index.facts.view_of_pod |= views
     index.put_nodes(_node_states({node.name: node for node in nodes}, agents, view))
@@ -187,7 +187,7 @@ def make_cluster_facts(
 
 def _node_states(
     nodes: Mapping[str, NodeFact], agents: Iterable[AgentFact], view: ClusterView | None
-) -> dict[str, NodeState | None]:
+) -> dict[str, KnownNode | None]:
     heard = sorted(agents, key=lambda agent: (agent.received_at or 0.0, agent.target))
     agent_of = {agent.node or agent.target: agent for agent in heard}
     views = {node.name: node for node in view.nodes} if view is not None else {}
@@ -196,7 +196,7 @@ def _node_states(
         gpus[gpu.node].append(gpu)
     names = nodes.keys() | agent_of.keys() | views.keys() | gpus.keys()
     return {
-        name: NodeState(nodes.get(name), agent_of.get(name), views.get(name), tuple(gpus[name]))
+        name: KnownNode(nodes.get(name), agent_of.get(name), views.get(name), tuple(gpus[name]))
         for name in sorted(names)
     }
 

@@ -27,7 +27,7 @@ class Limits:
     critical: Seconds = 4 * _HOUR_SECONDS
 
 
-class _History(Struct, frozen=True, omit_defaults=True):
+class _UsageHistory(Struct, frozen=True, omit_defaults=True):
     """Usage of a disk over the last hours, and since when it has been filling up."""
 
     used: list[int] = []
@@ -36,15 +36,15 @@ class _History(Struct, frozen=True, omit_defaults=True):
 
 def evaluate(disk: ClusterDisk, context: RuleContext, memory: Any, now: float) -> RuleResult:
     """A disk that fills up. Its usage is sampled at intervals, whether or not it changes."""
-    before = recalled(memory, _History) or _History()
+    before = recalled(memory, _UsageHistory) or _UsageHistory()
     points = append_point(before.used, now, disk.fact.used_bytes or 0)
     limits: Limits = context.limits.of(disk.labels)
     trend, next_at = _trend(disk, points, limits), points[-2] + FINE_STEP_SECONDS
     if trend is None:
-        return RuleResult(memory=to_builtins(_History(points)), next_at=next_at)
+        return RuleResult(memory=to_builtins(_UsageHistory(points)), next_at=next_at)
     since = min(before.since or now, now)
     finding = _finding(context.facts, disk, trend, limits, since)
-    return RuleResult((finding,), to_builtins(_History(points, since)), next_at=next_at)
+    return RuleResult((finding,), to_builtins(_UsageHistory(points, since)), next_at=next_at)
 
 
 def _trend(disk: ClusterDisk, points: list[int], limits: Limits) -> GrowthTrend | None:

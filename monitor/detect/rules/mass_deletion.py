@@ -57,7 +57,7 @@ class _Loss(Struct, frozen=True):
     before: int
 
 
-class _History(Struct, frozen=True, omit_defaults=True):
+class _LossHistory(Struct, frozen=True, omit_defaults=True):
     """Size of a disk, its usage over the last minutes, and the loss that is reported."""
 
     size: int
@@ -70,17 +70,17 @@ def evaluate(disk: ClusterDisk, context: RuleContext, memory: Any, now: float) -
     if not {"data", "nas"} & set(disk.fact.roles):
         return NOTHING
     limits: Limits = context.limits.of(disk.labels)
-    history, used = recalled(memory, _History), disk.fact.used_bytes or 0
+    history, used = recalled(memory, _LossHistory), disk.fact.used_bytes or 0
     points = _same_disk(history, disk)
     deletions = [deletion for deletion in context.own_deletions if _is_on(deletion, disk)]
     loss = _loss(_without_cleanup(points, deletions), used, limits, now, history.loss if history else None)
     points = _with_sample(points, used, limits, now)
     findings = () if loss is None else (_finding(disk, loss, used),)
     due = [points[-1][0] + _SAMPLE_SECONDS, *(() if loss is None else (loss.at + limits.keep_for,))]
-    return RuleResult(findings, to_builtins(_History(disk.fact.size_bytes or 0, points, loss)), next_at=min(due))
+    return RuleResult(findings, to_builtins(_LossHistory(disk.fact.size_bytes or 0, points, loss)), next_at=min(due))
 
 
-def _same_disk(history: _History | None, disk: ClusterDisk) -> _Points:
+def _same_disk(history: _LossHistory | None, disk: ClusterDisk) -> _Points:
     """Remembered points of a disk; none if another filesystem has replaced it."""
     size = disk.fact.size_bytes
     if history is None or size is None or abs(size - history.size) > _OTHER_DISK_RATIO * history.size:

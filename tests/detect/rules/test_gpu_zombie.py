@@ -139,7 +139,7 @@ def test_what_a_node_said_before_the_pod_ended_proves_nothing() -> None:
     memory = {"n1 0": {"team/done": noticed}}
     engine = Engine((RULE,), {}, history_of(RULE, memory))
     assert engine.evaluate(early) == ()
-    assert engine.next_at is not None  # a report alone is no change
+    assert engine.next_at is not None  # a report alone does not count as a change
     assert later < engine.next_at <= later + 10
     again = msgspec.structs.replace(heard, received_at=later - 5)
     spoken = rule_context(again, pods=PODS, now=later)

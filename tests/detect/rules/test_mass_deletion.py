@@ -122,7 +122,7 @@ def test_what_is_remembered_is_bounded() -> None:
 
 
 def test_a_disk_is_sampled_although_it_does_not_change() -> None:
-    """An archive that nobody touches for hours is known until it is deleted, and the loss is forgotten on time."""
+    """An archive that stays untouched for hours is known until it is deleted, and the loss is forgotten on time."""
     watch, archive = Continuous(RULE), agent("n1", data(1000))
     for step in range(30):
         assert watch.see(repeated(archive, NOW + step * 300), now=NOW + step * 300) == []

@@ -243,7 +243,8 @@ class PodSubjectIndex(SubjectIndex):
         self._bound, self._pods = seen.facts.bound, seen.facts.pod_by_uid
 
     def changed(self, changes: Changes, parts: Set[str]) -> Iterable[str]:
-        nodes = (node for node, changed in changes.nodes.items() if not parts.isdisjoint(changed))
+        read = parts | {AGENT} if parts else parts  # without an answer of the agent, parts of a node are unknown
+        nodes = (node for node, changed in changes.nodes.items() if not read.isdisjoint(changed))
         return {*changes.pods, *(pod.uid for node in nodes for pod in self._bound.get(node, ()))}
 
     def subjects(self, unit: str, _seen: Observation) -> Subjects:

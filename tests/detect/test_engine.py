@@ -231,6 +231,7 @@ CHANGED: list[tuple[str, SubjectKind, Callable[[Any], str], tuple[str, ...], dic
     ("a pod", SubjectKind.POD, POD_NAME, (), {"pods": [P1, structs.replace(P2, phase="Failed")]}, ["p2"]),
     ("an event of a pod", SubjectKind.POD, POD_NAME, (), {"events": [event("Failed", "x", about=P1)]}, ["p1"]),
     ("a part of the pod's node", SubjectKind.POD, POD_NAME, ("logs",), {"agents": [changed(A1, logs=None), A2]}, ["p1"]),
+    ("the agent of its node falls silent", SubjectKind.POD, POD_NAME, ("logs",), {"agents": [structs.replace(A1, silent_since=NOW), A2]}, ["p1"]),
     ("a part of its node, not used", SubjectKind.POD, POD_NAME, (), {"agents": [changed(A1, logs=None), A2]}, []),
     ("a GPU", SubjectKind.GPU, GPU_NAME, (), {"view": structs.replace(VIEW, gpus=(GPUS[0], gpu_view("n2", 0, GpuState.BUSY)))}, ["n2 0"]),
     ("a local disk and so all of its node", SubjectKind.MOUNT, DISK_NAME, (), {"agents": [changed(A1, disk=(disk(used_bytes=60), nas(1))), A2]}, ["n1 60", "nas:/data 2"]),

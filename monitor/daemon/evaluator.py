@@ -18,6 +18,7 @@ from monitor.base.statefile import StateFile
 from monitor.base.threads import spawn
 from monitor.cluster.facts_feed import FactsFeed
 from monitor.cluster.live import LiveCluster
+from monitor.daemon.pod_health import PodHealthTracker
 from monitor.detect.base import CleanupDeletion, Limits, Rule, RuleContext
 from monitor.detect.engine import Engine
 from monitor.detect.history import DetectionHistory
@@ -93,6 +94,7 @@ class Evaluator:
         self._save_at = 0.0
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
+        self.pod_health = PodHealthTracker()
         self.findings: tuple[Finding, ...] | None = None
         self.last: Evaluation | None = None
 
@@ -130,6 +132,7 @@ class Evaluator:
         self._log_changes(self.findings or (), findings)
         self.findings = findings
         self.last = Evaluation(context.now, time.monotonic() - began)
+        self.pod_health.follow(context.facts, changes, context.now)
         return findings
 
     def services(self) -> tuple[ServiceFact, ...]:

@@ -226,7 +226,7 @@ def build_app(
         elector.state if elector.shared else None,
     )  # fmt: skip
     metrics = MetricsDeps(
-        cluster, evaluator, alerting, parts.cleanup, daemon.gpu_resource, daemon.alerts.cluster,
+        cluster, evaluator, alerting, parts.cleanup, daemon.alerts.cluster,
         elector.holds if elector.shared else None, reloads,
     ).daemon_metrics()  # fmt: skip
     return create_app(

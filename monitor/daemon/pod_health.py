@@ -1,11 +1,14 @@
-"""Unhealthy pods and their causes, explained a few per round so that CPU use does not grow with the cluster.
+"""Unhealthy pods and their causes: each pod is explained when it changes, and again after a while.
 
-Explaining a waiting pod visits every node; waiting pods of the same shape share one explanation. Explanations are
-cached until the pod changes or its turn comes again.
+An explanation also depends on other facts (the GPUs of the pod, its node, free capacity), so it is repeated. Explaining
+a waiting pod visits every node; waiting pods of the same shape share one explanation.
 """
 
 from __future__ import annotations
 
+import heapq
+import logging
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -15,13 +18,17 @@ from monitor.detect.lib.pending_answers import PendingAnswer, answer_for_pod, ex
 from monitor.explain.model import PodRef, PodStatus
 from monitor.explain.not_created import WORST_FIRST
 from monitor.explain.pod import explain_pod, pod_reference
+from monitor.facts.changes import Changes
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
 from monitor.queries.cluster import HEALTHY_STATUSES
 
+log = logging.getLogger(__name__)
 MAX_NAMED_PODS = 500  # the others are only counted
-CPU_BUDGET_SECONDS = 0.25  # for the explanations of one round
-Key = tuple[object, ...]
+CPU_BUDGET_SECONDS = 0.01  # for the explanations that follow one evaluation
+REPEAT_SECONDS = 60.0
+UNREAD_SECONDS = 300.0  # without a reader for this long, pods are no longer explained
+_Shape = tuple[object, ...]
 
 
 @dataclass(frozen=True)
@@ -45,78 +52,112 @@ class PodHealth:
     omitted: int
 
 
-@dataclass(frozen=True)
-class _Explained:
-    """A cached explanation. Waiting pods of the same shape share the answer in `shared`."""
+class PodHealthTracker:
+    """Follows the facts on the thread that changes them; `health` may be called by any thread.
 
-    pod: PodFact
-    at: float
-    status: PodStatus = PodStatus.PENDING
-    cause: str = ""
-    shared: PendingAnswer | None = None
-
-
-class PodHealthChecker:
-    """Explains pods in rounds, on one thread. `spent` is the CPU time of that thread in seconds."""
+    `spent` is the CPU time of the following thread in seconds.
+    """
 
     def __init__(
         self,
         max_named: int = MAX_NAMED_PODS,
         budget: float = CPU_BUDGET_SECONDS,
         spent: Callable[[], float] = time.thread_time,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._max_named = max_named
         self._budget = budget
         self._spent = spent
-        self._cache: dict[Key, _Explained] = {}
+        self._monotonic = monotonic
+        self._read_at = float("-inf")
+        self._lock = threading.Lock()  # guards the unhealthy pods
+        self._clear()
 
-    def round(self, world: ClusterFacts, now: float) -> PodHealth:
-        """Spend one CPU budget on explanations, and return the health of all pods as far as it is known."""
-        pods = [(_key(pod, world), pod) for pod in world.pods if not pod.finished or pod.deletion_at]
-        self._explain(dict(pods), world, now)
-        unhealthy, unknown = [], 0
-        for key, pod in pods:
-            explained = self._cache.get(key)
-            if explained is None:
-                unknown += 1
-            elif explained.status not in HEALTHY_STATUSES:
-                cause = explained.cause if explained.shared is None else answer_for_pod(explained.shared, pod).cause
-                unhealthy.append((pod, explained.status, cause))
-        unhealthy.sort(key=lambda entry: (WORST_FIRST.index(entry[1]), entry[0].namespace, entry[0].name))
-        named = tuple(
-            UnhealthyPod(pod_reference(pod, world), status.value, cause)
-            for pod, status, cause in unhealthy[: self._max_named]
-        )
-        counts = Counter((status.value, cause) for _, status, cause in unhealthy)
-        return PodHealth(named, counts, unknown + len(unhealthy) - len(named))
+    def _clear(self) -> None:
+        self._known = False
+        self._queue: list[tuple[float, str]] = []  # pods by the time when they are due
+        self._due: dict[str, float] = {}
+        self._answers: dict[_Shape, PendingAnswer] = {}
+        self._unexplained: set[str] = set()
+        self._unhealthy: dict[str, UnhealthyPod] = {}
 
-    def _explain(self, pods: Mapping[Key, PodFact], world: ClusterFacts, now: float) -> None:
-        """Explain new pods first, of these the ones that do not run yet; then the oldest explanations."""
-        cache = {key: self._cache[key] for key, pod in pods.items() if _is_valid(self._cache.get(key), pod)}
-        self._cache = cache
-        order = sorted(pods, key=lambda key: (cache[key].at if key in cache else 0.0, pods[key].phase == "Running"))
-        until = self._spent() + self._budget
-        for key in order:
-            if self._spent() >= until:
+    def health(self) -> PodHealth | None:
+        """Health of all pods as far as it is known; None until the next evaluation if unread for a while."""
+        self._read_at = self._monotonic()
+        with self._lock:
+            if not self._known:
+                return None
+            unhealthy, unexplained = list(self._unhealthy.values()), len(self._unexplained)
+        unhealthy.sort(key=_severity)
+        counts = Counter((entry.status, entry.cause) for entry in unhealthy)
+        named = tuple(unhealthy[: self._max_named])
+        return PodHealth(named, counts, unexplained + len(unhealthy) - len(named))
+
+    def follow(self, facts: ClusterFacts, changes: Changes, now: float) -> None:
+        """Explain pods that have changed, then those that were explained longest ago, within the CPU budget."""
+        with self._lock:
+            if self._monotonic() - self._read_at > UNREAD_SECONDS:
+                self._clear()
                 return
-            cache[key] = _explain_one(pods[key], world, now)
+            if any(source.name == "kubernetes" and not source.ok for source in facts.sources):
+                return  # the only source of pods
+            everything = changes.complete or not self._known
+            if everything:
+                self._clear()
+            for uid in facts.pod_by_uid if everything else changes.pods:
+                self._note(uid, facts.pod_by_uid.get(uid))
+            self._explain_due(facts, now)
+            self._known = True
+
+    def _note(self, uid: str, pod: PodFact | None) -> None:
+        """Explain a changed pod next; forget one that is gone or has finished."""
+        if pod is None or (pod.finished and pod.deletion_at is None):
+            for known in (self._due, self._unhealthy):
+                known.pop(uid, None)
+            self._unexplained.discard(uid)
+            return
+        if uid not in self._due:
+            self._unexplained.add(uid)
+        self._schedule(uid, 1.0 if pod.phase == "Running" else 0.0)
+
+    def _schedule(self, uid: str, at: float) -> None:
+        self._due[uid] = at
+        heapq.heappush(self._queue, (at, uid))
+
+    def _explain_due(self, facts: ClusterFacts, now: float) -> None:
+        until = self._spent() + self._budget
+        while self._queue and self._queue[0][0] <= now and self._spent() < until:
+            at, uid = heapq.heappop(self._queue)
+            pod = facts.pod_by_uid.get(uid)
+            if self._due.get(uid) == at and pod is not None:
+                self._try_explain(pod, facts, now)
+                self._schedule(uid, now + REPEAT_SECONDS)
+
+    def _try_explain(self, pod: PodFact, facts: ClusterFacts, now: float) -> None:
+        try:
+            self._explain(pod, facts, now)
+        except Exception:  # one odd pod must not hide the others
+            log.exception("cannot explain pod %s/%s", pod.namespace, pod.name)
+
+    def _explain(self, pod: PodFact, facts: ClusterFacts, now: float) -> None:
+        status, cause = self._status(pod, facts, now)
+        self._unexplained.discard(pod.uid)
+        if status in HEALTHY_STATUSES:
+            self._unhealthy.pop(pod.uid, None)
+        else:
+            self._unhealthy[pod.uid] = UnhealthyPod(pod_reference(pod, facts), status.value, cause)
+
+    def _status(self, pod: PodFact, facts: ClusterFacts, now: float) -> tuple[PodStatus, str]:
+        if pod.node is not None or pod.deletion_at is not None:
+            explanation = explain_pod(pod, facts, now)
+            return explanation.status, explanation.cause
+        shape = pod_shape(pod, facts)
+        answer = self._answers.get(shape)
+        if answer is None or not now - REPEAT_SECONDS < answer.at <= now:
+            self._answers = {key: kept for key, kept in self._answers.items() if now - kept.at < REPEAT_SECONDS}
+            answer = self._answers[shape] = explain_pending(pod, facts, now)
+        return PodStatus.PENDING, answer_for_pod(answer, pod).cause
 
 
-def _key(pod: PodFact, world: ClusterFacts) -> Key:
-    return pod_shape(pod, world) if _is_waiting(pod) else (pod.uid,)
-
-
-def _is_waiting(pod: PodFact) -> bool:
-    return pod.node is None and pod.deletion_at is None
-
-
-def _is_valid(explained: _Explained | None, pod: PodFact) -> bool:
-    """Whether a cached explanation still applies. A shared one applies to every pod of its shape."""
-    return explained is not None and (explained.shared is not None or explained.pod is pod)
-
-
-def _explain_one(pod: PodFact, world: ClusterFacts, now: float) -> _Explained:
-    if _is_waiting(pod):
-        return _Explained(pod, now, shared=explain_pending(pod, world, now))
-    explanation = explain_pod(pod, world, now)
-    return _Explained(pod, now, explanation.status, explanation.cause)
+def _severity(entry: UnhealthyPod) -> tuple[int, str, str]:
+    return WORST_FIRST.index(PodStatus(entry.status)), entry.pod.namespace or "", entry.pod.name

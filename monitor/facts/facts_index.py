@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, GpuView, Identity, NodeView, PodView, SourceView
-from monitor.facts.cluster_facts import NO_IDENTITY, ClusterFacts
+from monitor.facts.cluster_facts import NO_IDENTITY, ClusterFacts, EventName
 from monitor.facts.kube import Amounts, EventFact, NodeFact, PodFact, PodGroupFact, QueueFact, QuotaFact, WorkloadFact
 from monitor.facts.node import NodeSnapshot
 
@@ -122,6 +122,8 @@ class FactsIndex:
 
     def put_events(self, events: Mapping[str, EventFact | None]) -> set[str]:
         """Replace events by uid (None: gone), and return the uids of the objects that they are about."""
+        if not self._events:
+            return self._put_all_events({uid: event for uid, event in events.items() if event is not None})
         about: set[str] = set()
         for uid, event in events.items():
             for version, add in ((self._events.get(uid), False), (event, True)):
@@ -130,6 +132,19 @@ class FactsIndex:
                     about |= {version.involved_uid} if version.involved_uid is not None else set()
             _set(self._events, uid, event)
         return about
+
+    def _put_all_events(self, events: dict[str, EventFact]) -> set[str]:
+        """The same for the first events, since an object may have thousands."""
+        by_uid: defaultdict[str, list[EventFact]] = defaultdict(list)
+        by_name: defaultdict[EventName, list[EventFact]] = defaultdict(list)
+        for event in sorted(events.values(), key=_event_order):
+            by_name[event.kind, event.namespace, event.name].append(event)
+            if event.involved_uid is not None:
+                by_uid[event.involved_uid].append(event)
+        self.facts.events_by_uid |= {uid: tuple(items) for uid, items in by_uid.items()}
+        self.facts.events_by_name |= {name: tuple(items) for name, items in by_name.items()}
+        self._events = events
+        return set(by_uid)
 
     def _index_event(self, event: EventFact, *, add: bool) -> None:
         facts, name = self.facts, (event.kind, event.namespace, event.name)
@@ -252,8 +267,12 @@ def _with_event(events: tuple[EventFact, ...], event: EventFact, *, add: bool) -
     """Events with or without one of them, oldest first."""
     others = [other for other in events if other.uid != event.uid]
     if add:
-        insort(others, event, key=lambda item: (item.last_at or 0.0, item.uid))
+        insort(others, event, key=_event_order)
     return tuple(others)
+
+
+def _event_order(event: EventFact) -> tuple[float, str]:
+    return event.last_at or 0.0, event.uid
 
 
 def _groups(pod_groups: Iterable[PodGroupFact]) -> dict[tuple[str, str], PodGroupFact]:

@@ -1,12 +1,19 @@
-"""Pod health: similar pods share an explanation, and each round has a CPU budget."""
+"""Pod health follows changes: similar pods share an explanation, and explanations have a CPU budget."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from msgspec.structs import replace
 
+from monitor.daemon import pod_health
 from monitor.daemon.metrics.pods import families
-from monitor.daemon.pod_health import PodHealth, PodHealthChecker
-from monitor.facts.cluster import GpuState, Identity
+from monitor.daemon.pod_health import REPEAT_SECONDS, UNREAD_SECONDS, PodHealth, PodHealthTracker
+from monitor.explain.model import Explanation
+from monitor.explain.pod import explain_pod
+from monitor.facts.changes import Changes
+from monitor.facts.cluster import ClusterView, GpuState, Identity, SourceView
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.kube import PodFact
@@ -34,7 +41,7 @@ def words(found: PodHealth) -> list[tuple[str, str, str]]:
 
 
 class Clock:
-    """CPU clock that stands still until this many explanations were made in a round of one second."""
+    """CPU clock that stands still until this many explanations were made after an evaluation."""
 
     def __init__(self, fit: int) -> None:
         self.fit = fit
@@ -47,8 +54,22 @@ class Clock:
         return float(over)
 
 
+def tracker(**more: Any) -> PodHealthTracker:
+    tracked = PodHealthTracker(**more)
+    assert tracked.health() is None  # somebody reads it
+    return tracked
+
+
+def followed(tracked: PodHealthTracker, facts: ClusterFacts, now: float = NOW, *changed: str) -> PodHealth:
+    """Health after an evaluation; the first one is of everything."""
+    tracked.follow(facts, Changes(pods=frozenset(f"uid-{name}" for name in changed)), now)
+    found = tracked.health()
+    assert found is not None
+    return found
+
+
 def test_the_worst_come_first_and_who_is_well_is_not_named() -> None:
-    found = PodHealthChecker().round(world(WELL, FULL, waiting(0), CRASHING, crash=Identity(user="li", job="j")), NOW)
+    found = followed(tracker(), world(WELL, FULL, waiting(0), CRASHING, crash=Identity(user="li", job="j")))
     assert words(found) == [("crash", "crashing", "crash-error"), ("wait-0", "pending", "not-enough-gpus")]
     assert found.omitted == 0
     assert lines(families(found)) == [
@@ -68,36 +89,68 @@ def test_nothing_is_said_while_nobody_knows() -> None:
 
 
 def test_those_beyond_the_bound_are_counted() -> None:
-    found = PodHealthChecker(max_named=3).round(world(FULL, *(waiting(number) for number in range(10))), NOW)
+    found = followed(tracker(max_named=3), world(FULL, *(waiting(number) for number in range(10))))
     assert len(found.pods) == 3
     assert found.counts == {("pending", "not-enough-gpus"): 10}
     assert found.omitted == 7
 
 
-def test_a_round_ends_when_its_time_is_over_and_the_next_goes_on() -> None:
-    explainer = PodHealthChecker(budget=1.0, spent=Clock(fit=1))
+def test_explanations_end_when_their_time_is_over_and_go_on_after_the_next_evaluation() -> None:
+    tracked = tracker(budget=1.0, spent=Clock(fit=1))
     seen = world(WELL, CRASHING, waiting(0), waiting(1), FULL)
-    rounds = [explainer.round(seen, NOW + number) for number in range(3)]
-    assert [each.omitted for each in rounds] == [3, 2, 1]  # the two similar pending pods share an explanation
-    assert words(rounds[0]) == [("wait-0", "pending", "not-enough-gpus"), ("wait-1", "pending", "not-enough-gpus")]
+    found = [followed(tracked, seen, NOW + number) for number in range(5)]
+    assert [each.omitted for each in found] == [4, 3, 2, 1, 0]
+    assert [len(each.pods) for each in found] == [1, 2, 3, 3, 3]  # those that do not run come first
 
 
 def test_a_pod_that_has_changed_is_explained_anew_and_one_that_is_gone_forgotten() -> None:
-    explainer = PodHealthChecker()
-    assert len(explainer.round(world(CRASHING), NOW).pods) == 1
-    assert explainer.round(world(replace(CRASHING, statuses=(running_container(),))), NOW).pods == ()
-    assert explainer.round(world(), NOW) == PodHealth((), {}, 0)
+    tracked = tracker()
+    assert len(followed(tracked, world(CRASHING)).pods) == 1
+    assert followed(tracked, world(replace(CRASHING, statuses=(running_container(),))), NOW + 1, "crash").pods == ()
+    assert followed(tracked, world(), NOW + 2, "crash") == PodHealth((), {}, 0)
 
 
-def test_what_was_explained_longest_ago_is_looked_at_again_first() -> None:
-    """Two busy pods become idle: with one explanation per round, they are found one after the other."""
+def test_what_was_explained_a_while_ago_is_explained_again() -> None:
+    """Two busy pods become idle, which is no change of the pods."""
     pods = [holding(name, "n1", 1, statuses=(running_container(),)) for name in ("a", "b")]
 
     def seen(state: GpuState, **more: float) -> ClusterFacts:
         cards = [gpu_view("n1", number, state, each, **more) for number, each in enumerate(pods)]
         return make_cluster_facts(pods=pods, nodes=[node("n1")], view=view(cards=cards))
 
-    explainer = PodHealthChecker(budget=1.0, spent=Clock(fit=1))
+    tracked = tracker()
     busy, idle = seen(GpuState.BUSY, utilization_ratio=0.9), seen(GpuState.IDLE_HELD, idle_since=NOW - 3600)
-    found = [len(explainer.round(each, NOW + at).pods) for at, each in enumerate((busy, busy, idle, idle))]
-    assert found == [0, 0, 1, 2]
+    at = ((0.0, busy), (1.0, idle), (REPEAT_SECONDS, idle))
+    assert [len(followed(tracked, facts, NOW + seconds).pods) for seconds, facts in at] == [0, 0, 2]
+
+
+def test_pods_that_nobody_asks_about_are_not_explained() -> None:
+    now = [0.0]
+    tracked = PodHealthTracker(monotonic=lambda: now[0])
+    tracked.follow(world(CRASHING), Changes(), NOW)
+    assert tracked.health() is None
+    assert len(followed(tracked, world(CRASHING)).pods) == 1
+    now[0] += UNREAD_SECONDS + 1
+    tracked.follow(world(CRASHING), Changes(), NOW)
+    assert tracked.health() is None
+
+
+def test_without_kubernetes_nothing_is_known_of_pods() -> None:
+    tracked = tracker()
+    standalone = ClusterView(at=NOW, sources=(SourceView(name="kubernetes", ok=False),))
+    tracked.follow(make_cluster_facts(view=standalone), Changes(complete=True), NOW)
+    assert tracked.health() is None
+
+
+def test_a_pod_that_cannot_be_explained_hides_no_other(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def odd(each: PodFact, *args: Any) -> Explanation:
+        if each.name == "full":
+            raise RuntimeError("odd")
+        return explain_pod(each, *args)
+
+    monkeypatch.setattr(pod_health, "explain_pod", odd)
+    found = followed(tracker(), world(FULL, CRASHING))
+    assert ([each.pod.name for each in found.pods], found.omitted) == (["crash"], 1)
+    assert "cannot explain pod team-a/full" in caplog.text

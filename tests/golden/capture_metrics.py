@@ -66,7 +66,7 @@ def daemon_metrics() -> str:
 def daemon_areas() -> str:
     """Areas of the daemon's page in order, wired as in the daemon."""
     nobody = MagicMock()
-    wired = MetricsDeps(nobody, nobody, nobody, nobody, "nvidia.com/gpu").daemon_metrics()
+    wired = MetricsDeps(nobody, nobody, nobody, nobody).daemon_metrics()
     return rows([area.name] for area in wired._areas)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct, to_builtins
 
 from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.findings import make_finding
 from monitor.detect.lib.disk_contents import CAUSES, disk_contents
 from monitor.detect.lib.growth import FINE_STEP_SECONDS, GrowthTrend, append_point, fast_trend, may_fill, slow_trend
 from monitor.detect.lib.storage import recalled
@@ -64,29 +65,23 @@ def _finding(facts: ClusterFacts, disk: ClusterDisk, trend: GrowthTrend, limits:
     left = available / trend.rate
     values: dict[str, Value] = {"place": disk.location, "mount": disk.labels["mount"], "left": left}
     space: dict[str, Value] = {"used": fact.used_bytes or 0, "size": fact.size_bytes or 0, "available": available}
-    return Finding(
-        rule="disk-filling",
+    return make_finding(
+        "disk-filling",
+        held.cause,
+        disk.labels,
+        values | {"rate": trend.rate * _HOUR_SECONDS},
         severity=Severity.CRITICAL if left < limits.critical else Severity.WARNING,
-        cause=held.cause,
-        labels=disk.labels,
-        headline=Text(key=f"disk-filling.{held.cause}", values=values | {"rate": trend.rate * _HOUR_SECONDS}),
         evidence=(
-            Text(key="disk-filling.history", values={"window": trend.window, "bytes": trend.grown_bytes}),
-            Text(key="disk-space", values=space),
+            Text("disk-filling.history", {"window": trend.window, "bytes": trend.grown_bytes}),
+            Text("disk-space", space),
             *held.evidence,
         ),
-        advice=(Text(key="disk-filling.advice", values={"node": disk.report.node, "mount": fact.mount}),),
+        advice=(Text("disk-filling.advice", {"node": disk.report.node, "mount": fact.mount}),),
         since=since,
     )
 
 
 RULE = Rule(
-    "disk-filling",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.MOUNT,
-    needs=("disk",),
-    uses=("images", "runtime_usage", "containers", "logs", "pods"),
-    suppressed_by=("disk-full",),
-)
+    "disk-filling", Limits, CAUSES, evaluate, SubjectKind.MOUNT,
+    needs=("disk",), uses=("images", "runtime_usage", "containers", "logs", "pods"), suppressed_by=("disk-full",),
+)  # fmt: skip

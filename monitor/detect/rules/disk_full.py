@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, NOTHING, Latency, Ratio, Rule, RuleContext, RuleResult, SubjectKind
+from monitor.detect.base import NOTHING, Latency, Ratio, Rule, RuleContext, RuleResult, SubjectKind
+from monitor.detect.findings import make_finding
 from monitor.detect.labels import label_value
 from monitor.detect.lib.disk_contents import CAUSES, DiskContents, disk_contents
 from monitor.detect.lib.pulls import classified
@@ -77,14 +78,15 @@ def _finding(context: RuleContext, disk: ClusterDisk, what: str, severity: Sever
         "bytes": held.parts.get(cause, 0),
         "available": fact.available_bytes or 0,
     }
-    return Finding(
-        rule="disk-full",
+    return make_finding(
+        "disk-full",
+        cause,
+        disk.labels,
+        values,
         severity=severity,
-        cause=cause,
-        labels=disk.labels,
-        headline=Text(key=f"disk-full.{cause if what == 'bytes' else what}", values=values),
+        key=f"disk-full.{cause if what == 'bytes' else what}",
         evidence=_evidence(disk, held),
-        advice=(Text(key=f"disk-full.{cause if what == 'bytes' else what}.advice", values=_where(disk)),),
+        advice_values=_where(disk),
         since=since,
         explains=_explains(disk, cause, severity, context),
     )
@@ -99,11 +101,11 @@ def _evidence(disk: ClusterDisk, held: DiskContents) -> tuple[Text, ...]:
     notes = []
     if fact.used_bytes is not None and fact.size_bytes is not None:
         values: dict[str, Value] = {"used": fact.used_bytes, "size": fact.size_bytes}
-        notes.append(Text(key="disk-space", values=values | {"available": fact.available_bytes or 0}))
+        notes.append(Text("disk-space", values | {"available": fact.available_bytes or 0}))
     if fact.inodes and fact.inodes_used is not None:
-        notes.append(Text(key="disk-inodes", values={"used": fact.inodes_used, "inodes": fact.inodes}))
+        notes.append(Text("disk-inodes", {"used": fact.inodes_used, "inodes": fact.inodes}))
     if len(disk.nodes) > 1:
-        notes.append(Text(key="disk-nodes", values={"count": len(disk.nodes), "node": disk.nodes[0]}))
+        notes.append(Text("disk-nodes", {"count": len(disk.nodes), "node": disk.nodes[0]}))
     return (*notes, *held.evidence)
 
 
@@ -141,12 +143,7 @@ def _no_space(pod: PodFact, facts: ClusterFacts) -> bool:
 
 
 RULE = Rule(
-    "disk-full",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.MOUNT,
-    needs=("disk",),
-    refines=("images", "runtime_usage", "containers", "logs", "node", "pods"),
-    latency={ANY_CAUSE: Latency(collector="disk")},
-)
+    "disk-full", Limits, CAUSES, evaluate, SubjectKind.MOUNT,
+    needs=("disk",), refines=("images", "runtime_usage", "containers", "logs", "node", "pods"),
+    latency=Latency(collector="disk"),
+)  # fmt: skip

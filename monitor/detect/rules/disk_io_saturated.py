@@ -11,12 +11,13 @@ from typing import Any
 
 from msgspec import Struct, structs, to_builtins
 
-from monitor.detect.base import ANY_CAUSE, Delay, Latency, Ratio, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.base import Delay, Latency, Ratio, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.findings import make_finding
 from monitor.detect.labels import label_value
 from monitor.detect.lib.storage import container_owner, recalled
 from monitor.detect.subjects import NodeReport, NodeSubject
 from monitor.facts.cluster_facts import ClusterFacts
-from monitor.facts.findings import Finding, Scope, Severity
+from monitor.facts.findings import Finding, Scope
 from monitor.facts.storage import DiskIoFact
 from monitor.facts.text import Text, Value
 
@@ -96,19 +97,18 @@ def _finding(
 ) -> Finding:
     queue = round(period.queue)
     values: dict[str, Value] = {"node": report.node, "device": fact.device, "share": fact.busy_ratio or 0.0}
-    mounts = Text(key="disk-io-saturated.mounts", values={"mounts": ", ".join(fact.mounts[:3])})
-    return Finding(
-        rule="disk-io-saturated",
-        severity=Severity.WARNING,
-        cause="disk-io-saturated",
-        labels=labels,
-        headline=Text(key="disk-io-saturated", values={**values, "queue": queue}),
+    mounts = Text("disk-io-saturated.mounts", {"mounts": ", ".join(fact.mounts[:3])})
+    return make_finding(
+        "disk-io-saturated",
+        "disk-io-saturated",
+        labels,
+        {**values, "queue": queue},
         evidence=(
-            Text(key="disk-io-saturated.queue", values={"before": round(period.first), "queue": queue}),
+            Text("disk-io-saturated.queue", {"before": round(period.first), "queue": queue}),
             *((mounts,) if fact.mounts else ()),
             *_pods(report, facts),
         ),
-        advice=(Text(key="disk-io-saturated.advice", values={"node": report.node}),),
+        advice_values={"node": report.node},
         since=period.since,
     )
 
@@ -122,20 +122,15 @@ def _pods(report: NodeReport, facts: ClusterFacts) -> list[Text]:
             owners[container_owner(container, facts)] += waiting[container.id]
     ordered = sorted(owners.items(), key=lambda item: (-item[1], item[0]))[:_MAX_NAMED_PODS]
     return [
-        Text(key="disk-io-saturated.waiting", values={"pod": pod, "user": user, "count": count})
+        Text("disk-io-saturated.waiting", {"pod": pod, "user": user, "count": count})
         if count
-        else Text(key="disk-io-saturated.pod", values={"pod": pod, "user": user})
+        else Text("disk-io-saturated.pod", {"pod": pod, "user": user})
         for (pod, user), count in ordered
     ]
 
 
 RULE = Rule(
-    "disk-io-saturated",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.NODE,
-    needs=("disk_io",),
-    uses=("containers", "gpu_processes", "pods"),
-    latency={ANY_CAUSE: Latency("after", Delay.FIRST_SEEN, _MAX_PAUSE_SECONDS, collector="disk_io")},
-)
+    "disk-io-saturated", Limits, CAUSES, evaluate, SubjectKind.NODE,
+    needs=("disk_io",), uses=("containers", "gpu_processes", "pods"),
+    latency=Latency("after", Delay.FIRST_SEEN, _MAX_PAUSE_SECONDS, collector="disk_io"),
+)  # fmt: skip

@@ -20,6 +20,7 @@ from monitor.detect.base import (
     Seconds,
     SubjectKind,
 )
+from monitor.detect.findings import make_finding
 from monitor.detect.labels import label_value
 from monitor.detect.lib import gpus as gpu_lib
 from monitor.detect.lib import xids
@@ -145,33 +146,28 @@ def _finding(node: str, signs: Sequence[FaultSign], gpu: GpuView | None, since: 
     labels = {"node": label_value(node)} | ({"gpu": str(worst.gpu)} if worst.gpu is not None else {})
     values: dict[str, Value] = {"node": node, "gpu": worst.gpu if worst.gpu is not None else "?", **worst.values}
     holder = next(iter(gpu_lib.live_holders(gpu)), None) if gpu else None
-    hit = (Text(key="gpu-fault.hit", values={"pod": gpu_lib.holder_pod_name(holder)}),) if holder else ()
+    hit = (Text("gpu-fault.hit", {"pod": gpu_lib.holder_pod_name(holder)}),) if holder else ()
     raw = "; ".join(sign.raw for sign in signs if sign.raw)
-    return Finding(
-        rule="gpu-fault",
+    return make_finding(
+        "gpu-fault",
+        worst.cause,
+        labels,
+        values,
         severity=SEVERITIES[worst.cause],
-        cause=worst.cause,
-        labels=labels,
-        headline=Text(key=f"gpu-fault.{worst.cause}", values=values),
         evidence=(*(item for sign in signs for item in sign.evidence), *hit, *gpu_lib.owner_evidence(holder)),
-        advice=(Text(key=f"gpu-fault.{worst.cause}.advice", values=values),),
         since=since[worst.key],
         raw=shorten(raw, MAX_RAW_CHARS) or None,
     )
 
 
+LATENCY = {
+    "driver-hung": Latency("hung_after"),
+    "cards-missing": Latency("missing_after", Delay.FIRST_SEEN),
+    **{cause: Latency(resolve_limit="xid_hold") for cause in CAUSES if cause.startswith("xid-")},
+    "xid-application": Latency(resolve_limit="xid_application_hold"),
+}
+# It needs only what is in every snapshot: whatever else is missing may itself be the fault.
 RULE = Rule(
-    "gpu-fault",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.NODE,
-    needs=("collectors",),  # in every snapshot: what else is missing may itself be the fault
-    uses=("gpu", "gpus", "node", "pod_devices", "xid"),
-    latency={
-        "driver-hung": Latency("hung_after"),
-        "cards-missing": Latency("missing_after", Delay.FIRST_SEEN),
-        **{cause: Latency(resolve_limit="xid_hold") for cause in CAUSES if cause.startswith("xid-")},
-        "xid-application": Latency(resolve_limit="xid_application_hold"),
-    },
-)
+    "gpu-fault", Limits, CAUSES, evaluate, SubjectKind.NODE,
+    needs=("collectors",), uses=("gpu", "gpus", "node", "pod_devices", "xid"), latency=LATENCY,
+)  # fmt: skip

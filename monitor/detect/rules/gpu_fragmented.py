@@ -11,13 +11,14 @@ from typing import Any
 
 import msgspec
 
-from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.base import Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.findings import make_finding
 from monitor.detect.labels import label_value
 from monitor.detect.lib.moves import Move, fewest_moves
 from monitor.detect.lib.pods import REFRESH_SECONDS
 from monitor.explain.fit import NodeFit, fit_all, gpu_resource, requested_gpus
 from monitor.facts.cluster_facts import ClusterFacts
-from monitor.facts.findings import Finding, Scope, Severity
+from monitor.facts.findings import Finding, Scope
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
 
@@ -163,13 +164,12 @@ def _finding(
         "node": nodes.usable[0].node.name,
         "nodes": sum(fit.free > 0 for fit in nodes.usable),
     }
-    return Finding(
-        rule=NAME,
-        severity=Severity.WARNING,
-        cause=NAME,
-        labels=_labels(pods, facts),
-        headline=Text(key=NAME, values=values),
-        evidence=(Text(key=f"{NAME}.moves", values=_move_values(plan)),) if plan else (),
+    return make_finding(
+        NAME,
+        NAME,
+        _labels(pods, facts),
+        values,
+        evidence=(Text(f"{NAME}.moves", _move_values(plan)),) if plan else (),
         advice=(_advice(plan, values),),
         since=min(pod.created_at or 0.0 for pod in pods),
     )
@@ -182,18 +182,12 @@ def _move_values(plan: Sequence[Move]) -> dict[str, Value]:
 
 def _advice(plan: Sequence[Move] | None, values: dict[str, Value]) -> Text:
     if not plan:
-        return Text(key=f"{NAME}.advice", values=values)
+        return Text(f"{NAME}.advice", values)
     pods = ", ".join(f"{move.pod.namespace}/{move.pod.name}" for move in plan)
-    return Text(key=f"{NAME}.moves.advice", values={"node": plan[0].source, "pods": pods})
+    return Text(f"{NAME}.moves.advice", {"node": plan[0].source, "pods": pods})
 
 
 RULE = Rule(
-    NAME,
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.CLUSTER,
-    uses=("pods",),
-    kube=("pods", "nodes"),
-    latency={ANY_CAUSE: Latency("after")},
-)
+    NAME, Limits, CAUSES, evaluate, SubjectKind.CLUSTER, uses=("pods",), kube=("pods", "nodes"),
+    latency=Latency("after"),
+)  # fmt: skip

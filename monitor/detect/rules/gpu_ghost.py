@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import NOTHING, Rule, RuleContext, RuleResult, Seconds, SubjectKind, lasting
+from monitor.detect.findings import make_finding
 from monitor.detect.lib import gpus
 from monitor.detect.subjects import GpuSubject
 from monitor.facts.cluster import GpuState, GpuView
-from monitor.facts.findings import Finding, Severity
-from monitor.facts.text import Text
+from monitor.facts.findings import Finding
 
 CAUSES = ("memory-leak", "latched-utilisation")
 LEAK, LATCHED = CAUSES
@@ -36,24 +36,11 @@ def _finding(gpu: GpuView, since: float) -> Finding:
     cause = LEAK if any(item.key == "memory-without-process" for item in gpu.evidence) else LATCHED
     holder = gpus.sole_holder(gpu)
     values = gpus.gpu_values(gpu) | {"bytes": gpu.memory_used_bytes or 0, "ratio": gpu.utilization_ratio or 0.0}
-    return Finding(
-        rule="gpu-ghost",
-        severity=Severity.WARNING,
-        cause=cause,
-        labels=gpus.gpu_labels(gpu, holder),
-        headline=Text(key=f"gpu-ghost.{cause}", values=values),
-        evidence=gpus.owner_evidence(holder),
-        advice=(Text(key=f"gpu-ghost.{cause}.advice", values=values),),
-        since=since,
+    return make_finding(
+        "gpu-ghost", cause, gpus.gpu_labels(gpu, holder), values, evidence=gpus.owner_evidence(holder), since=since
     )
 
 
 RULE = Rule(
-    "gpu-ghost",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.GPU,
-    needs=("gpu", "gpu_processes"),
-    suppressed_by=("node-down",),
+    "gpu-ghost", Limits, CAUSES, evaluate, SubjectKind.GPU, needs=("gpu", "gpu_processes"), suppressed_by=("node-down",)
 )

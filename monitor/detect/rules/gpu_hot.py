@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import NOTHING, UNKNOWN, Rule, RuleContext, RuleResult, Seconds, SubjectKind, lasting
+from monitor.detect.findings import make_finding
 from monitor.detect.lib.gpus import gpu_labels, gpu_values
 from monitor.detect.subjects import GpuSubject
 from monitor.facts.cluster import GpuView
-from monitor.facts.findings import Finding, Severity
+from monitor.facts.findings import Finding
 from monitor.facts.gpu import GpuFact
 from monitor.facts.text import Text, Value
 
@@ -48,22 +49,13 @@ def _finding(gpu: GpuView, fact: GpuFact, cause: str, since: float) -> Finding:
     values = gpu_values(gpu)
     evidence = []
     if fact.temperature_celsius is not None:
-        evidence.append(Text(key="gpu-hot.temperature", values={"celsius": fact.temperature_celsius}))
+        evidence.append(Text("gpu-hot.temperature", {"celsius": fact.temperature_celsius}))
     if fact.power_watts is not None and fact.power_limit_watts is not None:
         power: dict[str, Value] = {"watts": round(fact.power_watts), "limit": round(fact.power_limit_watts)}
-        evidence.append(Text(key="gpu-hot.power", values=power))
+        evidence.append(Text("gpu-hot.power", power))
     if fact.sm_clock_hertz is not None:
-        evidence.append(Text(key="gpu-hot.clock", values={"megahertz": round(fact.sm_clock_hertz / MEGAHERTZ)}))
-    return Finding(
-        rule="gpu-hot",
-        severity=Severity.WARNING,
-        cause=cause,
-        labels=gpu_labels(gpu),
-        headline=Text(key=f"gpu-hot.{cause}", values=values),
-        evidence=tuple(evidence),
-        advice=(Text(key=f"gpu-hot.{cause}.advice", values=values),),
-        since=since,
-    )
+        evidence.append(Text("gpu-hot.clock", {"megahertz": round(fact.sm_clock_hertz / MEGAHERTZ)}))
+    return make_finding("gpu-hot", cause, gpu_labels(gpu), values, evidence=evidence, since=since)
 
 
 RULE = Rule("gpu-hot", Limits, CAUSES, evaluate, SubjectKind.GPU, needs=("gpu",), suppressed_by=("node-down",))

@@ -7,10 +7,11 @@ from typing import Any
 
 from monitor.base.globs import matches_any_glob
 from monitor.detect.base import NOTHING, Rule, RuleContext, RuleResult, Seconds, SubjectKind, lasting
+from monitor.detect.findings import make_finding
 from monitor.detect.lib import gpus
 from monitor.detect.subjects import GpuSubject, NodeReport
 from monitor.facts.cluster import GpuState
-from monitor.facts.findings import Finding, Severity
+from monitor.facts.findings import Finding
 from monitor.facts.text import Evidence, Text, Value
 
 CAUSES = ("host-process", "other-container", "unknown-owner")
@@ -60,20 +61,11 @@ def _finding(subject: GpuSubject, orphans: list[Evidence], since: float) -> Find
     }
     evidence = [*gpus.memory_evidence(gpu)]
     if "uid" in first.values:
-        evidence.insert(0, Text(key="gpu-orphan.uid", values={"uid": first.values["uid"]}))
+        evidence.insert(0, Text("gpu-orphan.uid", {"uid": first.values["uid"]}))
     if others := orphans[1 : MAX_NAMED + 1]:
         pids = ", ".join(str(process.values.get("pid", "?")) for process in others)
-        evidence.append(Text(key="gpu-orphan.others", values={"count": len(orphans) - 1, "pids": pids}))
-    return Finding(
-        rule="gpu-orphan",
-        severity=Severity.WARNING,
-        cause=cause,
-        labels=gpus.gpu_labels(gpu),
-        headline=Text(key=f"gpu-orphan.{cause}", values=values),
-        evidence=tuple(evidence),
-        advice=(Text(key=f"gpu-orphan.{cause}.advice", values=values),),
-        since=since,
-    )
+        evidence.append(Text("gpu-orphan.others", {"count": len(orphans) - 1, "pids": pids}))
+    return make_finding("gpu-orphan", cause, gpus.gpu_labels(gpu), values, evidence=evidence, since=since)
 
 
 def _container_name(container_id: str, report: NodeReport) -> str:
@@ -83,13 +75,6 @@ def _container_name(container_id: str, report: NodeReport) -> str:
 
 
 RULE = Rule(
-    "gpu-orphan",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.GPU,
-    needs=("gpu", "gpu_processes"),
-    uses=("containers",),
-    kube=("pods", "nodes"),
-    suppressed_by=("node-down",),
-)
+    "gpu-orphan", Limits, CAUSES, evaluate, SubjectKind.GPU,
+    needs=("gpu", "gpu_processes"), uses=("containers",), kube=("pods", "nodes"), suppressed_by=("node-down",),
+)  # fmt: skip

@@ -18,10 +18,11 @@ from monitor.detect.base import (
     SubjectKind,
     lasting,
 )
+from monitor.detect.findings import make_finding
 from monitor.detect.lib import gpus
 from monitor.detect.subjects import GpuSubject
 from monitor.facts.cluster import GpuState, GpuView, Holder
-from monitor.facts.findings import Finding, Severity
+from monitor.facts.findings import Finding
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text
 
@@ -71,31 +72,24 @@ def _finding(gpu: GpuView, holder: Holder, since: float, refused: PodFact | None
     evidence = gpus.owner_evidence(holder)
     if refused is not None:
         pod = f"{refused.namespace}/{refused.name}"
-        evidence = (Text(key="gpu-phantom.refused", values={"pod": pod}), *evidence)
-    return Finding(
-        rule="gpu-phantom",
-        severity=Severity.WARNING,
-        cause=cause,
-        labels=gpus.gpu_labels(gpu, holder),
-        headline=Text(key=f"gpu-phantom.{cause}", values=values),
+        evidence = (Text("gpu-phantom.refused", {"pod": pod}), *evidence)
+    return make_finding(
+        "gpu-phantom",
+        cause,
+        gpus.gpu_labels(gpu, holder),
+        values,
         evidence=evidence,
-        advice=(Text(key="gpu-phantom.advice", values=values),),
+        advice=(Text("gpu-phantom.advice", values),),
         since=since,
     )
 
 
+LATENCY = {
+    STALE: Latency("after", Delay.POD_GONE, collector="pod_devices"),
+    ANY_CAUSE: Latency("after", Delay.FIRST_SEEN, collector="pod_devices"),
+}
 RULE = Rule(
-    "gpu-phantom",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.GPU,
-    needs=("gpu", "gpu_processes", "pod_devices"),
-    uses=("pods",),
-    kube=("pods",),
-    suppressed_by=("node-down",),
-    latency={
-        STALE: Latency("after", Delay.POD_GONE, collector="pod_devices"),
-        ANY_CAUSE: Latency("after", Delay.FIRST_SEEN, collector="pod_devices"),
-    },
-)
+    "gpu-phantom", Limits, CAUSES, evaluate, SubjectKind.GPU,
+    needs=("gpu", "gpu_processes", "pod_devices"), uses=("pods",), kube=("pods",),
+    suppressed_by=("node-down",), latency=LATENCY,
+)  # fmt: skip

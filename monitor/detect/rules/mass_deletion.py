@@ -11,7 +11,6 @@ from typing import Any
 from msgspec import Struct, structs, to_builtins
 
 from monitor.detect.base import (
-    ANY_CAUSE,
     NOTHING,
     Bytes,
     CleanupDeletion,
@@ -23,6 +22,7 @@ from monitor.detect.base import (
     Seconds,
     SubjectKind,
 )
+from monitor.detect.findings import make_finding
 from monitor.detect.lib.storage import is_below, recalled
 from monitor.detect.subjects import ClusterDisk
 from monitor.facts.findings import Finding, Severity
@@ -133,24 +133,18 @@ def _exceeds(before: float, used: float, limits: Limits) -> bool:
 def _finding(disk: ClusterDisk, loss: _Loss, used: int) -> Finding:
     gone = loss.before - used
     values: dict[str, Value] = {"place": disk.location, "mount": disk.labels["mount"], "bytes": gone}
-    return Finding(
-        rule="mass-deletion",
+    return make_finding(
+        "mass-deletion",
+        "mass-deletion",
+        disk.labels,
+        {**values, "share": gone / loss.before, "window": loss.window},
         severity=Severity.CRITICAL,
-        cause="mass-deletion",
-        labels=disk.labels,
-        headline=Text(key="mass-deletion", values={**values, "share": gone / loss.before, "window": loss.window}),
-        evidence=(Text(key="mass-deletion.now", values={"before": loss.before, "now": used}),),
-        advice=(Text(key="mass-deletion.advice", values={"node": disk.report.node, "mount": disk.fact.mount}),),
+        evidence=(Text("mass-deletion.now", {"before": loss.before, "now": used}),),
+        advice_values={"node": disk.report.node, "mount": disk.fact.mount},
         since=loss.at - loss.window,
     )
 
 
 RULE = Rule(
-    "mass-deletion",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.MOUNT,
-    needs=("disk",),
-    latency={ANY_CAUSE: Latency(collector="disk")},
+    "mass-deletion", Limits, CAUSES, evaluate, SubjectKind.MOUNT, needs=("disk",), latency=Latency(collector="disk")
 )

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import AGE, ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.base import AGE, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.findings import make_finding
 from monitor.detect.labels import label_value
 from monitor.detect.subjects import NodeSubject
 from monitor.facts.cluster_facts import ClusterFacts
@@ -23,7 +24,7 @@ STUCK_RULES = ("pod-stuck-creating", "pod-stuck-terminating")
 _PATH_VOLUMES = frozenset({"hostPath", "local"})
 _NETWORK_VOLUMES = frozenset({"nfs", "persistentVolumeClaim", "csi", "cephfs", "glusterfs", "flexVolume"})
 _MAX_EXPLAINED_PODS = 100
-_SINCE = Text(key="mount-lost.since", values={AGE: 0.0})
+_SINCE = Text("mount-lost.since", {AGE: 0.0})
 
 
 @dataclass(frozen=True)
@@ -52,15 +53,15 @@ def evaluate(node: NodeSubject, context: RuleContext, _memory: Any, now: float) 
 def _finding(facts: ClusterFacts, node: str, mount: MountFact, since: float) -> Finding:
     cause, pods = CAUSE_OF_STATE[mount.state], [pod for pod in facts.bound.get(node, ()) if may_use(pod, mount.path)]
     where: dict[str, Value] = {"node": node, "mount": mount.path}
-    users = Text(key="mount-lost.pods", values={"count": len(pods), "node": node})
-    return Finding(
-        rule="mount-lost",
+    users = Text("mount-lost.pods", {"count": len(pods), "node": node})
+    return make_finding(
+        "mount-lost",
+        cause,
+        {"node": label_value(node), "mount": label_value(mount.path)},
+        where | {"error": mount.error or mount.state},
         severity=Severity.CRITICAL,
-        cause=cause,
-        labels={"node": label_value(node), "mount": label_value(mount.path)},
-        headline=Text(key=f"mount-lost.{cause}", values=where | {"error": mount.error or mount.state}),
         evidence=(_SINCE, users) if pods else (_SINCE,),
-        advice=(Text(key=f"mount-lost.{cause}.advice", values=where),),
+        advice_values=where,
         since=since,
         explains=_explains(pods),
         raw=mount.error,
@@ -116,16 +117,15 @@ def _everywhere_finding(path: str, lost: list[Finding], total: int) -> Finding:
     first = min(lost, key=lambda finding: (finding.since or 0.0, finding.labels["node"]))
     values: dict[str, Value] = {"mount": path, "count": len(lost), "total": total, "state": cause}
     pods = [scope for finding in lost for scope in finding.explains][:_MAX_EXPLAINED_PODS]
-    return Finding(
-        rule="mount-lost",
+    return make_finding(
+        "mount-lost",
+        cause,
+        {"mount": label_value(path)},
+        values,
         severity=Severity.CRITICAL,
-        cause=cause,
-        labels={"mount": label_value(path)},
-        headline=Text(key="mount-lost.everywhere", values=values),
+        key="mount-lost.everywhere",
         evidence=(_SINCE,),
-        advice=(
-            Text(key="mount-lost.everywhere.advice", values={"mount": path, "node": first.headline.values["node"]}),
-        ),
+        advice_values={"mount": path, "node": first.headline.values["node"]},
         since=first.since,
         explains=(Scope(labels={"mount": label_value(path)}, rules=("mount-lost",)), *pods),
         held=2 * sum(finding.held for finding in lost) > len(lost),
@@ -134,13 +134,6 @@ def _everywhere_finding(path: str, lost: list[Finding], total: int) -> Finding:
 
 
 RULE = Rule(
-    "mount-lost",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.NODE,
-    needs=("mounts",),
-    uses=("pods",),
-    correlate=correlate,
-    latency={ANY_CAUSE: Latency("after", collector="mounts")},
-)
+    "mount-lost", Limits, CAUSES, evaluate, SubjectKind.NODE, needs=("mounts",), uses=("pods",), correlate=correlate,
+    latency=Latency("after", collector="mounts"),
+)  # fmt: skip

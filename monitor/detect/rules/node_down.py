@@ -18,6 +18,7 @@ from monitor.detect.base import (
     Seconds,
     SubjectKind,
 )
+from monitor.detect.findings import make_finding
 from monitor.detect.labels import label_value
 from monitor.detect.subjects import NodeSubject
 from monitor.facts.agents import AgentFact
@@ -149,19 +150,16 @@ def _finding(context: RuleContext, node: NodeFact, problem: _NodeProblem, agent:
     gpus = sum(pod.requests.get(facts.resource, 0.0) for pod in pods)
     critical = problem.down and bool(pods) and not node.unschedulable
     evidence = [_agent_evidence(agent)] if problem.down and agent is not None else []
-    evidence += [Text(key="node-down.pods", values={"count": len(pods), "gpus": gpus})] if pods else []
-    evidence += [Text(key="node-down.says", values={"message": problem.raw})] if problem.raw and problem.down else []
-    return Finding(
-        rule="node-down",
+    evidence += [Text("node-down.pods", {"count": len(pods), "gpus": gpus})] if pods else []
+    evidence += [Text("node-down.says", {"message": problem.raw})] if problem.raw and problem.down else []
+    return make_finding(
+        "node-down",
+        cause,
+        {"node": label_value(node.name)},
+        {"node": node.name, AGE: 0.0, "changes": problem.changes, "message": problem.raw or "?"},
         severity=Severity.CRITICAL if critical else Severity.WARNING,
-        cause=cause,
-        labels={"node": label_value(node.name)},
-        headline=Text(
-            key=f"node-down.{cause}",
-            values={"node": node.name, AGE: 0.0, "changes": problem.changes, "message": problem.raw or "?"},
-        ),
-        evidence=tuple(evidence),
-        advice=(Text(key=f"node-down.{cause}.advice", values={"node": node.name}),),
+        evidence=evidence,
+        advice_values={"node": node.name},
         since=problem.since,
         explains=_symptoms(node, problem, context),
         raw=problem.raw or ("no message" if cause == "unknown" else None),
@@ -179,18 +177,11 @@ def _symptoms(node: NodeFact, problem: _NodeProblem, context: RuleContext) -> tu
 
 def _agent_evidence(agent: AgentFact) -> Text:
     if agent.silent_since is None:
-        return Text(key="node-down.agent-answers", values={})
-    return Text(key="node-down.agent-silent", values={"error": agent.error or "?"})
+        return Text("node-down.agent-answers", {})
+    return Text("node-down.agent-silent", {"error": agent.error or "?"})
 
 
 RULE = Rule(
-    "node-down",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.NODE,
-    uses=("node", "agent", "pods"),
-    kube=("nodes",),
-    suppressed_by=("disk-full",),
-    latency={"flapping": Latency(resolve_limit="window"), ANY_CAUSE: Latency()},
-)
+    "node-down", Limits, CAUSES, evaluate, SubjectKind.NODE, uses=("node", "agent", "pods"), kube=("nodes",),
+    suppressed_by=("disk-full",), latency={"flapping": Latency(resolve_limit="window"), ANY_CAUSE: Latency()},
+)  # fmt: skip

@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.base import Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.findings import make_finding
 from monitor.detect.lib.pending_answers import PendingAnswer, answer_for_pod, next_turn, shape_id, update_answers
 from monitor.detect.lib.pods import advice_keys, label_values, raw_text
 from monitor.explain.fit import requested_gpus
@@ -17,7 +18,7 @@ from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause
 from monitor.explain.pod import pod_reference
 from monitor.facts.cluster_facts import ClusterFacts
-from monitor.facts.findings import Finding, Scope, Severity
+from monitor.facts.findings import Finding, Scope
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
 
@@ -104,14 +105,13 @@ def _finding(job: PendingJob, answer: PendingAnswer, facts: ClusterFacts) -> Fin
     message = next(
         (item.values.get("message") for item in answer.evidence if item.key == Key.SCHEDULER_SAYS.value), None
     )
-    return Finding(
-        rule="pod-pending",
-        severity=Severity.WARNING,
-        cause=answer.cause,
-        labels=job.labels,
-        headline=Text(key=f"pod-pending.{answer.cause}", values=values),
+    return make_finding(
+        "pod-pending",
+        answer.cause,
+        job.labels,
+        values,
         evidence=answer.evidence,
-        advice=(*answer.advice, Text(key="pod-pending.advice", values=values)),
+        advice=(*answer.advice, Text("pod-pending.advice", values)),
         since=job.since,
         raw=raw_text(str(message)) if message else None,
     )
@@ -131,14 +131,7 @@ ADVICE = {
     "unschedulable-other": advice_keys("uncordon", "node-back", "short-of", "short-of-pods", "no-scheduler", "gated"),
 }
 RULE = Rule(
-    "pod-pending",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.CLUSTER,
-    uses=("pods", "pod_groups", "workloads"),
-    kube=("pods", "nodes"),
-    suppressed_by=("node-down",),
-    advice=ADVICE,
-    latency={ANY_CAUSE: Latency("waiting")},
-)
+    "pod-pending", Limits, CAUSES, evaluate, SubjectKind.CLUSTER,
+    uses=("pods", "pod_groups", "workloads"), kube=("pods", "nodes"),
+    suppressed_by=("node-down",), advice=ADVICE, latency=Latency("waiting"),
+)  # fmt: skip

@@ -17,12 +17,13 @@ from monitor.detect.base import (
     Seconds,
     SubjectKind,
 )
+from monitor.detect.findings import make_finding
 from monitor.detect.lib.pods import combined, is_live, pod_labels, pod_values, raw_text
 from monitor.detect.visibility import clock_skew
 from monitor.explain.fit import gpu_resource, requested_gpus
 from monitor.explain.keys import Key
 from monitor.facts.cluster_facts import ClusterFacts
-from monitor.facts.findings import Finding, Severity
+from monitor.facts.findings import Finding
 from monitor.facts.kube import ContainerStatusFact, PodFact
 from monitor.facts.text import Text
 from monitor.facts.workload import LogFact
@@ -92,14 +93,12 @@ def _finding(
     pod: PodFact, status: ContainerStatusFact, log: LogFact, cause: str, since: float, facts: ClusterFacts
 ) -> Finding:
     values = pod_values(pod, facts, container=status.name, gpus=requested_gpus(pod, facts))
-    return Finding(
-        rule="pod-silent",
-        severity=Severity.WARNING,
-        cause=cause,
-        labels=pod_labels(pod, facts, container=status.name),
-        headline=Text(key=f"pod-silent.{cause}", values=values),
-        evidence=tuple(_utilization_evidence(pod, facts)),
-        advice=(Text(key=f"pod-silent.{cause}.advice", values=values),),
+    return make_finding(
+        "pod-silent",
+        cause,
+        pod_labels(pod, facts, container=status.name),
+        values,
+        evidence=_utilization_evidence(pod, facts),
         since=since,
         raw=raw_text(log.error),
     )
@@ -113,16 +112,8 @@ def _utilization_evidence(pod: PodFact, facts: ClusterFacts) -> Iterable[Text]:
         yield Text(Key.GPU_USE, {"ratio": sum(ratios) / len(ratios), "size": memory})
 
 
+LATENCY = {"stopped-logging": Latency("stopped", collector="logs"), ANY_CAUSE: Latency("empty", collector="logs")}
 RULE = Rule(
-    "pod-silent",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.POD,
-    needs=("logs",),
-    uses=("agent",),
-    refines=("gpus",),
-    kube=("pods",),
-    suppressed_by=("node-down",),
-    latency={"stopped-logging": Latency("stopped", collector="logs"), ANY_CAUSE: Latency("empty", collector="logs")},
-)
+    "pod-silent", Limits, CAUSES, evaluate, SubjectKind.POD,
+    needs=("logs",), uses=("agent",), refines=("gpus",), kube=("pods",), suppressed_by=("node-down",), latency=LATENCY,
+)  # fmt: skip

@@ -6,14 +6,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, NOTHING, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.base import NOTHING, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.findings import make_finding
 from monitor.detect.lib.pods import REFRESH_SECONDS, advice_keys, is_live, pod_labels, pod_values, raw_text
 from monitor.explain import starting
 from monitor.explain.fit import gpu_resource, requested_gpus
 from monitor.explain.model import PodDiagnosis
 from monitor.explain.volumes import MOUNT_EVENT_REASONS as VOLUME_REASONS
 from monitor.facts.cluster_facts import ClusterFacts
-from monitor.facts.findings import Finding, Severity
+from monitor.facts.findings import Finding
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text
 
@@ -74,17 +75,16 @@ def _finding(pod: PodFact, answer: PodDiagnosis, facts: ClusterFacts, since: flo
     values = pod_values(pod, facts)
     evidence = (answer.headline, *answer.evidence)
     if hung:
-        path = Text(key="pod-stuck-creating.hung-path", values={"path": hung, "node": pod.node or "?"})
+        path = Text("pod-stuck-creating.hung-path", {"path": hung, "node": pod.node or "?"})
         evidence = (path, *evidence)
     message = next((str(note.values["message"]) for note in evidence if "message" in note.values), None)
-    return Finding(
-        rule="pod-stuck-creating",
-        severity=Severity.WARNING,
-        cause=cause,
-        labels=pod_labels(pod, facts, mount=hung),
-        headline=Text(key=f"pod-stuck-creating.{cause}", values=values),
+    return make_finding(
+        "pod-stuck-creating",
+        cause,
+        pod_labels(pod, facts, mount=hung),
+        values,
         evidence=evidence,
-        advice=(*answer.advice, Text(key="pod-stuck-creating.advice", values=values)),
+        advice=(*answer.advice, Text("pod-stuck-creating.advice", values)),
         since=since,
         raw=raw_text(message),
     )
@@ -134,14 +134,7 @@ ADVICE = {
     "device-missing": advice_keys("mount-host-path", "start-long"),
 }
 RULE = Rule(
-    "pod-stuck-creating",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.POD,
-    refines=("agent", "node", "mounts", "disk"),
-    kube=("pods",),
-    suppressed_by=("disk-full", "mount-lost", "node-down"),
-    advice=ADVICE,
-    latency={ANY_CAUSE: Latency("creating")},
-)
+    "pod-stuck-creating", Limits, CAUSES, evaluate, SubjectKind.POD,
+    refines=("agent", "node", "mounts", "disk"), kube=("pods",),
+    suppressed_by=("disk-full", "mount-lost", "node-down"), advice=ADVICE, latency=Latency("creating"),
+)  # fmt: skip

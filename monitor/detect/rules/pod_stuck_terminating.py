@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, NOTHING, Delay, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.base import NOTHING, Delay, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.findings import make_finding
 from monitor.detect.lib.pods import REFRESH_SECONDS, pod_labels, pod_values, raw_text
 from monitor.explain.keys import Key
 from monitor.explain.terminating import terminating
 from monitor.facts.cluster_facts import ClusterFacts
-from monitor.facts.findings import Finding, Severity
+from monitor.facts.findings import Finding
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text
 
@@ -49,14 +50,13 @@ def _finding(pod: PodFact, facts: ClusterFacts, now: float) -> Finding:
     values = pod_values(pod, facts)
     evidence = (answer.headline, *answer.evidence)
     message = next((str(item.values["message"]) for item in evidence if item.key == Key.RUNTIME_SAYS.value), None)
-    return Finding(
-        rule="pod-stuck-terminating",
-        severity=Severity.WARNING,
-        cause=cause,
-        labels=pod_labels(pod, facts),
-        headline=Text(key=f"pod-stuck-terminating.{cause}", values=values),
+    return make_finding(
+        "pod-stuck-terminating",
+        cause,
+        pod_labels(pod, facts),
+        values,
         evidence=evidence,
-        advice=(*answer.advice, Text(key="pod-stuck-terminating.advice", values=values)),
+        advice=(*answer.advice, Text("pod-stuck-terminating.advice", values)),
         since=pod.deletion_at,
         raw=raw_text(message),
     )
@@ -71,14 +71,7 @@ ADVICE = {
     "runtime-hung": ("term_unknown_advice",),
 }
 RULE = Rule(
-    "pod-stuck-terminating",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.POD,
-    refines=("agent", "node", "gpus", "gpu_processes", "mounts", "disk"),
-    kube=("pods",),
-    suppressed_by=("mount-lost", "node-down"),
-    advice=ADVICE,
-    latency={ANY_CAUSE: Latency("overdue", Delay.GRACE_PERIOD)},
-)
+    "pod-stuck-terminating", Limits, CAUSES, evaluate, SubjectKind.POD,
+    refines=("agent", "node", "gpus", "gpu_processes", "mounts", "disk"), kube=("pods",),
+    suppressed_by=("mount-lost", "node-down"), advice=ADVICE, latency=Latency("overdue", Delay.GRACE_PERIOD),
+)  # fmt: skip

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.findings import make_finding
 from monitor.detect.lib.pods import label_values
 from monitor.detect.lib.quota_waiting import WaitingJob, queued_jobs, refused_jobs
 from monitor.explain.model import compact_number
 from monitor.facts.cluster_facts import ClusterFacts
-from monitor.facts.findings import Finding, Severity
+from monitor.facts.findings import Finding
 from monitor.facts.text import Text, Value
 
 CAUSES: tuple[str, ...] = ()
@@ -102,29 +103,24 @@ def _finding(quota: GpuQuota, holders: dict[tuple[str, str], Counter[str]]) -> F
         "jobs": ", ".join(sorted({job.name for job in quota.waiting})[:MAX_NAMED]),
     }
     top = holders.get((quota.scope, quota.name), Counter[str]()).most_common(MAX_NAMED)
-    evidence = [Text(key="quota-exhausted.waiting", values=values)]
+    evidence = [Text("quota-exhausted.waiting", values)]
     if top:
         holders_text = ", ".join(f"{user} ({gpus})" for user, gpus in top)
-        evidence.append(Text(key="quota-exhausted.holders", values={"holders": holders_text}))
-    return Finding(
-        rule="quota-exhausted",
-        severity=Severity.WARNING,
-        cause="quota-exhausted",
-        labels=label_values({quota.scope: quota.name}),
-        headline=Text(key=f"quota-exhausted.{quota.scope}", values=values),
-        evidence=tuple(evidence),
-        advice=(Text(key=f"quota-exhausted.{quota.scope}.advice", values=values),),
+        evidence.append(Text("quota-exhausted.holders", {"holders": holders_text}))
+    return make_finding(
+        "quota-exhausted",
+        "quota-exhausted",
+        label_values({quota.scope: quota.name}),
+        values,
+        key=f"quota-exhausted.{quota.scope}",
+        evidence=evidence,
     )
 
 
 VOLCANO = ("queues.scheduling.volcano.sh", "podgroups.scheduling.volcano.sh")
 KUEUE = ("clusterqueues.kueue.x-k8s.io", "localqueues.kueue.x-k8s.io", "workloads.kueue.x-k8s.io")
 RULE = Rule(
-    "quota-exhausted",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.CLUSTER,
+    "quota-exhausted", Limits, CAUSES, evaluate, SubjectKind.CLUSTER,
     uses=("pods", "events", "quotas", "queues", "pod_groups", "workloads"),
     kube=("pods", "resourcequotas", *VOLCANO, *KUEUE),
-)
+)  # fmt: skip

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, SubjectKind
+from monitor.detect.base import Latency, Rule, RuleContext, RuleResult, SubjectKind
+from monitor.detect.findings import make_finding
 from monitor.detect.lib.pods import EVERYTHING, label_values, raw_text
 from monitor.detect.lib.pulls import REGISTRY_CAUSES
 from monitor.detect.lib.registries import (
@@ -22,7 +23,7 @@ from monitor.detect.lib.registries import (
     other_nodes,
 )
 from monitor.detect.visibility import resources_lost
-from monitor.facts.findings import Finding, Scope, Severity
+from monitor.facts.findings import Finding, Scope
 from monitor.facts.text import Text, Value
 
 CAUSES = (RESOLVE, CONNECT, TRUST, DOWN)
@@ -163,14 +164,12 @@ def _finding(outage: _Outage) -> Finding:
         "registries": _names(registries),
         "registry": registries[0],
     }
-    return Finding(
-        rule="registry-unreachable",
-        severity=Severity.WARNING,
-        cause=cause,
-        labels=label_values({outage.label: outage.name}),
-        headline=Text(key=f"registry-unreachable.{cause}", values=values),
-        evidence=tuple(_evidence(outage.failures, len(outage.well))),
-        advice=(Text(key=f"registry-unreachable.{cause}.advice", values=values),),
+    return make_finding(
+        "registry-unreachable",
+        cause,
+        label_values({outage.label: outage.name}),
+        values,
+        evidence=_evidence(outage.failures, len(outage.well)),
         since=outage.since,
         explains=tuple(
             Scope(labels=label_values({**subject}), rules=(rule,), causes=causes)
@@ -204,12 +203,12 @@ def _evidence(failures: Sequence[RegistryFailure], well: int) -> list[Text]:
     probed = [failure for failure in failures if failure.probed]
     if probed:
         values: dict[str, Value] = {"count": len({failure.node for failure in probed}), "error": probed[0].error or "?"}
-        evidence.append(Text(key="registry-unreachable.probes", values=values))
+        evidence.append(Text("registry-unreachable.probes", values))
     if well:
-        evidence.append(Text(key="registry-unreachable.others", values={"count": well}))
+        evidence.append(Text("registry-unreachable.others", {"count": well}))
     images, pods = (set[str]().union(*sets) for sets in zip(*((t.images, t.pods) for t in failures), strict=True))
     if pods:
-        evidence.append(Text(key="registry-unreachable.pulls", values={"pods": len(pods), "images": len(images)}))
+        evidence.append(Text("registry-unreachable.pulls", {"pods": len(pods), "images": len(images)}))
     return evidence
 
 
@@ -231,11 +230,6 @@ def _blind(context: RuleContext, remembered: _Memory, blind: frozenset[str]) -> 
 
 
 RULE = Rule(
-    "registry-unreachable",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.REGISTRY,
-    suppressed_by=("node-down",),
-    latency={ANY_CAUSE: Latency(collector="probes")},
-)
+    "registry-unreachable", Limits, CAUSES, evaluate, SubjectKind.REGISTRY,
+    suppressed_by=("node-down",), latency=Latency(collector="probes"),
+)  # fmt: skip

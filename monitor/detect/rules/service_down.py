@@ -7,7 +7,6 @@ from typing import Any
 
 from monitor.base.text import shorten
 from monitor.detect.base import (
-    ANY_CAUSE,
     MAX_RAW_CHARS,
     NOTHING,
     UNKNOWN,
@@ -20,6 +19,7 @@ from monitor.detect.base import (
     SubjectKind,
     lasting,
 )
+from monitor.detect.findings import make_finding
 from monitor.detect.labels import label_value
 from monitor.detect.lib.api_server import KUBERNETES
 from monitor.facts.findings import Finding, Severity
@@ -64,24 +64,20 @@ def _finding(fact: ServiceFact, since: float) -> Finding:
     }
     says, advice = message and cause != "unknown", KUBERNETES if fact.kind == KUBERNETES else cause
     minor = cause == "component" and fact.component is not None and set(fact.component.split(", ")) <= MINOR_COMPONENTS
-    return Finding(
-        rule="service-down",
+    return make_finding(
+        "service-down",
+        cause,
+        {"service": label_value(fact.name)},
+        values,
         severity=Severity.WARNING if minor else Severity.CRITICAL,
-        cause=cause,
-        labels={"service": label_value(fact.name)},
-        headline=Text(key=f"service-down.{cause}", values=values),
-        evidence=(Text(key="service-down.says", values={"message": message}),) if says else (),
-        advice=(Text(key=f"service-down.{advice}.advice", values=values),),
+        evidence=(Text("service-down.says", {"message": message}),) if says else (),
+        advice=(Text(f"service-down.{advice}.advice", values),),
         since=since,
         raw=message or None,
     )
 
 
 RULE = Rule(
-    "service-down",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.SERVICE,
-    latency={ANY_CAUSE: Latency("after", Delay.SERVICE_PROBE, resolve_delay=Delay.SERVICE_PROBE)},
-)
+    "service-down", Limits, CAUSES, evaluate, SubjectKind.SERVICE,
+    latency=Latency("after", Delay.SERVICE_PROBE, resolve_delay=Delay.SERVICE_PROBE),
+)  # fmt: skip

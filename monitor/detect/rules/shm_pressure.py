@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Bytes, Latency, Ratio, Rule, RuleContext, RuleResult, SubjectKind
+from monitor.detect.base import Bytes, Latency, Ratio, Rule, RuleContext, RuleResult, SubjectKind
+from monitor.detect.findings import make_finding
 from monitor.detect.labels import label_value
 from monitor.detect.lib.storage import container_owner
 from monitor.detect.subjects import NodeReport, NodeSubject
@@ -99,17 +100,17 @@ def _finding(
     pod, user = container_owner(shm.container, facts)
     size: dict[str, Value] = {"used": shm.fact.used_bytes, "size": shm.fact.size_bytes}
     values: dict[str, Value] = {"pod": pod, "node": labels["node"], "share": shm.used_share, **size}
-    evidence = [Text(key="shm-pressure.used", values=size)]
-    evidence += [Text(key="shm-pressure.processes", values={"count": shm.processes})] if shm.processes else []
-    evidence += [Text(key="shm-pressure.owner", values={"user": user})] if user != "-" else []
-    return Finding(
-        rule="shm-pressure",
+    evidence = [Text("shm-pressure.used", size)]
+    evidence += [Text("shm-pressure.processes", {"count": shm.processes})] if shm.processes else []
+    evidence += [Text("shm-pressure.owner", {"user": user})] if user != "-" else []
+    return make_finding(
+        "shm-pressure",
+        cause,
+        labels,
+        values,
         severity=severity,
-        cause=cause,
-        labels=labels,
-        headline=Text(key=f"shm-pressure.{cause}", values=values),
-        evidence=tuple(evidence),
-        advice=(Text(key="shm-pressure.advice", values={"wanted": _suggested_size(shm.fact.size_bytes)}),),
+        evidence=evidence,
+        advice=(Text("shm-pressure.advice", {"wanted": _suggested_size(shm.fact.size_bytes)}),),
     )
 
 
@@ -120,13 +121,7 @@ def _suggested_size(size_bytes: int) -> str:
 
 
 RULE = Rule(
-    "shm-pressure",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.NODE,
-    needs=("shm", "containers"),
-    uses=("gpu_processes", "pod_devices", "pods"),
-    suppressed_by=("node-down",),
-    latency={ANY_CAUSE: Latency(collector="shm")},
-)
+    "shm-pressure", Limits, CAUSES, evaluate, SubjectKind.NODE,
+    needs=("shm", "containers"), uses=("gpu_processes", "pod_devices", "pods"),
+    suppressed_by=("node-down",), latency=Latency(collector="shm"),
+)  # fmt: skip

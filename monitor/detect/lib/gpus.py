@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from monitor.detect.base import RuleContext
-from monitor.detect.labels import label_value
+from monitor.detect.labels import label_value, label_values
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuView, Holder
 from monitor.facts.cluster_facts import ClusterFacts
@@ -57,7 +57,7 @@ def gpu_labels(gpu: GpuView, holder: Holder | None = None) -> dict[str, str]:
 def holder_labels(holder: Holder) -> dict[str, str]:
     """Known labels of the holder of a GPU."""
     named = {"pod": holder.pod, "namespace": holder.namespace, "user": holder.user, "job": holder.job}
-    return {name: label_value(value) for name, value in (named | {"queue": holder.queue}).items() if value}
+    return label_values({**named, "queue": holder.queue})
 
 
 def gpu_limits(context: RuleContext, gpu: GpuView, holder: Holder | None = None) -> Any:

@@ -8,8 +8,10 @@ from typing import Any, TypeVar
 import msgspec
 
 from monitor.detect.labels import label_value
+from monitor.detect.subjects import ClusterDisk
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.storage import DiskFact
+from monitor.facts.text import Text, Value
 from monitor.facts.workload import ContainerFact
 
 T = TypeVar("T")
@@ -20,6 +22,17 @@ def used_ratio(fact: DiskFact) -> float | None:
     if fact.used_bytes is None or fact.available_bytes is None or fact.used_bytes + fact.available_bytes <= 0:
         return None
     return fact.used_bytes / (fact.used_bytes + fact.available_bytes)
+
+
+def disk_values(disk: ClusterDisk, **more: Value) -> dict[str, Value]:
+    """Values that identify a disk in a text."""
+    return {"place": disk.location, "mount": disk.labels["mount"], **more}
+
+
+def space_evidence(fact: DiskFact) -> Text:
+    """Used, total and available space of a disk."""
+    space = {"used": fact.used_bytes or 0, "size": fact.size_bytes or 0, "available": fact.available_bytes or 0}
+    return Text("disk-space", {**space})
 
 
 def disk_containing(path: str, facts: Iterable[DiskFact]) -> DiskFact | None:

@@ -11,7 +11,7 @@ from monitor.detect.labels import label_value
 from monitor.detect.subjects import NodeSubject
 from monitor.facts.actions import ActionsFact
 from monitor.facts.findings import Finding
-from monitor.facts.text import Text
+from monitor.facts.text import Text, Value
 
 CAUSES = ("signature", "token", "node", "replayed", "too-many", "expired")  # most severe first
 REFRESH_SECONDS = 60.0  # after which the headline states anew how long ago the last refusal was
@@ -60,18 +60,13 @@ def _updated(at: float, actions: ActionsFact, memory: Any, now: float, limits: L
 def _finding(node: str, actions: ActionsFact, entry: dict[str, Any], now: float) -> Finding:
     refused_at: dict[str, float] = entry["at"]
     cause, *others = (reason for reason in CAUSES if reason in refused_at)
-    ago = max(0.0, now - refused_at[cause])
+    counts = {reason: actions.refused.get(reason, 0) for reason in CAUSES}
+    values: dict[str, Value] = {"node": node, "count": counts[cause], "ago": max(0.0, now - refused_at[cause])}
     return make_finding(
-        "actions-refused",
-        cause,
-        {"node": label_value(node)},
-        {"node": node, "count": actions.refused.get(cause, 0), "ago": ago},
-        evidence=tuple(
-            Text(f"actions-refused.{reason}.too", {"count": actions.refused.get(reason, 0)}) for reason in others
-        ),
-        advice_values={"node": node},
+        "actions-refused", cause, {"node": label_value(node)}, values, advice_values={"node": node},
+        evidence=(Text(f"actions-refused.{reason}.too", {"count": counts[reason]}) for reason in others),
         since=entry["since"],
-    )
+    )  # fmt: skip
 
 
 RULE = Rule(

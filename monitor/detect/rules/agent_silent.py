@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from monitor.base.text import shorten
 from monitor.detect.base import (
     ANY_CAUSE,
-    MAX_RAW_CHARS,
     NOTHING,
     Delay,
     Latency,
@@ -20,7 +18,7 @@ from monitor.detect.base import (
     SubjectKind,
     lasting,
 )
-from monitor.detect.findings import make_finding
+from monitor.detect.findings import make_finding, shorten_raw
 from monitor.detect.labels import label_value
 from monitor.detect.subjects import NodeReport, NodeSubject
 from monitor.facts.agents import AgentFact
@@ -83,19 +81,13 @@ def _silent(node: NodeSubject, agent: AgentFact, limits: Limits, now: float) -> 
 def _silent_finding(node: NodeSubject, since: float) -> Finding:
     cause = "node-down" if node.fact is not None and node.fact.ready is not True else "agent-down"
     key = NO_AGENT if node.agent is None and cause == "agent-down" else f"agent-silent.{cause}"
-    message = shorten(node.agent.error or "", MAX_RAW_CHARS) if node.agent else ""
+    message = shorten_raw(node.agent.error) if node.agent else ""
     error = {"target": node.agent.target, "error": message} if node.agent and message else None
     return make_finding(
-        "agent-silent",
-        cause,
-        {"node": label_value(node.name)},
-        {"node": node.name},
-        key=key,
+        "agent-silent", cause, {"node": label_value(node.name)}, {"node": node.name}, key=key,
         evidence=(Text("agent-silent.error", {**error}),) if error else (),
-        advice=(Text(f"agent-silent.{cause}.advice", {"node": node.name}),),
-        since=since,
-        raw=message or None,
-    )
+        advice=(Text(f"agent-silent.{cause}.advice", {"node": node.name}),), since=since, raw=message or None,
+    )  # fmt: skip
 
 
 def _failing_collectors(report: NodeReport, context: RuleContext, memory: Any, now: float) -> RuleResult:
@@ -138,16 +130,9 @@ def _failing_since(fact: CollectorFact) -> float | None:
 
 def _collector_finding(labels: dict[str, str], fact: CollectorFact, cause: str, since: float) -> Finding:
     values = {"node": labels["node"], "collector": labels["service"]}
-    message = shorten(fact.message or "", MAX_RAW_CHARS)
-    return make_finding(
-        "agent-silent",
-        cause,
-        labels,
-        {**values},
-        evidence=(Text("agent-silent.collector-says", {"error": message}),) if message else (),
-        since=since,
-        raw=message or None,
-    )
+    message = shorten_raw(fact.message)
+    says = (Text("agent-silent.collector-says", {"error": message}),) if message else ()
+    return make_finding("agent-silent", cause, labels, values, evidence=says, since=since, raw=message or None)
 
 
 def correlate(findings: Sequence[Finding], context: RuleContext) -> Sequence[Finding]:
@@ -156,15 +141,10 @@ def correlate(findings: Sequence[Finding], context: RuleContext) -> Sequence[Fin
     if context.facts.agents or not missing:
         return findings
     nowhere = make_finding(
-        "agent-silent",
-        "agent-down",
-        {"service": ALL_AGENTS},
-        {"count": len(missing)},
-        key="agent-silent.nowhere",
-        advice_values={},
-        since=min(finding.since or context.now for finding in missing),
-        held=all(finding.held for finding in missing),
-    )
+        "agent-silent", "agent-down", {"service": ALL_AGENTS}, {"count": len(missing)},
+        key="agent-silent.nowhere", advice_values={},
+        since=min(finding.since or context.now for finding in missing), held=all(finding.held for finding in missing),
+    )  # fmt: skip
     return [nowhere, *(finding for finding in findings if finding.headline.key != NO_AGENT)]
 
 

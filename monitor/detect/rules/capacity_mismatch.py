@@ -44,20 +44,11 @@ def _cause(node: NodeSubject, counts: GpuCounts, resource: str) -> str | None:
 
 
 def _finding(node: str, cause: str, counts: GpuCounts, since: float) -> Finding:
-    values: dict[str, Value] = {
-        "node": node,
-        "cards": counts.gpus,
-        "capacity": counts.capacity,
-        "allocatable": counts.allocatable,
-    }
-    return make_finding(
-        "capacity-mismatch",
-        cause,
-        {"node": label_value(node)},
-        values,
-        evidence=(Text("capacity-mismatch.counts", values),),
-        since=since,
-    )
+    values: dict[str, Value] = {"node": node, "cards": counts.gpus, "capacity": counts.capacity}
+    values["allocatable"] = counts.allocatable
+    evidence = (Text("capacity-mismatch.counts", values),)
+    labels = {"node": label_value(node)}
+    return make_finding("capacity-mismatch", cause, labels, values, evidence=evidence, since=since)
 
 
 RULE = Rule(

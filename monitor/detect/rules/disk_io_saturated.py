@@ -21,7 +21,7 @@ from monitor.facts.findings import Finding, Scope
 from monitor.facts.storage import DiskIoFact
 from monitor.facts.text import Text, Value
 
-CAUSES: tuple[str, ...] = ()
+NAME = "disk-io-saturated"
 _MAX_PAUSE_SECONDS = 60.0  # a shorter pause, as between checkpoints, does not end the busy period
 _MAX_GAP_SECONDS = 3600.0  # after a longer gap in the reports, a new busy period begins
 _MAX_NAMED_PODS = 5
@@ -97,20 +97,13 @@ def _finding(
 ) -> Finding:
     queue = round(period.queue)
     values: dict[str, Value] = {"node": report.node, "device": fact.device, "share": fact.busy_ratio or 0.0}
-    mounts = Text("disk-io-saturated.mounts", {"mounts": ", ".join(fact.mounts[:3])})
+    evidence = [Text("disk-io-saturated.queue", {"before": round(period.first), "queue": queue})]
+    if fact.mounts:
+        evidence.append(Text("disk-io-saturated.mounts", {"mounts": ", ".join(fact.mounts[:3])}))
     return make_finding(
-        "disk-io-saturated",
-        "disk-io-saturated",
-        labels,
-        {**values, "queue": queue},
-        evidence=(
-            Text("disk-io-saturated.queue", {"before": round(period.first), "queue": queue}),
-            *((mounts,) if fact.mounts else ()),
-            *_pods(report, facts),
-        ),
-        advice_values={"node": report.node},
-        since=period.since,
-    )
+        NAME, NAME, labels, values | {"queue": queue}, evidence=(*evidence, *_pods(report, facts)),
+        advice_values={"node": report.node}, since=period.since,
+    )  # fmt: skip
 
 
 def _pods(report: NodeReport, facts: ClusterFacts) -> list[Text]:
@@ -130,7 +123,7 @@ def _pods(report: NodeReport, facts: ClusterFacts) -> list[Text]:
 
 
 RULE = Rule(
-    "disk-io-saturated", Limits, CAUSES, evaluate, SubjectKind.NODE,
+    NAME, Limits, (), evaluate, SubjectKind.NODE,
     needs=("disk_io",), uses=("containers", "gpu_processes", "pods"),
     latency=Latency("after", Delay.FIRST_SEEN, _MAX_PAUSE_SECONDS, collector="disk_io"),
 )  # fmt: skip

@@ -134,17 +134,11 @@ def _next_at(gpus: list[_HeldGpu], now: float) -> float | None:
 
 
 def _finding(held: _HeldGpu, why: IdleCause, now: float) -> Finding:
-    values = gpu_lib.gpu_values(held.gpu) | _pod_values(held)
-    sole = gpu_lib.sole_holder(held.gpu)
-    return make_finding(
-        "gpu-idle",
-        why.cause,
-        gpu_lib.gpu_labels(held.gpu, sole),
-        values,
-        severity=Severity.CRITICAL if held.critical_at <= now else Severity.WARNING,
-        evidence=(*why.evidence, *gpu_lib.memory_evidence(held.gpu), *gpu_lib.owner_evidence(sole)),
-        since=held.since,
-    )
+    gpu, sole = held.gpu, gpu_lib.sole_holder(held.gpu)
+    severity = Severity.CRITICAL if held.critical_at <= now else Severity.WARNING
+    labels, values = gpu_lib.gpu_labels(gpu, sole), gpu_lib.gpu_values(gpu) | _pod_values(held)
+    evidence = (*why.evidence, *gpu_lib.memory_evidence(gpu), *gpu_lib.owner_evidence(sole))
+    return make_finding("gpu-idle", why.cause, labels, values, severity=severity, evidence=evidence, since=held.since)
 
 
 def _partial_finding(job: list[_HeldGpu], idle: list[_HeldGpu], now: float) -> Finding:
@@ -156,16 +150,10 @@ def _partial_finding(job: list[_HeldGpu], idle: list[_HeldGpu], now: float) -> F
     labels = gpu_lib.holder_labels(first.holder)
     if len({held.pod.uid for held in job}) > 1:
         labels.pop("pod", None)
-    critical = all(held.critical_at <= now for held in idle)
-    return make_finding(
-        "gpu-idle",
-        PARTIALLY_IDLE,
-        labels,
-        values,
-        severity=Severity.CRITICAL if critical else Severity.WARNING,
-        evidence=(Text("gpu-idle.cards", values), *gpu_lib.owner_evidence(first.holder)),
-        since=min(held.since for held in idle if held.since is not None),
-    )
+    severity = Severity.CRITICAL if all(held.critical_at <= now for held in idle) else Severity.WARNING
+    evidence = (Text("gpu-idle.cards", values), *gpu_lib.owner_evidence(first.holder))
+    since = min(held.since for held in idle if held.since is not None)
+    return make_finding("gpu-idle", PARTIALLY_IDLE, labels, values, severity=severity, evidence=evidence, since=since)
 
 
 def _pod_values(held: _HeldGpu) -> dict[str, Value]:

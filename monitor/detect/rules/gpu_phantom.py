@@ -6,18 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from monitor.detect.base import (
-    ANY_CAUSE,
-    NOTHING,
-    Delay,
-    Latency,
-    Rule,
-    RuleContext,
-    RuleResult,
-    Seconds,
-    SubjectKind,
-    lasting,
-)
+from monitor.detect.base import NOTHING, Delay, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind, lasting
 from monitor.detect.findings import make_finding
 from monitor.detect.lib import gpus
 from monitor.detect.subjects import GpuSubject
@@ -71,22 +60,14 @@ def _finding(gpu: GpuView, holder: Holder, since: float, refused: PodFact | None
     values = gpus.gpu_values(gpu) | {"pod": gpus.holder_pod_name(holder)}
     evidence = gpus.owner_evidence(holder)
     if refused is not None:
-        pod = f"{refused.namespace}/{refused.name}"
-        evidence = (Text("gpu-phantom.refused", {"pod": pod}), *evidence)
-    return make_finding(
-        "gpu-phantom",
-        cause,
-        gpus.gpu_labels(gpu, holder),
-        values,
-        evidence=evidence,
-        advice=(Text("gpu-phantom.advice", values),),
-        since=since,
-    )
+        evidence = (Text("gpu-phantom.refused", {"pod": f"{refused.namespace}/{refused.name}"}), *evidence)
+    labels, advice = gpus.gpu_labels(gpu, holder), (Text("gpu-phantom.advice", values),)
+    return make_finding("gpu-phantom", cause, labels, values, evidence=evidence, advice=advice, since=since)
 
 
 LATENCY = {
     STALE: Latency("after", Delay.POD_GONE, collector="pod_devices"),
-    ANY_CAUSE: Latency("after", Delay.FIRST_SEEN, collector="pod_devices"),
+    TERMINAL: Latency("after", Delay.FIRST_SEEN, collector="pod_devices"),
 }
 RULE = Rule(
     "gpu-phantom", Limits, CAUSES, evaluate, SubjectKind.GPU,

@@ -6,17 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from monitor.detect.base import (
-    NOTHING,
-    Delay,
-    Latency,
-    Ratio,
-    Rule,
-    RuleContext,
-    RuleResult,
-    Seconds,
-    SubjectKind,
-)
+from monitor.detect.base import NOTHING, Delay, Latency, Ratio, Rule, RuleContext, RuleResult, Seconds, SubjectKind
 from monitor.detect.findings import make_finding
 from monitor.detect.lib import gpus as gpu_lib
 from monitor.detect.lib import io_wait
@@ -108,16 +98,11 @@ def _finding(job: UnderusedPod, agents: Mapping[str, AgentFact], waiting: Mappin
     values: dict[str, Value] = {"pod": pod.name, "namespace": pod.namespace, "node": gpus[0].node, "gpus": len(gpus)}
     values |= {"ratio": job.mean, "window": job.window}
     labels = {"node": gpu_lib.gpu_labels(gpus[0])["node"]} | (gpu_lib.holder_labels(holder) if holder else {})
+    figures = f"mean utilisation {job.mean:.3f} over {job.window:.0f} s on {len(gpus)} GPUs"
     return make_finding(
-        "gpu-underused",
-        cause,
-        labels,
-        values,
-        evidence=(*evidence, *gpu_lib.owner_evidence(holder)),
-        raw=f"mean utilisation {job.mean:.3f} over {job.window:.0f} s on {len(gpus)} GPUs"
-        if cause == "unknown"
-        else None,
-    )
+        "gpu-underused", cause, labels, values, evidence=(*evidence, *gpu_lib.owner_evidence(holder)),
+        raw=figures if cause == "unknown" else None,
+    )  # fmt: skip
 
 
 RULE = Rule(

@@ -61,14 +61,9 @@ def _stuck(gpu: GpuSubject) -> Iterator[_Stuck]:
 def _finding(gpu: GpuView, stuck: _Stuck, since: float) -> Finding:
     holder = gpus.sole_holder(gpu) or next(iter(gpu.holders), None)
     values = gpus.gpu_values(gpu) | {"pid": stuck.pid, "process": stuck.process}
-    return make_finding(
-        "gpu-wedged",
-        stuck.cause,
-        gpus.gpu_labels(gpu, holder),
-        values,
-        evidence=(*gpus.memory_evidence(gpu), *gpus.owner_evidence(holder)),
-        since=since,
-    )
+    evidence = (*gpus.memory_evidence(gpu), *gpus.owner_evidence(holder))
+    labels = gpus.gpu_labels(gpu, holder)
+    return make_finding("gpu-wedged", stuck.cause, labels, values, evidence=evidence, since=since)
 
 
 RULE = Rule(

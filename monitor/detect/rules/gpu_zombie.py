@@ -91,15 +91,9 @@ def _finding(subject: GpuSubject, hold: _EndedHold, since: float) -> Finding:
     else:
         remains = (Text("gpu-zombie.process", {"pid": pid}), *gpus.memory_evidence(gpu))
         advice = Text("gpu-zombie.advice", values | {"pid": pid})
-    return make_finding(
-        "gpu-zombie",
-        cause,
-        gpus.gpu_labels(gpu, holder),
-        values,
-        evidence=(*remains, *gpus.owner_evidence(holder)),
-        advice=(advice,),
-        since=since,
-    )
+    evidence = (*remains, *gpus.owner_evidence(holder))
+    labels = gpus.gpu_labels(gpu, holder)
+    return make_finding("gpu-zombie", cause, labels, values, evidence=evidence, advice=(advice,), since=since)
 
 
 def _pid(holder: Holder, gpu: GpuView, snapshot: NodeSnapshot) -> int | None:

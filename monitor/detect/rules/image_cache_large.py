@@ -96,21 +96,12 @@ def _finding(
     cause = _cause(cache)
     images = cache.unused if cause == "unused-images" else cache.images
     largest = sorted(images, key=lambda image: (-(image.size_bytes or 0), image.id))[:_MAX_NAMED_IMAGES]
-    values: dict[str, Value] = {
-        "node": report.node,
-        "mount": fact.mount,
-        "bytes": cache.total,
-        "share": cache.total / fact.size_bytes if fact.size_bytes else 1.0,
-        "unused": cache.unused_bytes,
-        "build": cache.build_bytes,
-    }
+    values: dict[str, Value] = {"node": report.node, "mount": fact.mount, "bytes": cache.total}
+    values |= {"share": cache.total / fact.size_bytes if fact.size_bytes else 1.0}
+    values |= {"unused": cache.unused_bytes, "build": cache.build_bytes}
+    evidence = (image_evidence(image, report, context.facts) for image in largest if image.size_bytes)
     return make_finding(
-        "image-cache-large",
-        cause,
-        labels,
-        values,
-        evidence=tuple(image_evidence(image, report, context.facts) for image in largest if image.size_bytes),
-        advice_values={"node": report.node},
+        "image-cache-large", cause, labels, values, evidence=evidence, advice_values={"node": report.node}
     )
 
 

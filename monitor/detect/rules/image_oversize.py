@@ -13,7 +13,7 @@ from monitor.detect.subjects import ImageCopies
 from monitor.facts.findings import Finding
 from monitor.facts.text import Text, Value
 
-CAUSES: tuple[str, ...] = ()
+NAME = "image-oversize"
 GIB = 1024**3
 
 
@@ -39,20 +39,15 @@ def _finding(image: ImageCopies, name: str, context: RuleContext) -> Finding:
     users = sorted({user for report, copy in image.copies for user in image_users(copy, report, context.facts)})
     nodes = sorted({report.node for report, _ in image.copies})
     starts = (copy.first_seen_at + report.skew for report, copy in image.copies if copy.first_seen_at is not None)
-    used = Text("image-oversize.used", {"users": join_names(users)})
+    used = Text("image-oversize.used", {"users": join_names(users)}) if users else Text("image-oversize.unused")
     values: dict[str, Value] = {"image": name, "bytes": image.size_bytes, "count": len(nodes)}
     return make_finding(
-        "image-oversize",
-        "image-oversize",
-        {"image": label_value(name)},
-        values | {"nodes": join_names(nodes)},
-        evidence=(used if users else Text("image-oversize.unused"),),
-        advice_values={"image": name},
-        since=min(starts, default=None),
-    )
+        NAME, NAME, {"image": label_value(name)}, values | {"nodes": join_names(nodes)}, evidence=(used,),
+        advice_values={"image": name}, since=min(starts, default=None),
+    )  # fmt: skip
 
 
 RULE = Rule(
-    "image-oversize", Limits, CAUSES, evaluate, SubjectKind.IMAGE, needs=("images",), uses=("containers", "pods"),
+    NAME, Limits, (), evaluate, SubjectKind.IMAGE, needs=("images",), uses=("containers", "pods"),
     latency=Latency(collector="images"),
 )  # fmt: skip

@@ -8,7 +8,8 @@ from typing import Any
 
 from monitor.detect.base import NOTHING, Bytes, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
 from monitor.detect.findings import make_finding
-from monitor.detect.lib.pods import REFRESH_SECONDS, combined, is_live, label_values, pod_values
+from monitor.detect.labels import label_values
+from monitor.detect.lib.pods import REFRESH_SECONDS, combined, is_live, pod_values
 from monitor.detect.lib.pull_times import PullTime, pull_times
 from monitor.detect.lib.pulls import canonical_registry
 from monitor.explain.image_pull import registry_of
@@ -60,14 +61,9 @@ def _judge(pod: PodFact, pull: PullTime, context: RuleContext, now: float) -> Ru
 def _finding(pod: PodFact, pull: PullTime, size: int | None, limits: Limits, facts: ClusterFacts) -> Finding:
     registry, cause = canonical_registry(registry_of(pull.image)), _cause(pod, pull, size, limits, facts)
     values = pod_values(pod, facts, image=pull.image, registry=registry, took=pull.seconds)
-    return make_finding(
-        "image-pull-slow",
-        cause,
-        label_values({"node": pod.node, "image": pull.image, "service": registry}),
-        values,
-        evidence=_evidence(pull, size, limits),
-        since=pull.began_at,
-    )
+    labels = label_values({"node": pod.node, "image": pull.image, "service": registry})
+    evidence = _evidence(pull, size, limits)
+    return make_finding("image-pull-slow", cause, labels, values, evidence=evidence, since=pull.began_at)
 
 
 def _cause(pod: PodFact, pull: PullTime, size: int | None, limits: Limits, facts: ClusterFacts) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from monitor.detect.base import AGE, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
 from monitor.detect.findings import make_finding
 from monitor.detect.labels import label_value
+from monitor.detect.lib.pods import pod_identity
 from monitor.detect.subjects import NodeSubject
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Scope, Severity
@@ -54,18 +55,12 @@ def _finding(facts: ClusterFacts, node: str, mount: MountFact, since: float) -> 
     cause, pods = CAUSE_OF_STATE[mount.state], [pod for pod in facts.bound.get(node, ()) if may_use(pod, mount.path)]
     where: dict[str, Value] = {"node": node, "mount": mount.path}
     users = Text("mount-lost.pods", {"count": len(pods), "node": node})
+    labels = {"node": label_value(node), "mount": label_value(mount.path)}
     return make_finding(
-        "mount-lost",
-        cause,
-        {"node": label_value(node), "mount": label_value(mount.path)},
-        where | {"error": mount.error or mount.state},
-        severity=Severity.CRITICAL,
-        evidence=(_SINCE, users) if pods else (_SINCE,),
-        advice_values=where,
-        since=since,
-        explains=_explains(pods),
-        raw=mount.error,
-    )
+        "mount-lost", cause, labels, where | {"error": mount.error or mount.state}, advice_values=where,
+        severity=Severity.CRITICAL, evidence=(_SINCE, users) if pods else (_SINCE,),
+        since=since, explains=_explains(pods), raw=mount.error,
+    )  # fmt: skip
 
 
 def may_use(pod: PodFact, path: str) -> bool:
@@ -83,10 +78,7 @@ def _within(path: str, mount: str) -> bool:
 def _explains(pods: list[PodFact]) -> tuple[Scope, ...]:
     """Scopes of the pods stuck on the mount: not started, or not terminating."""
     stuck = [pod for pod in pods if pod.phase == "Pending" or pod.deletion_at is not None]
-    return tuple(
-        Scope(labels={"namespace": label_value(pod.namespace), "pod": label_value(pod.name)}, rules=STUCK_RULES)
-        for pod in stuck[:_MAX_EXPLAINED_PODS]
-    )
+    return tuple(Scope(labels=pod_identity(pod), rules=STUCK_RULES) for pod in stuck[:_MAX_EXPLAINED_PODS])
 
 
 def correlate(findings: Sequence[Finding], context: RuleContext) -> Sequence[Finding]:
@@ -117,20 +109,13 @@ def _everywhere_finding(path: str, lost: list[Finding], total: int) -> Finding:
     first = min(lost, key=lambda finding: (finding.since or 0.0, finding.labels["node"]))
     values: dict[str, Value] = {"mount": path, "count": len(lost), "total": total, "state": cause}
     pods = [scope for finding in lost for scope in finding.explains][:_MAX_EXPLAINED_PODS]
+    labels = {"mount": label_value(path)}
     return make_finding(
-        "mount-lost",
-        cause,
-        {"mount": label_value(path)},
-        values,
-        severity=Severity.CRITICAL,
-        key="mount-lost.everywhere",
-        evidence=(_SINCE,),
-        advice_values={"mount": path, "node": first.headline.values["node"]},
-        since=first.since,
-        explains=(Scope(labels={"mount": label_value(path)}, rules=("mount-lost",)), *pods),
-        held=2 * sum(finding.held for finding in lost) > len(lost),
-        raw=first.raw,
-    )
+        "mount-lost", cause, labels, values, severity=Severity.CRITICAL, key="mount-lost.everywhere",
+        evidence=(_SINCE,), advice_values={"mount": path, "node": first.headline.values["node"]}, since=first.since,
+        explains=(Scope(labels=labels, rules=("mount-lost",)), *pods),
+        held=2 * sum(finding.held for finding in lost) > len(lost), raw=first.raw,
+    )  # fmt: skip
 
 
 RULE = Rule(

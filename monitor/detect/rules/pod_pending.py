@@ -11,8 +11,9 @@ import msgspec
 
 from monitor.detect.base import Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
 from monitor.detect.findings import make_finding
+from monitor.detect.labels import label_values
 from monitor.detect.lib.pending_answers import PendingAnswer, answer_for_pod, next_turn, shape_id, update_answers
-from monitor.detect.lib.pods import advice_keys, label_values, raw_text
+from monitor.detect.lib.pods import advice_keys, raw_text
 from monitor.explain.fit import requested_gpus
 from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause

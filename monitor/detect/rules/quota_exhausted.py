@@ -9,7 +9,7 @@ from typing import Any
 
 from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds, SubjectKind
 from monitor.detect.findings import make_finding
-from monitor.detect.lib.pods import label_values
+from monitor.detect.labels import label_values
 from monitor.detect.lib.quota_waiting import WaitingJob, queued_jobs, refused_jobs
 from monitor.explain.model import compact_number
 from monitor.facts.cluster_facts import ClusterFacts

@@ -9,7 +9,8 @@ from typing import Any
 
 from monitor.detect.base import Latency, Rule, RuleContext, RuleResult, SubjectKind
 from monitor.detect.findings import make_finding
-from monitor.detect.lib.pods import EVERYTHING, label_values, raw_text
+from monitor.detect.labels import label_values
+from monitor.detect.lib.pods import EVERYTHING, raw_text
 from monitor.detect.lib.pulls import REGISTRY_CAUSES
 from monitor.detect.lib.registries import (
     CONNECT,

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypeVar
-
-import msgspec
 
 from monitor.detect.labels import label_value
 from monitor.detect.subjects import ClusterDisk
@@ -13,8 +10,6 @@ from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.storage import DiskFact
 from monitor.facts.text import Text, Value
 from monitor.facts.workload import ContainerFact
-
-T = TypeVar("T")
 
 
 def used_ratio(fact: DiskFact) -> float | None:
@@ -52,11 +47,3 @@ def container_owner(container: ContainerFact, facts: ClusterFacts) -> tuple[str,
     name = f"{container.namespace}/{container.pod_name}" if container.pod_name else container.name or container.id[:12]
     user = facts.container_user(container) or container.namespace or "-"
     return label_value(name), label_value(user)
-
-
-def recalled(memory: Any, kind: type[T]) -> T | None:
-    """What a rule remembers; None if it remembers nothing, or something else from an older version."""
-    try:
-        return msgspec.convert(memory, kind)
-    except msgspec.ValidationError:
-        return None

@@ -11,7 +11,8 @@ from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds, SubjectK
 from monitor.detect.findings import make_finding
 from monitor.detect.lib.disk_contents import CAUSES, disk_contents
 from monitor.detect.lib.growth import FINE_STEP_SECONDS, GrowthTrend, append_point, fast_trend, may_fill, slow_trend
-from monitor.detect.lib.storage import disk_values, recalled, space_evidence
+from monitor.detect.lib.memory import recalled
+from monitor.detect.lib.storage import disk_values, space_evidence
 from monitor.detect.subjects import ClusterDisk
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Severity

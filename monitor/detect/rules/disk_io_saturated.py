@@ -14,7 +14,8 @@ from msgspec import Struct, structs, to_builtins
 from monitor.detect.base import Delay, Latency, Ratio, Rule, RuleContext, RuleResult, Seconds, SubjectKind
 from monitor.detect.findings import make_finding
 from monitor.detect.labels import label_value
-from monitor.detect.lib.storage import container_owner, recalled
+from monitor.detect.lib.memory import recalled
+from monitor.detect.lib.storage import container_owner
 from monitor.detect.subjects import NodeReport, NodeSubject
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Scope

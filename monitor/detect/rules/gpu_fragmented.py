@@ -14,9 +14,9 @@ import msgspec
 from monitor.detect.base import Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
 from monitor.detect.findings import make_finding
 from monitor.detect.labels import label_values
+from monitor.detect.lib.memory import recalled
 from monitor.detect.lib.moves import Move, fewest_moves
 from monitor.detect.lib.pods import REFRESH_SECONDS
-from monitor.detect.lib.storage import recalled
 from monitor.explain.fit import NodeFit, fit_all, gpu_resource, requested_gpus
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Scope

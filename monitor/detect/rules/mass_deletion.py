@@ -23,7 +23,8 @@ from monitor.detect.base import (
     SubjectKind,
 )
 from monitor.detect.findings import make_finding
-from monitor.detect.lib.storage import disk_values, is_below, recalled
+from monitor.detect.lib.memory import recalled
+from monitor.detect.lib.storage import disk_values, is_below
 from monitor.detect.subjects import ClusterDisk
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text

@@ -5,20 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.base.text import shorten
-from monitor.detect.base import (
-    AGE,
-    ANY_CAUSE,
-    MAX_RAW_CHARS,
-    NOTHING,
-    Latency,
-    Rule,
-    RuleContext,
-    RuleResult,
-    Seconds,
-    SubjectKind,
-)
-from monitor.detect.findings import make_finding
+from monitor.detect.base import AGE, ANY_CAUSE, NOTHING, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.findings import make_finding, shorten_raw
 from monitor.detect.labels import label_value
 from monitor.detect.subjects import NodeSubject
 from monitor.facts.agents import AgentFact
@@ -141,7 +129,7 @@ def _ready_message(node: NodeFact) -> str | None:
 
 
 def _condition_message(condition: ConditionFact) -> str:
-    return shorten(": ".join(part for part in (condition.reason, condition.message) if part), MAX_RAW_CHARS)
+    return shorten_raw(": ".join(part for part in (condition.reason, condition.message) if part))
 
 
 def _finding(context: RuleContext, node: NodeFact, problem: _NodeProblem, agent: AgentFact | None) -> Finding:
@@ -153,17 +141,12 @@ def _finding(context: RuleContext, node: NodeFact, problem: _NodeProblem, agent:
     evidence += [Text("node-down.pods", {"count": len(pods), "gpus": gpus})] if pods else []
     evidence += [Text("node-down.says", {"message": problem.raw})] if problem.raw and problem.down else []
     return make_finding(
-        "node-down",
-        cause,
-        {"node": label_value(node.name)},
+        "node-down", cause, {"node": label_value(node.name)},
         {"node": node.name, AGE: 0.0, "changes": problem.changes, "message": problem.raw or "?"},
         severity=Severity.CRITICAL if critical else Severity.WARNING,
-        evidence=evidence,
-        advice_values={"node": node.name},
-        since=problem.since,
-        explains=_symptoms(node, problem, context),
-        raw=problem.raw or ("no message" if cause == "unknown" else None),
-    )
+        evidence=evidence, advice_values={"node": node.name}, since=problem.since,
+        explains=_symptoms(node, problem, context), raw=problem.raw or ("no message" if cause == "unknown" else None),
+    )  # fmt: skip
 
 
 def _symptoms(node: NodeFact, problem: _NodeProblem, context: RuleContext) -> tuple[Scope, ...]:

@@ -94,28 +94,17 @@ def _pending_by_job(facts: ClusterFacts) -> dict[tuple[str, str], list[PodFact]]
 
 
 def _finding(job: PendingJob, answer: PendingAnswer, facts: ClusterFacts) -> Finding:
-    values: dict[str, Value] = {
-        "job": job.labels.get("job", job.pod.name),
-        "user": facts.user(job.pod),
-        "queue": job.labels.get("queue", job.pod.namespace),
-        "count": len(job.pods),
-        "gpus": requested_gpus(job.pod, facts),
-        "pod": job.pod.name,
-        "namespace": job.pod.namespace,
-    }
-    message = next(
-        (item.values.get("message") for item in answer.evidence if item.key == Key.SCHEDULER_SAYS.value), None
-    )
+    pod, labels = job.pod, job.labels
+    values: dict[str, Value] = {"job": labels.get("job", pod.name), "user": facts.user(pod)}
+    values |= {"queue": labels.get("queue", pod.namespace), "count": len(job.pods), "gpus": requested_gpus(pod, facts)}
+    values |= {"pod": pod.name, "namespace": pod.namespace}
+    says = (item.values.get("message") for item in answer.evidence if item.key == Key.SCHEDULER_SAYS.value)
+    message = next(says, None)
     return make_finding(
-        "pod-pending",
-        answer.cause,
-        job.labels,
-        values,
-        evidence=answer.evidence,
-        advice=(*answer.advice, Text("pod-pending.advice", values)),
-        since=job.since,
+        "pod-pending", answer.cause, labels, values, evidence=answer.evidence,
+        advice=(*answer.advice, Text("pod-pending.advice", values)), since=job.since,
         raw=raw_text(str(message)) if message else None,
-    )
+    )  # fmt: skip
 
 
 ADVICE = {

@@ -6,17 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import (
-    ANY_CAUSE,
-    NOTHING,
-    UNKNOWN,
-    Latency,
-    Rule,
-    RuleContext,
-    RuleResult,
-    Seconds,
-    SubjectKind,
-)
+from monitor.detect.base import NOTHING, UNKNOWN, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
 from monitor.detect.findings import make_finding
 from monitor.detect.lib.pods import combined, is_live, pod_labels, pod_values, raw_text
 from monitor.detect.visibility import clock_skew
@@ -29,6 +19,7 @@ from monitor.facts.text import Text
 from monitor.facts.workload import LogFact
 
 CAUSES = ("never-logged", "stopped-logging", "log-unreadable")
+NEVER, STOPPED, UNREADABLE = CAUSES
 INTERACTIVE = "Notebook"  # its users watch the screen, not the log
 
 
@@ -60,11 +51,7 @@ def _has_to_log(pod: PodFact, facts: ClusterFacts) -> bool:
 def _with_gpus(pod: PodFact, facts: ClusterFacts) -> Iterable[ContainerStatusFact]:
     """Running containers that requested the GPUs: a sidecar that logs does not count."""
     resource = gpu_resource(pod, facts)
-    names = {
-        container.name
-        for container in pod.containers
-        if container.requests.get(resource) or container.limits.get(resource)
-    }
+    names = {each.name for each in pod.containers if each.requests.get(resource) or each.limits.get(resource)}
     for status in pod.statuses:
         if status.state == "running" and not status.init and (not names or status.name in names):
             yield status
@@ -77,11 +64,11 @@ def _judge(pod: PodFact, status: ContainerStatusFact, log: LogFact, behind: floa
         return NOTHING
     since, limit = status.started_at + behind, limits.empty
     if log.error is not None:
-        cause = "log-unreadable"
+        cause = UNREADABLE
     elif log.size_bytes == 0:
-        cause = "never-logged"
+        cause = NEVER
     elif log.written_at is not None:
-        cause, since, limit = "stopped-logging", max(log.written_at + behind, since), limits.stopped
+        cause, since, limit = STOPPED, max(log.written_at + behind, since), limits.stopped
     else:
         return NOTHING
     if context.now - since < limit:
@@ -93,15 +80,9 @@ def _finding(
     pod: PodFact, status: ContainerStatusFact, log: LogFact, cause: str, since: float, facts: ClusterFacts
 ) -> Finding:
     values = pod_values(pod, facts, container=status.name, gpus=requested_gpus(pod, facts))
-    return make_finding(
-        "pod-silent",
-        cause,
-        pod_labels(pod, facts, container=status.name),
-        values,
-        evidence=_utilization_evidence(pod, facts),
-        since=since,
-        raw=raw_text(log.error),
-    )
+    labels, evidence = pod_labels(pod, facts, container=status.name), _utilization_evidence(pod, facts)
+    raw = raw_text(log.error)
+    return make_finding("pod-silent", cause, labels, values, evidence=evidence, since=since, raw=raw)
 
 
 def _utilization_evidence(pod: PodFact, facts: ClusterFacts) -> Iterable[Text]:
@@ -112,7 +93,8 @@ def _utilization_evidence(pod: PodFact, facts: ClusterFacts) -> Iterable[Text]:
         yield Text(Key.GPU_USE, {"ratio": sum(ratios) / len(ratios), "size": memory})
 
 
-LATENCY = {"stopped-logging": Latency("stopped", collector="logs"), ANY_CAUSE: Latency("empty", collector="logs")}
+EMPTY = Latency("empty", collector="logs")
+LATENCY = {NEVER: EMPTY, STOPPED: Latency("stopped", collector="logs"), UNREADABLE: EMPTY}
 RULE = Rule(
     "pod-silent", Limits, CAUSES, evaluate, SubjectKind.POD,
     needs=("logs",), uses=("agent",), refines=("gpus",), kube=("pods",), suppressed_by=("node-down",), latency=LATENCY,

@@ -109,17 +109,12 @@ def _finding(
 ) -> Finding:
     cause = _CAUSES.get(answer.cause, "config")
     values = pod_values(pod, facts, container=status.name, restarts=status.restart_count)
+    labels = pod_labels(pod, facts, container=status.name)
     evidence = (answer.headline, *answer.evidence)
     return make_finding(
-        "pod-start-failed",
-        cause,
-        pod_labels(pod, facts, container=status.name),
-        values,
-        evidence=evidence,
-        advice=answer.advice,
-        since=since,
+        "pod-start-failed", cause, labels, values, evidence=evidence, advice=answer.advice, since=since,
         raw=raw_text(next(_messages(evidence, status), None)),
-    )
+    )  # fmt: skip
 
 
 def _messages(evidence: Iterable[Text], status: ContainerStatusFact) -> Iterator[str]:

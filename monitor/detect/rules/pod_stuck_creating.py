@@ -75,19 +75,12 @@ def _finding(pod: PodFact, answer: PodDiagnosis, facts: ClusterFacts, since: flo
     values = pod_values(pod, facts)
     evidence = (answer.headline, *answer.evidence)
     if hung:
-        path = Text("pod-stuck-creating.hung-path", {"path": hung, "node": pod.node or "?"})
-        evidence = (path, *evidence)
+        evidence = (Text("pod-stuck-creating.hung-path", {"path": hung, "node": pod.node or "?"}), *evidence)
     message = next((str(note.values["message"]) for note in evidence if "message" in note.values), None)
     return make_finding(
-        "pod-stuck-creating",
-        cause,
-        pod_labels(pod, facts, mount=hung),
-        values,
-        evidence=evidence,
-        advice=(*answer.advice, Text("pod-stuck-creating.advice", values)),
-        since=since,
-        raw=raw_text(message),
-    )
+        "pod-stuck-creating", cause, pod_labels(pod, facts, mount=hung), values, evidence=evidence,
+        advice=(*answer.advice, Text("pod-stuck-creating.advice", values)), since=since, raw=raw_text(message),
+    )  # fmt: skip
 
 
 def _cause(pod: PodFact, answer: PodDiagnosis, facts: ClusterFacts) -> str:

@@ -18,13 +18,9 @@ from monitor.facts.text import Text
 CAUSES = ("finalizer", "node-down", "volume-busy", "d-state", "runtime-hung")
 # Cause of the explanation -> cause of the finding; any other one is runtime-hung.
 _CAUSES = {
-    "finalizer": "finalizer",
-    "node-gone": "node-down",
-    "node-not-ready": "node-down",
-    "volume": "volume-busy",
-    "hung-mount": "volume-busy",
-    "stuck-process": "d-state",
-}
+    "finalizer": "finalizer", "node-gone": "node-down", "node-not-ready": "node-down", "volume": "volume-busy",
+    "hung-mount": "volume-busy", "stuck-process": "d-state",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -51,15 +47,9 @@ def _finding(pod: PodFact, facts: ClusterFacts, now: float) -> Finding:
     evidence = (answer.headline, *answer.evidence)
     message = next((str(item.values["message"]) for item in evidence if item.key == Key.RUNTIME_SAYS.value), None)
     return make_finding(
-        "pod-stuck-terminating",
-        cause,
-        pod_labels(pod, facts),
-        values,
-        evidence=evidence,
-        advice=(*answer.advice, Text("pod-stuck-terminating.advice", values)),
-        since=pod.deletion_at,
-        raw=raw_text(message),
-    )
+        "pod-stuck-terminating", cause, pod_labels(pod, facts), values, evidence=evidence, since=pod.deletion_at,
+        advice=(*answer.advice, Text("pod-stuck-terminating.advice", values)), raw=raw_text(message),
+    )  # fmt: skip
 
 
 # Keys of the advice that monitor.explain gives for a cause.

@@ -16,7 +16,7 @@ from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding
 from monitor.facts.text import Text, Value
 
-CAUSES: tuple[str, ...] = ()
+NAME = "quota-exhausted"
 MAX_NAMED = 3
 
 
@@ -93,34 +93,21 @@ def _gpus_by_user(facts: ClusterFacts) -> dict[tuple[str, str], Counter[str]]:
 
 
 def _finding(quota: GpuQuota, holders: dict[tuple[str, str], Counter[str]]) -> Finding:
-    values: dict[str, Value] = {
-        "name": quota.name,
-        "quota": quota.quota,
-        "used": compact_number(quota.used),
-        "limit": compact_number(quota.limit),
-        "count": len(quota.waiting),
-        "needs": compact_number(sum(job.gpus for job in quota.waiting)),
-        "jobs": ", ".join(sorted({job.name for job in quota.waiting})[:MAX_NAMED]),
-    }
-    top = holders.get((quota.scope, quota.name), Counter[str]()).most_common(MAX_NAMED)
-    evidence = [Text("quota-exhausted.waiting", values)]
-    if top:
-        holders_text = ", ".join(f"{user} ({gpus})" for user, gpus in top)
-        evidence.append(Text("quota-exhausted.holders", {"holders": holders_text}))
-    return make_finding(
-        "quota-exhausted",
-        "quota-exhausted",
-        label_values({quota.scope: quota.name}),
-        values,
-        key=f"quota-exhausted.{quota.scope}",
-        evidence=evidence,
-    )
+    values: dict[str, Value] = {"name": quota.name, "quota": quota.quota, "used": compact_number(quota.used)}
+    values |= {"limit": compact_number(quota.limit), "count": len(quota.waiting)}
+    values |= {"needs": compact_number(sum(job.gpus for job in quota.waiting))}
+    values |= {"jobs": ", ".join(sorted({job.name for job in quota.waiting})[:MAX_NAMED])}
+    evidence = [Text(f"{NAME}.waiting", values)]
+    if top := holders.get((quota.scope, quota.name), Counter[str]()).most_common(MAX_NAMED):
+        evidence.append(Text(f"{NAME}.holders", {"holders": ", ".join(f"{user} ({gpus})" for user, gpus in top)}))
+    labels = label_values({quota.scope: quota.name})
+    return make_finding(NAME, NAME, labels, values, key=f"{NAME}.{quota.scope}", evidence=evidence)
 
 
 VOLCANO = ("queues.scheduling.volcano.sh", "podgroups.scheduling.volcano.sh")
 KUEUE = ("clusterqueues.kueue.x-k8s.io", "localqueues.kueue.x-k8s.io", "workloads.kueue.x-k8s.io")
 RULE = Rule(
-    "quota-exhausted", Limits, CAUSES, evaluate, SubjectKind.CLUSTER,
+    NAME, Limits, (), evaluate, SubjectKind.CLUSTER,
     uses=("pods", "events", "quotas", "queues", "pod_groups", "workloads"),
     kube=("pods", "resourcequotas", *VOLCANO, *KUEUE),
 )  # fmt: skip

@@ -158,27 +158,18 @@ def _outage(
 def _finding(outage: _Outage) -> Finding:
     cause, nodes = _cause(outage), outage.nodes
     registries = sorted({failure.registry for failure in outage.failures})
-    values: dict[str, Value] = {
-        "nodes": _names(nodes),
-        "node": nodes[0],
-        "count": len(nodes),
-        "registries": _names(registries),
-        "registry": registries[0],
-    }
-    return make_finding(
-        "registry-unreachable",
-        cause,
-        label_values({outage.label: outage.name}),
-        values,
-        evidence=_evidence(outage.failures, len(outage.well)),
-        since=outage.since,
-        explains=tuple(
-            Scope(labels=label_values({**subject}), rules=(rule,), causes=causes)
-            for subject in _symptoms(outage)
-            for rule, causes in SYMPTOMS
-        ),
-        raw=raw_text(next((failure.error for failure in outage.failures if failure.error), None)),
+    values: dict[str, Value] = {"nodes": _names(nodes), "node": nodes[0], "count": len(nodes)}
+    values |= {"registries": _names(registries), "registry": registries[0]}
+    explains = (
+        Scope(labels=label_values({**subject}), rules=(rule,), causes=causes)
+        for subject in _symptoms(outage)
+        for rule, causes in SYMPTOMS
     )
+    return make_finding(
+        "registry-unreachable", cause, label_values({outage.label: outage.name}), values,
+        evidence=_evidence(outage.failures, len(outage.well)), since=outage.since, explains=explains,
+        raw=raw_text(next((failure.error for failure in outage.failures if failure.error), None)),
+    )  # fmt: skip
 
 
 def _cause(outage: _Outage) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from monitor.detect.base import Bytes, Latency, Ratio, Rule, RuleContext, RuleResult, SubjectKind
 from monitor.detect.findings import make_finding
-from monitor.detect.labels import label_value
+from monitor.detect.labels import label_values
 from monitor.detect.lib.storage import container_owner
 from monitor.detect.subjects import NodeReport, NodeSubject
 from monitor.facts.cluster_facts import ClusterFacts
@@ -82,16 +82,11 @@ def _cause(shm: _SharedMemory, limits: Limits) -> str | None:
 
 def _labels(node: str, container: ContainerFact, facts: ClusterFacts) -> dict[str, str]:
     identity = facts.identities.get(container.pod_uid or "")
-    named = {
-        "node": node,
-        "pod": container.pod_name,
-        "namespace": container.namespace,
-        "container": None if container.pod_name else container.name or container.id,
-        "user": facts.container_user(container),
-        "job": identity.job if identity else None,
-        "queue": identity.queue if identity else None,
-    }
-    return {name: label_value(value) for name, value in named.items() if value}
+    named = {"node": node, "pod": container.pod_name, "namespace": container.namespace}
+    named |= {"container": None if container.pod_name else container.name or container.id}
+    named |= {"user": facts.container_user(container)}
+    owner = {"job": identity.job, "queue": identity.queue} if identity else {}
+    return label_values(named | owner)
 
 
 def _finding(
@@ -103,15 +98,8 @@ def _finding(
     evidence = [Text("shm-pressure.used", size)]
     evidence += [Text("shm-pressure.processes", {"count": shm.processes})] if shm.processes else []
     evidence += [Text("shm-pressure.owner", {"user": user})] if user != "-" else []
-    return make_finding(
-        "shm-pressure",
-        cause,
-        labels,
-        values,
-        severity=severity,
-        evidence=evidence,
-        advice=(Text("shm-pressure.advice", {"wanted": _suggested_size(shm.fact.size_bytes)}),),
-    )
+    advice = (Text("shm-pressure.advice", {"wanted": _suggested_size(shm.fact.size_bytes)}),)
+    return make_finding("shm-pressure", cause, labels, values, severity=severity, evidence=evidence, advice=advice)
 
 
 def _suggested_size(size_bytes: int) -> str:

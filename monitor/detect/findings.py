@@ -20,6 +20,7 @@ def make_finding(
     key: str | None = None,
     evidence: Iterable[Text] = (),
     advice: Iterable[Text] | None = None,
+    advice_key: str | None = None,
     advice_values: Mapping[str, Value] | None = None,
     since: float | None = None,
     explains: Iterable[Scope] = (),
@@ -28,12 +29,12 @@ def make_finding(
 ) -> Finding:
     """A finding whose headline is the text `key`, by default `<rule>.<cause>`, or `<rule>` for a rule without causes.
 
-    Its advice is by default the text `<key>.advice`, with the values of the headline unless it has its own.
+    Its advice is by default the text `<key>.advice` with the values of the headline; both can be replaced.
     """
     headline = Text(key or (rule if cause == rule else f"{rule}.{cause}"), dict(values))
     if advice is None:
         own = headline.values if advice_values is None else dict(advice_values)
-        advice = (Text(f"{headline.key}.advice", own),)
+        advice = (Text(advice_key or f"{headline.key}.advice", own),)
     return Finding(
         rule=rule,
         severity=severity,

@@ -6,18 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from monitor.detect.base import (
-    ANY_CAUSE,
-    NOTHING,
-    Delay,
-    Latency,
-    Rule,
-    RuleContext,
-    RuleResult,
-    Seconds,
-    SubjectKind,
-    lasting,
-)
+from monitor.detect.base import NOTHING, Delay, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind, lasting
 from monitor.detect.findings import make_finding, shorten_raw
 from monitor.detect.labels import label_value
 from monitor.detect.subjects import NodeReport, NodeSubject
@@ -86,7 +75,7 @@ def _silent_finding(node: NodeSubject, since: float) -> Finding:
     return make_finding(
         "agent-silent", cause, {"node": label_value(node.name)}, {"node": node.name}, key=key,
         evidence=(Text("agent-silent.error", {**error}),) if error else (),
-        advice=(Text(f"agent-silent.{cause}.advice", {"node": node.name}),), since=since, raw=message or None,
+        advice_key=f"agent-silent.{cause}.advice", since=since, raw=message or None,
     )  # fmt: skip
 
 
@@ -151,7 +140,8 @@ def correlate(findings: Sequence[Finding], context: RuleContext) -> Sequence[Fin
 LATENCY = {
     "agent-down": Latency("silent_after", resolve_delay=Delay.AGENT_BACKOFF),
     "collector-failing": Latency("collector_after", Delay.FAILED_RUN),
-    ANY_CAUSE: Latency("collector_after"),
+    "collector-hung": Latency("collector_after"),
+    "node-down": Latency("collector_after"),
 }
 # Agents are discovered through their pods.
 RULE = Rule(

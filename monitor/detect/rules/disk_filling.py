@@ -67,8 +67,8 @@ def _finding(facts: ClusterFacts, disk: ClusterDisk, trend: GrowthTrend, limits:
     return make_finding(
         "disk-filling", held.cause, disk.labels, disk_values(disk, left=left, rate=trend.rate * _HOUR_SECONDS),
         severity=Severity.CRITICAL if left < limits.critical else Severity.WARNING,
-        evidence=(history, space_evidence(fact), *held.evidence),
-        advice=(Text("disk-filling.advice", {"node": disk.report.node, "mount": fact.mount}),), since=since,
+        evidence=(history, space_evidence(fact), *held.evidence), since=since,
+        advice_key="disk-filling.advice", advice_values={"node": disk.report.node, "mount": fact.mount},
     )  # fmt: skip
 
 

@@ -151,22 +151,16 @@ def _finding(
     values: dict[str, Value] = {"job": facts.identity(pod).job or pod.name, "namespace": pod.namespace}
     values |= {"user": facts.user(pod), "asked": requested_gpus(pod, facts), "free": nodes.free, "most": most.free}
     values |= {"node": most.node.name, "nodes": sum(fit.free > 0 for fit in nodes.usable)}
-    moves = (Text(f"{NAME}.moves", _move_values(plan)),) if plan else ()
     since = min(pod.created_at or 0.0 for pod in pods)
-    labels, advice = _labels(pods, facts), (_advice(plan, values),)
-    return make_finding(NAME, NAME, labels, values, evidence=moves, advice=advice, since=since)
-
-
-def _move_values(plan: Sequence[Move]) -> dict[str, Value]:
-    moves = (f"{move.pod.namespace}/{move.pod.name} ({move.gpus}) {move.source} -> {move.target}" for move in plan)
-    return {"count": len(plan), "moves": "; ".join(moves)}
-
-
-def _advice(plan: Sequence[Move] | None, values: dict[str, Value]) -> Text:
     if not plan:
-        return Text(f"{NAME}.advice", values)
-    pods = ", ".join(f"{move.pod.namespace}/{move.pod.name}" for move in plan)
-    return Text(f"{NAME}.moves.advice", {"node": plan[0].source, "pods": pods})
+        return make_finding(NAME, NAME, _labels(pods, facts), values, since=since)
+    moves = (f"{move.pod.namespace}/{move.pod.name} ({move.gpus}) {move.source} -> {move.target}" for move in plan)
+    moved = ", ".join(f"{move.pod.namespace}/{move.pod.name}" for move in plan)
+    return make_finding(
+        NAME, NAME, _labels(pods, facts), values, since=since,
+        evidence=(Text(f"{NAME}.moves", {"count": len(plan), "moves": "; ".join(moves)}),),
+        advice_key=f"{NAME}.moves.advice", advice_values={"node": plan[0].source, "pods": moved},
+    )  # fmt: skip
 
 
 RULE = Rule(

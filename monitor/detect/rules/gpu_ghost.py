@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import NOTHING, Rule, RuleContext, RuleResult, Seconds, SubjectKind, lasting
-from monitor.detect.findings import make_finding
 from monitor.detect.lib import gpus
 from monitor.detect.subjects import GpuSubject
 from monitor.facts.cluster import GpuState, GpuView
@@ -34,11 +33,8 @@ def evaluate(gpu: GpuSubject, context: RuleContext, memory: Any, now: float) -> 
 
 def _finding(gpu: GpuView, since: float) -> Finding:
     cause = LEAK if any(item.key == "memory-without-process" for item in gpu.evidence) else LATCHED
-    holder = gpus.sole_holder(gpu)
-    values = gpus.gpu_values(gpu) | {"bytes": gpu.memory_used_bytes or 0, "ratio": gpu.utilization_ratio or 0.0}
-    return make_finding(
-        "gpu-ghost", cause, gpus.gpu_labels(gpu, holder), values, evidence=gpus.owner_evidence(holder), since=since
-    )
+    values = {"bytes": gpu.memory_used_bytes or 0, "ratio": gpu.utilization_ratio or 0.0}
+    return gpus.gpu_finding("gpu-ghost", cause, gpu, gpus.sole_holder(gpu), values, since=since)
 
 
 RULE = Rule(

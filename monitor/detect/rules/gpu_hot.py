@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import NOTHING, UNKNOWN, Rule, RuleContext, RuleResult, Seconds, SubjectKind, lasting
-from monitor.detect.findings import make_finding
-from monitor.detect.lib.gpus import gpu_labels, gpu_values
+from monitor.detect.lib.gpus import gpu_finding, gpu_labels
 from monitor.detect.subjects import GpuSubject
 from monitor.facts.cluster import GpuView
 from monitor.facts.findings import Finding
@@ -46,7 +45,6 @@ def _cause(fact: GpuFact) -> str | None:
 
 
 def _finding(gpu: GpuView, fact: GpuFact, cause: str, since: float) -> Finding:
-    values = gpu_values(gpu)
     evidence = []
     if fact.temperature_celsius is not None:
         evidence.append(Text("gpu-hot.temperature", {"celsius": fact.temperature_celsius}))
@@ -55,7 +53,7 @@ def _finding(gpu: GpuView, fact: GpuFact, cause: str, since: float) -> Finding:
         evidence.append(Text("gpu-hot.power", power))
     if fact.sm_clock_hertz is not None:
         evidence.append(Text("gpu-hot.clock", {"megahertz": round(fact.sm_clock_hertz / MEGAHERTZ)}))
-    return make_finding("gpu-hot", cause, gpu_labels(gpu), values, evidence=evidence, since=since)
+    return gpu_finding("gpu-hot", cause, gpu, None, {}, evidence=evidence, since=since)
 
 
 RULE = Rule("gpu-hot", Limits, CAUSES, evaluate, SubjectKind.GPU, needs=("gpu",), suppressed_by=("node-down",))

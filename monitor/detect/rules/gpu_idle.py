@@ -98,9 +98,8 @@ def _held_gpu(gpu: GpuView, context: RuleContext, power: PowerHistory) -> _HeldG
 
 def started_at(pod: PodFact) -> float | None:
     """Start of the newest container: a restarted one has to load everything again."""
-    starts = [
-        status.started_at for status in pod.statuses if status.state == "running" and status.started_at is not None
-    ]
+    running = (status for status in pod.statuses if status.state == "running")
+    starts = [status.started_at for status in running if status.started_at is not None]
     return max(starts, default=pod.started_at if pod.started_at is not None else pod.created_at)
 
 
@@ -134,11 +133,12 @@ def _next_at(gpus: list[_HeldGpu], now: float) -> float | None:
 
 
 def _finding(held: _HeldGpu, why: IdleCause, now: float) -> Finding:
-    gpu, sole = held.gpu, gpu_lib.sole_holder(held.gpu)
     severity = Severity.CRITICAL if held.critical_at <= now else Severity.WARNING
-    labels, values = gpu_lib.gpu_labels(gpu, sole), gpu_lib.gpu_values(gpu) | _pod_values(held)
-    evidence = (*why.evidence, *gpu_lib.memory_evidence(gpu), *gpu_lib.owner_evidence(sole))
-    return make_finding("gpu-idle", why.cause, labels, values, severity=severity, evidence=evidence, since=held.since)
+    gpu, sole, values = held.gpu, gpu_lib.sole_holder(held.gpu), _pod_values(held)
+    evidence = (*why.evidence, *gpu_lib.memory_evidence(gpu))
+    return gpu_lib.gpu_finding(
+        "gpu-idle", why.cause, gpu, sole, values, severity=severity, evidence=evidence, since=held.since
+    )
 
 
 def _partial_finding(job: list[_HeldGpu], idle: list[_HeldGpu], now: float) -> Finding:

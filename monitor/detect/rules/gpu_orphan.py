@@ -7,7 +7,6 @@ from typing import Any
 
 from monitor.base.globs import matches_any_glob
 from monitor.detect.base import NOTHING, Rule, RuleContext, RuleResult, Seconds, SubjectKind, lasting
-from monitor.detect.findings import make_finding
 from monitor.detect.lib import gpus
 from monitor.detect.subjects import GpuSubject, NodeReport
 from monitor.facts.cluster import GpuState
@@ -54,18 +53,16 @@ def _cause(process: Evidence) -> str:
 def _finding(subject: GpuSubject, orphans: list[Evidence], since: float) -> Finding:
     gpu, first = subject.view, orphans[0]
     cause = _cause(first)
-    values: dict[str, Value] = gpus.gpu_values(gpu) | {
-        "pid": first.values.get("pid", 0),
-        "process": first.values.get("process") or "?",
-        "container": _container_name(str(first.values.get("container", "")), subject.node.report),
-    }
+    container = _container_name(str(first.values.get("container", "")), subject.node.report)
+    values: dict[str, Value] = {"pid": first.values.get("pid", 0), "process": first.values.get("process") or "?"}
+    values["container"] = container
     evidence = [*gpus.memory_evidence(gpu)]
     if "uid" in first.values:
         evidence.insert(0, Text("gpu-orphan.uid", {"uid": first.values["uid"]}))
     if others := orphans[1 : MAX_NAMED + 1]:
         pids = ", ".join(str(process.values.get("pid", "?")) for process in others)
         evidence.append(Text("gpu-orphan.others", {"count": len(orphans) - 1, "pids": pids}))
-    return make_finding("gpu-orphan", cause, gpus.gpu_labels(gpu), values, evidence=evidence, since=since)
+    return gpus.gpu_finding("gpu-orphan", cause, gpu, None, values, evidence=evidence, since=since)
 
 
 def _container_name(container_id: str, report: NodeReport) -> str:

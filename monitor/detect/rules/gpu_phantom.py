@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from monitor.detect.base import NOTHING, Delay, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind, lasting
-from monitor.detect.findings import make_finding
 from monitor.detect.lib import gpus
 from monitor.detect.subjects import GpuSubject
 from monitor.facts.cluster import GpuState, GpuView, Holder
@@ -57,12 +56,13 @@ def _refused_pod(finished: Iterable[PodFact]) -> PodFact | None:
 
 def _finding(gpu: GpuView, holder: Holder, since: float, refused: PodFact | None = None) -> Finding:
     cause = TERMINAL if refused else STALE
-    values = gpus.gpu_values(gpu) | {"pod": gpus.holder_pod_name(holder)}
-    evidence = gpus.owner_evidence(holder)
+    values, evidence = {"pod": gpus.holder_pod_name(holder)}, list[Text]()
     if refused is not None:
-        evidence = (Text("gpu-phantom.refused", {"pod": f"{refused.namespace}/{refused.name}"}), *evidence)
-    labels, advice = gpus.gpu_labels(gpu, holder), (Text("gpu-phantom.advice", values),)
-    return make_finding("gpu-phantom", cause, labels, values, evidence=evidence, advice=advice, since=since)
+        evidence.append(Text("gpu-phantom.refused", {"pod": f"{refused.namespace}/{refused.name}"}))
+    advice = "gpu-phantom.advice"
+    return gpus.gpu_finding(
+        "gpu-phantom", cause, gpu, holder, values, evidence=evidence, advice_key=advice, since=since
+    )
 
 
 LATENCY = {

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import NOTHING, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
-from monitor.detect.findings import make_finding
 from monitor.detect.lib import gpus
 from monitor.detect.subjects import GpuSubject
 from monitor.facts.cluster import GpuState, GpuView
@@ -60,10 +59,8 @@ def _stuck(gpu: GpuSubject) -> Iterator[_Stuck]:
 
 def _finding(gpu: GpuView, stuck: _Stuck, since: float) -> Finding:
     holder = gpus.sole_holder(gpu) or next(iter(gpu.holders), None)
-    values = gpus.gpu_values(gpu) | {"pid": stuck.pid, "process": stuck.process}
-    evidence = (*gpus.memory_evidence(gpu), *gpus.owner_evidence(holder))
-    labels = gpus.gpu_labels(gpu, holder)
-    return make_finding("gpu-wedged", stuck.cause, labels, values, evidence=evidence, since=since)
+    values, evidence = {"pid": stuck.pid, "process": stuck.process}, gpus.memory_evidence(gpu)
+    return gpus.gpu_finding("gpu-wedged", stuck.cause, gpu, holder, values, evidence=evidence, since=since)
 
 
 RULE = Rule(

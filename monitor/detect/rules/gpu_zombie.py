@@ -8,7 +8,6 @@ from typing import Any
 
 from monitor.cluster.holders import PodFate, ended_holders, has_process, holder_fate, processes_of
 from monitor.detect.base import Delay, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
-from monitor.detect.findings import make_finding
 from monitor.detect.lib import gpus
 from monitor.detect.subjects import GpuSubject
 from monitor.facts.agents import AgentFact
@@ -91,9 +90,7 @@ def _finding(subject: GpuSubject, hold: _EndedHold, since: float) -> Finding:
     else:
         remains = (Text("gpu-zombie.process", {"pid": pid}), *gpus.memory_evidence(gpu))
         advice = Text("gpu-zombie.advice", values | {"pid": pid})
-    evidence = (*remains, *gpus.owner_evidence(holder))
-    labels = gpus.gpu_labels(gpu, holder)
-    return make_finding("gpu-zombie", cause, labels, values, evidence=evidence, advice=(advice,), since=since)
+    return gpus.gpu_finding("gpu-zombie", cause, gpu, holder, values, evidence=remains, advice=(advice,), since=since)
 
 
 def _pid(holder: Holder, gpu: GpuView, snapshot: NodeSnapshot) -> int | None:

@@ -54,12 +54,10 @@ def _finding(pod: PodFact, facts: ClusterFacts, now: float) -> Finding:
 
 # Keys of the advice that monitor.explain gives for a cause.
 ADVICE = {
-    "finalizer": ("term_finalizer_advice",),
-    "node-down": ("term_node_not_ready_advice", "term_force_advice"),
-    "volume-busy": ("term_volume_advice", "mount_hung_advice"),
-    "d-state": ("term_process_advice",),
+    "finalizer": ("term_finalizer_advice",), "node-down": ("term_node_not_ready_advice", "term_force_advice"),
+    "volume-busy": ("term_volume_advice", "mount_hung_advice"), "d-state": ("term_process_advice",),
     "runtime-hung": ("term_unknown_advice",),
-}
+}  # fmt: skip
 RULE = Rule(
     "pod-stuck-terminating", Limits, CAUSES, evaluate, SubjectKind.POD,
     refines=("agent", "node", "gpus", "gpu_processes", "mounts", "disk"), kube=("pods",),

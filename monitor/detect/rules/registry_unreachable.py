@@ -10,19 +10,10 @@ from typing import Any
 from monitor.detect.base import Latency, Rule, RuleContext, RuleResult, SubjectKind
 from monitor.detect.findings import make_finding
 from monitor.detect.labels import label_values
+from monitor.detect.lib import registries
 from monitor.detect.lib.pods import EVERYTHING, raw_text
 from monitor.detect.lib.pulls import REGISTRY_CAUSES
-from monitor.detect.lib.registries import (
-    CONNECT,
-    DOWN,
-    RESOLVE,
-    TRUST,
-    UNDECIDED_SECONDS,
-    RegistryFailure,
-    RegistryReachability,
-    is_undecided,
-    other_nodes,
-)
+from monitor.detect.lib.registries import CONNECT, DOWN, RESOLVE, TRUST, RegistryFailure, RegistryReachability
 from monitor.detect.visibility import resources_lost
 from monitor.facts.findings import Finding, Scope
 from monitor.facts.text import Text, Value
@@ -71,9 +62,9 @@ def evaluate(reach: RegistryReachability, context: RuleContext, memory: Any, now
     findings, due = [], []
     for outage in _outages(reach, context, before, now):
         known = after[outage.name] = {"since": outage.since, "nodes": outage.nodes[:MAX_REMEMBERED_NODES]}
-        if outage.is_new and is_undecided(outage.failures, reach, outage.since, now):
+        if outage.is_new and registries.is_undecided(outage.failures, reach, outage.since, now):
             known["unreported"] = True
-            due.append(outage.since + UNDECIDED_SECONDS)
+            due.append(outage.since + registries.UNDECIDED_SECONDS)
         else:
             finding = _finding(outage)
             known["cause"] = finding.cause
@@ -135,12 +126,7 @@ def _is_proven(failures: Sequence[RegistryFailure], limits: Limits) -> bool:
 
 
 def _outage(
-    label: str,
-    name: str,
-    failures: Sequence[RegistryFailure],
-    reach: RegistryReachability,
-    before: _Memory,
-    now: float,
+    label: str, name: str, failures: Sequence[RegistryFailure], reach: RegistryReachability, before: _Memory, now: float
 ) -> _Outage:
     """State of the failures of a registry or node until now."""
     known, nodes = before.get(name, {}), {failure.node for failure in failures}
@@ -152,14 +138,16 @@ def _outage(
     was_down = known.get("cause") == DOWN and nodes <= set(known["nodes"])
     daemon = any(reach.daemon_reached.get(failure.registry, False) for failure in failures)
     is_new = not known or "unreported" in known
-    return _Outage(label, name, failures, since, other_nodes(failures, reach, since), daemon, is_new, was_down)
+    return _Outage(
+        label, name, failures, since, registries.other_nodes(failures, reach, since), daemon, is_new, was_down
+    )
 
 
 def _finding(outage: _Outage) -> Finding:
     cause, nodes = _cause(outage), outage.nodes
-    registries = sorted({failure.registry for failure in outage.failures})
+    names = sorted({failure.registry for failure in outage.failures})
     values: dict[str, Value] = {"nodes": _names(nodes), "node": nodes[0], "count": len(nodes)}
-    values |= {"registries": _names(registries), "registry": registries[0]}
+    values |= {"registries": _names(names), "registry": names[0]}
     explains = (
         Scope(labels=label_values({**subject}), rules=(rule,), causes=causes)
         for subject in _symptoms(outage)

@@ -62,7 +62,7 @@ def _finding(fact: ServiceFact, since: float) -> Finding:
     return make_finding(
         "service-down", cause, {"service": label_value(fact.name)}, values,
         severity=Severity.WARNING if minor else Severity.CRITICAL, evidence=says,
-        advice=(Text(f"service-down.{advice}.advice", values),), since=since, raw=message or None,
+        advice_key=f"service-down.{advice}.advice", since=since, raw=message or None,
     )  # fmt: skip
 
 

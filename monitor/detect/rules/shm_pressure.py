@@ -98,8 +98,10 @@ def _finding(
     evidence = [Text("shm-pressure.used", size)]
     evidence += [Text("shm-pressure.processes", {"count": shm.processes})] if shm.processes else []
     evidence += [Text("shm-pressure.owner", {"user": user})] if user != "-" else []
-    advice = (Text("shm-pressure.advice", {"wanted": _suggested_size(shm.fact.size_bytes)}),)
-    return make_finding("shm-pressure", cause, labels, values, severity=severity, evidence=evidence, advice=advice)
+    return make_finding(
+        "shm-pressure", cause, labels, values, severity=severity, evidence=evidence,
+        advice_key="shm-pressure.advice", advice_values={"wanted": _suggested_size(shm.fact.size_bytes)},
+    )  # fmt: skip
 
 
 def _suggested_size(size_bytes: int) -> str:

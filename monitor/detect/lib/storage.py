@@ -30,9 +30,14 @@ def space_evidence(fact: DiskFact) -> Text:
     return Text("disk-space", {**space})
 
 
+def is_within(path: str, mount: str) -> bool:
+    """Whether a path is a mount point or below it."""
+    return path == mount or path.startswith(mount.rstrip("/") + "/")
+
+
 def disk_containing(path: str, facts: Iterable[DiskFact]) -> DiskFact | None:
     """The disk that contains a path."""
-    holding = [fact for fact in facts if path == fact.mount or path.startswith(fact.mount.rstrip("/") + "/")]
+    holding = [fact for fact in facts if is_within(path, fact.mount)]
     return max(holding, key=lambda fact: len(fact.mount), default=None)
 
 

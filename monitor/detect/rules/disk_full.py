@@ -72,10 +72,9 @@ def _finding(context: RuleContext, disk: ClusterDisk, what: str, severity: Sever
     fact, held = disk.fact, disk_contents(disk, context.facts)
     cause = held.cause if what == "bytes" else "datasets" if "datasets" in held.parts else "other"
     share = (inode_ratio(fact) if what == "inodes" else used_ratio(fact)) or 0.0
-    available = fact.available_bytes or 0
     return make_finding(
         "disk-full", cause, disk.labels,
-        disk_values(disk, share=share, bytes=held.parts.get(cause, 0), available=available),
+        disk_values(disk, share=share, bytes=held.parts.get(cause, 0), available=fact.available_bytes or 0),
         severity=severity, key=f"disk-full.{cause if what == 'bytes' else what}", evidence=_evidence(disk, held),
         advice_values={"node": disk.report.node, "mount": fact.mount, "device": fact.device},
         since=since, explains=_explains(disk, cause, severity, context),

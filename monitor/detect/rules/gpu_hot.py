@@ -11,7 +11,7 @@ from monitor.detect.subjects import GpuSubject
 from monitor.facts.cluster import GpuView
 from monitor.facts.findings import Finding
 from monitor.facts.gpu import GpuFact
-from monitor.facts.text import Text, Value
+from monitor.facts.text import Text
 
 CAUSES = ("thermal", "power-brake")
 THERMAL, BRAKE = CAUSES
@@ -49,8 +49,8 @@ def _finding(gpu: GpuView, fact: GpuFact, cause: str, since: float) -> Finding:
     if fact.temperature_celsius is not None:
         evidence.append(Text("gpu-hot.temperature", {"celsius": fact.temperature_celsius}))
     if fact.power_watts is not None and fact.power_limit_watts is not None:
-        power: dict[str, Value] = {"watts": round(fact.power_watts), "limit": round(fact.power_limit_watts)}
-        evidence.append(Text("gpu-hot.power", power))
+        watts, limit = round(fact.power_watts), round(fact.power_limit_watts)
+        evidence.append(Text("gpu-hot.power", {"watts": watts, "limit": limit}))
     if fact.sm_clock_hertz is not None:
         evidence.append(Text("gpu-hot.clock", {"megahertz": round(fact.sm_clock_hertz / MEGAHERTZ)}))
     return gpu_finding("gpu-hot", cause, gpu, None, {}, evidence=evidence, since=since)

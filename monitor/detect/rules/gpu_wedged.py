@@ -11,6 +11,7 @@ from monitor.detect.lib import gpus
 from monitor.detect.subjects import GpuSubject
 from monitor.facts.cluster import GpuState, GpuView
 from monitor.facts.findings import Finding
+from monitor.facts.text import Value
 
 CAUSES = ("d-state", "zombie-process", "vanished")
 STATES = {"D": "d-state", "Z": "zombie-process", "gone": "vanished"}
@@ -59,7 +60,8 @@ def _stuck(gpu: GpuSubject) -> Iterator[_Stuck]:
 
 def _finding(gpu: GpuView, stuck: _Stuck, since: float) -> Finding:
     holder = gpus.sole_holder(gpu) or next(iter(gpu.holders), None)
-    values, evidence = {"pid": stuck.pid, "process": stuck.process}, gpus.memory_evidence(gpu)
+    values: dict[str, Value] = {"pid": stuck.pid, "process": stuck.process}
+    evidence = gpus.memory_evidence(gpu)
     return gpus.gpu_finding("gpu-wedged", stuck.cause, gpu, holder, values, evidence=evidence, since=since)
 
 

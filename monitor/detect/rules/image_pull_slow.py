@@ -18,7 +18,7 @@ from monitor.explain.pulling import image_size
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding
 from monitor.facts.kube import PodFact
-from monitor.facts.text import Text, Value
+from monitor.facts.text import Text
 
 CAUSES = ("large-image", "slow-registry", "slow-disk")
 DISK_BUSY_RATIO = 0.9
@@ -89,8 +89,7 @@ def _evidence(pull: PullTime, size: int | None, limits: Limits) -> Iterable[Text
         return
     yield Text("image-pull-slow.done")
     if size is not None:
-        values: dict[str, Value] = {"rate": round(size / pull.seconds), "limit": limits.rate}
-        yield Text("image-pull-slow.rate", values)
+        yield Text("image-pull-slow.rate", {"rate": round(size / pull.seconds), "limit": limits.rate})
 
 
 RULE = Rule(

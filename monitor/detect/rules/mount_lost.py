@@ -11,6 +11,7 @@ from monitor.detect.base import AGE, Latency, Rule, RuleContext, RuleResult, Sec
 from monitor.detect.findings import make_finding
 from monitor.detect.labels import label_value
 from monitor.detect.lib.pods import pod_identity
+from monitor.detect.lib.storage import is_within
 from monitor.detect.subjects import NodeSubject
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Scope, Severity
@@ -66,13 +67,9 @@ def _finding(facts: ClusterFacts, node: str, mount: MountFact, since: float) -> 
 def may_use(pod: PodFact, path: str) -> bool:
     """Whether a pod may use a mount of its node. Which mount serves a claim is unknown."""
     return any(
-        (volume.kind in _PATH_VOLUMES and _within(volume.path or "", path)) or volume.kind in _NETWORK_VOLUMES
+        (volume.kind in _PATH_VOLUMES and is_within(volume.path or "", path)) or volume.kind in _NETWORK_VOLUMES
         for volume in pod.volumes
     )
-
-
-def _within(path: str, mount: str) -> bool:
-    return path == mount or path.startswith(mount.rstrip("/") + "/")
 
 
 def _explains(pods: list[PodFact]) -> tuple[Scope, ...]:

@@ -137,7 +137,10 @@ def _finding(context: RuleContext, node: NodeFact, problem: _NodeProblem, agent:
     pods = facts.bound.get(node.name, ())
     gpus = sum(pod.requests.get(facts.resource, 0.0) for pod in pods)
     critical = problem.down and bool(pods) and not node.unschedulable
-    evidence = [_agent_evidence(agent)] if problem.down and agent is not None else []
+    evidence = []
+    if problem.down and agent is not None:
+        silent = Text("node-down.agent-silent", {"error": agent.error or "?"})
+        evidence.append(Text("node-down.agent-answers") if agent.silent_since is None else silent)
     evidence += [Text("node-down.pods", {"count": len(pods), "gpus": gpus})] if pods else []
     evidence += [Text("node-down.says", {"message": problem.raw})] if problem.raw and problem.down else []
     return make_finding(
@@ -156,12 +159,6 @@ def _symptoms(node: NodeFact, problem: _NodeProblem, context: RuleContext) -> tu
     """
     explains = problem.down or problem.cause in ("flapping", "network")
     return (Scope(labels={"node": label_value(node.name)}, rules=context.symptoms),) if explains else ()
-
-
-def _agent_evidence(agent: AgentFact) -> Text:
-    if agent.silent_since is None:
-        return Text("node-down.agent-answers", {})
-    return Text("node-down.agent-silent", {"error": agent.error or "?"})
 
 
 RULE = Rule(

@@ -73,14 +73,10 @@ def _overdue_jobs(context: RuleContext) -> tuple[list[PendingJob], float | None]
         due = [((pod.created_at or 0.0) + limits.waiting, pod) for pod in pods]
         next_late += [at for at, _ in due if at > context.now]
         if late := [pod for at, pod in due if at <= context.now]:
-            overdue.append(_pending_job(late, labels, context.facts))
+            largest = min(late, key=lambda pod: (-requested_gpus(pod, context.facts), pod.created_at or 0.0, pod.name))
+            since = min(pod.created_at or 0.0 for pod in late)
+            overdue.append(PendingJob(late, largest, shape_id(largest, context.facts), labels, since))
     return overdue, min(next_late, default=None)
-
-
-def _pending_job(pods: Sequence[PodFact], labels: dict[str, str], facts: ClusterFacts) -> PendingJob:
-    largest = min(pods, key=lambda pod: (-requested_gpus(pod, facts), pod.created_at or 0.0, pod.name))
-    since = min(pod.created_at or 0.0 for pod in pods)
-    return PendingJob(pods, largest, shape_id(largest, facts), labels, since)
 
 
 def _pending_by_job(facts: ClusterFacts) -> dict[tuple[str, str], list[PodFact]]:

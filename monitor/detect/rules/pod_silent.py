@@ -34,7 +34,9 @@ class Limits:
 def evaluate(pod: PodFact, context: RuleContext, _memory: Any, _now: float) -> RuleResult:
     """Containers with GPUs whose log is empty, has stopped, or cannot be read."""
     facts = context.facts
-    if pod.phase != "Running" or not is_live(pod) or not _has_to_log(pod, facts):
+    if pod.phase != "Running" or not is_live(pod) or not requested_gpus(pod, facts):
+        return NOTHING
+    if facts.identity(pod).workload_kind == INTERACTIVE:
         return NOTHING
     agent = facts.agent_of_node.get(pod.node or "")
     if agent is None or agent.snapshot is None:
@@ -42,10 +44,6 @@ def evaluate(pod: PodFact, context: RuleContext, _memory: Any, _now: float) -> R
     logs = {log.container_id: log for log in agent.snapshot.logs or ()}
     watched = [(status, logs.get(status.container_id or "")) for status in _with_gpus(pod, facts)]
     return combined(_judge(pod, status, log, clock_skew(agent), context) for status, log in watched if log is not None)
-
-
-def _has_to_log(pod: PodFact, facts: ClusterFacts) -> bool:
-    return bool(requested_gpus(pod, facts)) and facts.identity(pod).workload_kind != INTERACTIVE
 
 
 def _with_gpus(pod: PodFact, facts: ClusterFacts) -> Iterable[ContainerStatusFact]:

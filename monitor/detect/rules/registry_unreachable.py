@@ -182,8 +182,8 @@ def _evidence(failures: Sequence[RegistryFailure], well: int) -> list[Text]:
     evidence = []
     probed = [failure for failure in failures if failure.probed]
     if probed:
-        values: dict[str, Value] = {"count": len({failure.node for failure in probed}), "error": probed[0].error or "?"}
-        evidence.append(Text("registry-unreachable.probes", values))
+        nodes = {failure.node for failure in probed}
+        evidence.append(Text("registry-unreachable.probes", {"count": len(nodes), "error": probed[0].error or "?"}))
     if well:
         evidence.append(Text("registry-unreachable.others", {"count": well}))
     images, pods = (set[str]().union(*sets) for sets in zip(*((t.images, t.pods) for t in failures), strict=True))

@@ -46,8 +46,7 @@ def _cause(node: NodeSubject, counts: GpuCounts, resource: str) -> str | None:
 def _finding(node: str, cause: str, counts: GpuCounts, since: float) -> Finding:
     values: dict[str, Value] = {"node": node, "cards": counts.gpus, "capacity": counts.capacity}
     values["allocatable"] = counts.allocatable
-    evidence = (Text("capacity-mismatch.counts", values),)
-    labels = {"node": label_value(node)}
+    labels, evidence = {"node": label_value(node)}, (Text("capacity-mismatch.counts", values),)
     return make_finding("capacity-mismatch", cause, labels, values, evidence=evidence, since=since)
 
 

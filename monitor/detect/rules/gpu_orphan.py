@@ -52,17 +52,15 @@ def _cause(process: Evidence) -> str:
 
 def _finding(subject: GpuSubject, orphans: list[Evidence], since: float) -> Finding:
     gpu, first = subject.view, orphans[0]
-    cause = _cause(first)
-    container = _container_name(str(first.values.get("container", "")), subject.node.report)
     values: dict[str, Value] = {"pid": first.values.get("pid", 0), "process": first.values.get("process") or "?"}
-    values["container"] = container
+    values["container"] = _container_name(str(first.values.get("container", "")), subject.node.report)
     evidence = [*gpus.memory_evidence(gpu)]
     if "uid" in first.values:
         evidence.insert(0, Text("gpu-orphan.uid", {"uid": first.values["uid"]}))
     if others := orphans[1 : MAX_NAMED + 1]:
         pids = ", ".join(str(process.values.get("pid", "?")) for process in others)
         evidence.append(Text("gpu-orphan.others", {"count": len(orphans) - 1, "pids": pids}))
-    return gpus.gpu_finding("gpu-orphan", cause, gpu, None, values, evidence=evidence, since=since)
+    return gpus.gpu_finding("gpu-orphan", _cause(first), gpu, None, values, evidence=evidence, since=since)
 
 
 def _container_name(container_id: str, report: NodeReport) -> str:

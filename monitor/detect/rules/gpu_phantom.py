@@ -59,9 +59,8 @@ def _finding(gpu: GpuView, holder: Holder, since: float, refused: PodFact | None
     values, evidence = {"pod": gpus.holder_pod_name(holder)}, list[Text]()
     if refused is not None:
         evidence.append(Text("gpu-phantom.refused", {"pod": f"{refused.namespace}/{refused.name}"}))
-    advice = "gpu-phantom.advice"
     return gpus.gpu_finding(
-        "gpu-phantom", cause, gpu, holder, values, evidence=evidence, advice_key=advice, since=since
+        "gpu-phantom", cause, gpu, holder, values, evidence=evidence, advice_key="gpu-phantom.advice", since=since
     )
 
 

@@ -92,8 +92,7 @@ def _mean(record: Record, window: float) -> float | None:
 
 
 def _finding(job: UnderusedPod, agents: Mapping[str, AgentFact], waiting: Mapping[str, float]) -> Finding:
-    gpus, pod = job.gpus, job.pod
-    holder = gpu_lib.sole_holder(gpus[0])
+    gpus, pod, holder = job.gpus, job.pod, gpu_lib.sole_holder(job.gpus[0])
     cause, evidence = diagnose_underuse(job, gpu_lib.gpu_facts(agents), agents.get(gpus[0].node), waiting)
     values: dict[str, Value] = {"pod": pod.name, "namespace": pod.namespace, "node": gpus[0].node, "gpus": len(gpus)}
     values |= {"ratio": job.mean, "window": job.window}

@@ -40,9 +40,8 @@ class Limits:
 def evaluate(node: NodeSubject, context: RuleContext, _memory: Any, now: float) -> RuleResult:
     """Mounts that a node has lost for a while."""
     findings, due = [], []
-    for mount in node.report.snapshot.mounts or ():
-        if mount.state not in CAUSE_OF_STATE:
-            continue
+    lost = (mount for mount in node.report.snapshot.mounts or () if mount.state in CAUSE_OF_STATE)
+    for mount in lost:
         limits: Limits = context.limits.of({"node": node.name, "mount": mount.path})
         since = mount.since + node.report.skew
         if now >= since + limits.after:
@@ -66,10 +65,8 @@ def _finding(facts: ClusterFacts, node: str, mount: MountFact, since: float) -> 
 
 def may_use(pod: PodFact, path: str) -> bool:
     """Whether a pod may use a mount of its node. Which mount serves a claim is unknown."""
-    return any(
-        (volume.kind in _PATH_VOLUMES and is_within(volume.path or "", path)) or volume.kind in _NETWORK_VOLUMES
-        for volume in pod.volumes
-    )
+    paths = (volume.path or "" for volume in pod.volumes if volume.kind in _PATH_VOLUMES)
+    return any(is_within(used, path) for used in paths) or any(v.kind in _NETWORK_VOLUMES for v in pod.volumes)
 
 
 def _explains(pods: list[PodFact]) -> tuple[Scope, ...]:

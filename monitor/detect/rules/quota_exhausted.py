@@ -65,8 +65,7 @@ def _quotas(facts: ClusterFacts, refused_since: float) -> Iterable[GpuQuota]:
     denied = refused_jobs({quota.namespace for quota, _ in limited}, facts, refused_since)
     for quota, key in limited:
         waits = tuple(denied.get((quota.namespace, quota.name), ()))
-        used = quota.used.get(key, 0.0)
-        yield GpuQuota("namespace", quota.namespace, quota.name, used, quota.hard[key], waits)
+        yield GpuQuota("namespace", quota.namespace, quota.name, quota.used.get(key, 0.0), quota.hard[key], waits)
 
 
 def _queues(facts: ClusterFacts) -> Iterable[GpuQuota]:

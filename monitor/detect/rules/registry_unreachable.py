@@ -104,8 +104,7 @@ def _split(
     """
     kinds = Counter(_kind(failure) for failure in failures)
     unreachable, known = reach.daemon_reached.get(registry) is False, set(before.get(registry, {}).get("nodes", ()))
-    shared: list[RegistryFailure] = []
-    own: list[RegistryFailure] = []
+    shared, own = list[RegistryFailure](), list[RegistryFailure]()
     for failure in failures:
         answers_wrongly = failure.cause == DOWN and not (failure.probed and reach.reached_from(registry))
         is_shared = unreachable or kinds[_kind(failure)] > 1 or answers_wrongly or failure.node in known
@@ -180,8 +179,7 @@ def _names(names: Sequence[str]) -> str:
 
 def _evidence(failures: Sequence[RegistryFailure], well: int) -> list[Text]:
     evidence = []
-    probed = [failure for failure in failures if failure.probed]
-    if probed:
+    if probed := [failure for failure in failures if failure.probed]:
         nodes = {failure.node for failure in probed}
         evidence.append(Text("registry-unreachable.probes", {"count": len(nodes), "error": probed[0].error or "?"}))
     if well:
@@ -195,8 +193,7 @@ def _evidence(failures: Sequence[RegistryFailure], well: int) -> list[Text]:
 def _remember_blind(after: _Memory, before: _Memory, blind: frozenset[str]) -> None:
     """Keep what is known of nodes whose probes are unknown now."""
     for name, known in before.items():
-        silent = blind.intersection(known["nodes"])
-        if silent:
+        if silent := blind.intersection(known["nodes"]):
             entry = after.setdefault(name, known | {"nodes": []})
             entry["nodes"] = sorted({*entry["nodes"], *silent})[:MAX_REMEMBERED_NODES]
 

@@ -165,7 +165,8 @@ class RuleMetadata:
         suppressed_by: rules whose findings explain those of this rule. node-down explains all findings on its node;
             any other rule listed here has to create the scopes itself.
         advice: catalogue keys of the advice for a cause; by default `<rule>.<cause>.advice` or `<rule>.advice`.
-        latency: by cause, or ANY_CAUSE; by default the limit `after`, counted from the first evaluation that sees it.
+        latency: of all causes, or by cause or ANY_CAUSE; by default the limit `after`, counted from the first
+            evaluation that sees it.
         prometheus_alert: whether alerts/findings.rules.yml has an alert for it.
 
     """
@@ -176,13 +177,18 @@ class RuleMetadata:
     _: dataclasses.KW_ONLY
     suppressed_by: tuple[str, ...] = ()
     advice: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    latency: Mapping[str, Latency] = field(default_factory=dict)
+    latency: Latency | Mapping[str, Latency] = field(default_factory=dict)
     prometheus_alert: bool = True
+
+    @property
+    def latencies(self) -> Mapping[str, Latency]:
+        """Declared latencies by cause, or ANY_CAUSE."""
+        return {ANY_CAUSE: self.latency} if isinstance(self.latency, Latency) else self.latency
 
     def latency_of(self, cause: str) -> Latency:
         """Latency of a cause."""
         default = Latency("after", Delay.FIRST_SEEN) if hasattr(self.limits, "after") else Latency()
-        return self.latency.get(cause) or self.latency.get(ANY_CAUSE) or default
+        return self.latencies.get(cause) or self.latencies.get(ANY_CAUSE) or default
 
 
 class SubjectKind(Enum):

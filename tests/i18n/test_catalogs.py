@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -91,14 +92,17 @@ def test_a_name_of_a_rule_fits_into_a_title() -> None:
     "module", sorted(Path(monitor.detect.__file__).parent.rglob("*.py")), ids=lambda path: path.stem
 )
 def test_every_key_that_is_written_out_in_a_detector_exists(module: Path) -> None:
-    written = {
-        keyword.value.value
-        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Text"
-        for keyword in node.keywords
-        if keyword.arg == "key" and isinstance(keyword.value, ast.Constant)
-    }
-    assert written - set(ALL_KEYS) == set()
+    assert set(_written_keys(ast.parse(module.read_text(encoding="utf-8")))) - set(ALL_KEYS) == set()
+
+
+def _written_keys(tree: ast.Module) -> Iterator[str]:
+    """Keys of texts, and of the headlines of findings, as far as they are constants."""
+    for node in ast.walk(tree):
+        name = getattr(node.func, "id", "") if isinstance(node, ast.Call) else ""
+        if isinstance(node, ast.Call) and name in ("Text", "make_finding"):
+            keys = [keyword.value for keyword in node.keywords if keyword.arg == "key"]
+            keys += node.args[:1] if name == "Text" else []
+            yield from (key.value for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str))
 
 
 def test_the_same_fields_in_both() -> None:

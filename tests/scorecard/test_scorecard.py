@@ -41,8 +41,8 @@ def test_every_outage_and_every_rule_has_its_shapes() -> None:
 def test_every_latency_is_for_a_cause_and_names_limits_and_collectors() -> None:
     assert DELAY_SECONDS.keys() == {None, *Delay}
     for rule in RULES_BY_NAME.values():
-        assert rule.latency.keys() <= {ANY_CAUSE, *rule.causes}, rule.rule
-        for latency in rule.latency.values():
+        assert rule.latencies.keys() <= {ANY_CAUSE, *rule.causes}, rule.rule
+        for latency in rule.latencies.values():
             assert latency.collector is None or latency.collector in READ, rule.rule
             assert limit_seconds(rule.rule, latency.limit) >= 0.0
             assert limit_seconds(rule.rule, latency.resolve_limit) >= 0.0

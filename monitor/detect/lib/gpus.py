@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from monitor.detect.base import RuleContext
-from monitor.detect.labels import label_value
+from monitor.detect.findings import make_finding
+from monitor.detect.labels import label_value, label_values
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuView, Holder
 from monitor.facts.cluster_facts import ClusterFacts
+from monitor.facts.findings import Finding, Severity
 from monitor.facts.gpu import GpuFact
 from monitor.facts.text import Text, Value
 
@@ -57,7 +59,7 @@ def gpu_labels(gpu: GpuView, holder: Holder | None = None) -> dict[str, str]:
 def holder_labels(holder: Holder) -> dict[str, str]:
     """Known labels of the holder of a GPU."""
     named = {"pod": holder.pod, "namespace": holder.namespace, "user": holder.user, "job": holder.job}
-    return {name: label_value(value) for name, value in (named | {"queue": holder.queue}).items() if value}
+    return label_values({**named, "queue": holder.queue})
 
 
 def gpu_limits(context: RuleContext, gpu: GpuView, holder: Holder | None = None) -> Any:
@@ -87,6 +89,28 @@ def memory_evidence(gpu: GpuView) -> tuple[Text, ...]:
     """GPU memory in use, if any."""
     used = gpu.memory_used_bytes
     return (Text(key="card-memory", values={"bytes": used}),) if used else ()
+
+
+def gpu_finding(
+    rule: str,
+    cause: str,
+    gpu: GpuView,
+    holder: Holder | None,
+    values: Mapping[str, Value],
+    *,
+    severity: Severity = Severity.WARNING,
+    evidence: Iterable[Text] = (),
+    advice: Iterable[Text] | None = None,
+    advice_key: str | None = None,
+    since: float | None,
+) -> Finding:
+    """A finding about a GPU and, if given, its holder; `values` are those beyond the GPU itself."""
+    labels, all_values = gpu_labels(gpu, holder), {**gpu_values(gpu), **values}
+    evidence = (*evidence, *owner_evidence(holder))
+    return make_finding(
+        rule, cause, labels, all_values, severity=severity, evidence=evidence, advice=advice, advice_key=advice_key,
+        since=since,
+    )  # fmt: skip
 
 
 def live_holders(gpu: GpuView) -> tuple[Holder, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from monitor.detect.base import MAX_RAW_CHARS, RuleResult
-from monitor.detect.labels import label_value
+from monitor.detect.labels import label_value, label_values
 from monitor.explain.pod import pod_reference
 from monitor.explain.quote import quote
 from monitor.facts.cluster_facts import ClusterFacts
@@ -30,16 +30,16 @@ def combined(results: Iterable[RuleResult]) -> RuleResult:
     return RuleResult(tuple(f for result in known for f in result.findings), next_at=min(due, default=None))
 
 
+def pod_identity(pod: PodFact) -> dict[str, str]:
+    """Labels that select all findings about a pod."""
+    return {"namespace": label_value(pod.namespace), "pod": label_value(pod.name)}
+
+
 def pod_labels(pod: PodFact, facts: ClusterFacts, **more: str | None) -> dict[str, str]:
     """Labels of a pod and its owner, and `more` where set."""
     owner = pod_reference(pod, facts)
     labels = {"pod": pod.name, "namespace": pod.namespace, "node": pod.node, "user": owner.user, "job": owner.job}
     return label_values({**labels, "queue": owner.queue, **more})
-
-
-def label_values(labels: dict[str, str | None]) -> dict[str, str]:
-    """Labels that have a value, cut to the allowed length."""
-    return {name: label_value(value) for name, value in labels.items() if value}
 
 
 def pod_values(pod: PodFact, facts: ClusterFacts, **more: Value) -> dict[str, Value]:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypeVar
-
-import msgspec
 
 from monitor.detect.labels import label_value
+from monitor.detect.subjects import ClusterDisk
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.storage import DiskFact
+from monitor.facts.text import Text, Value
 from monitor.facts.workload import ContainerFact
-
-T = TypeVar("T")
 
 
 def used_ratio(fact: DiskFact) -> float | None:
@@ -22,9 +19,25 @@ def used_ratio(fact: DiskFact) -> float | None:
     return fact.used_bytes / (fact.used_bytes + fact.available_bytes)
 
 
+def disk_values(disk: ClusterDisk, **more: Value) -> dict[str, Value]:
+    """Values that identify a disk in a text."""
+    return {"place": disk.location, "mount": disk.labels["mount"], **more}
+
+
+def space_evidence(fact: DiskFact) -> Text:
+    """Used, total and available space of a disk."""
+    space = {"used": fact.used_bytes or 0, "size": fact.size_bytes or 0, "available": fact.available_bytes or 0}
+    return Text("disk-space", {**space})
+
+
+def is_within(path: str, mount: str) -> bool:
+    """Whether a path is a mount point or below it."""
+    return path == mount or path.startswith(mount.rstrip("/") + "/")
+
+
 def disk_containing(path: str, facts: Iterable[DiskFact]) -> DiskFact | None:
     """The disk that contains a path."""
-    holding = [fact for fact in facts if path == fact.mount or path.startswith(fact.mount.rstrip("/") + "/")]
+    holding = [fact for fact in facts if is_within(path, fact.mount)]
     return max(holding, key=lambda fact: len(fact.mount), default=None)
 
 
@@ -39,11 +52,3 @@ def container_owner(container: ContainerFact, facts: ClusterFacts) -> tuple[str,
     name = f"{container.namespace}/{container.pod_name}" if container.pod_name else container.name or container.id[:12]
     user = facts.container_user(container) or container.namespace or "-"
     return label_value(name), label_value(user)
-
-
-def recalled(memory: Any, kind: type[T]) -> T | None:
-    """What a rule remembers; None if it remembers nothing, or something else from an older version."""
-    try:
-        return msgspec.convert(memory, kind)
-    except msgspec.ValidationError:
-        return None

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, UNKNOWN, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.base import UNKNOWN, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.findings import make_finding
 from monitor.detect.labels import label_value
 from monitor.detect.subjects import NodeSubject
 from monitor.facts.actions import ActionsFact
-from monitor.facts.findings import Finding, Severity
-from monitor.facts.text import Text
+from monitor.facts.findings import Finding
+from monitor.facts.text import Text, Value
 
 CAUSES = ("signature", "token", "node", "replayed", "too-many", "expired")  # most severe first
 REFRESH_SECONDS = 60.0  # after which the headline states anew how long ago the last refusal was
@@ -59,30 +60,16 @@ def _updated(at: float, actions: ActionsFact, memory: Any, now: float, limits: L
 def _finding(node: str, actions: ActionsFact, entry: dict[str, Any], now: float) -> Finding:
     refused_at: dict[str, float] = entry["at"]
     cause, *others = (reason for reason in CAUSES if reason in refused_at)
-    ago = max(0.0, now - refused_at[cause])
-    return Finding(
-        rule="actions-refused",
-        severity=Severity.WARNING,
-        cause=cause,
-        labels={"node": label_value(node)},
-        headline=Text(
-            key=f"actions-refused.{cause}", values={"node": node, "count": actions.refused.get(cause, 0), "ago": ago}
-        ),
-        evidence=tuple(
-            Text(key=f"actions-refused.{reason}.too", values={"count": actions.refused.get(reason, 0)})
-            for reason in others
-        ),
-        advice=(Text(key=f"actions-refused.{cause}.advice", values={"node": node}),),
+    counts = {reason: actions.refused.get(reason, 0) for reason in CAUSES}
+    values: dict[str, Value] = {"node": node, "count": counts[cause], "ago": max(0.0, now - refused_at[cause])}
+    return make_finding(
+        "actions-refused", cause, {"node": label_value(node)}, values, advice_values={"node": node},
+        evidence=(Text(f"actions-refused.{reason}.too", {"count": counts[reason]}) for reason in others),
         since=entry["since"],
-    )
+    )  # fmt: skip
 
 
 RULE = Rule(
-    "actions-refused",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.NODE,
-    uses=("actions", "agent"),
-    latency={ANY_CAUSE: Latency(resolve_limit="quiet")},
-)
+    "actions-refused", Limits, CAUSES, evaluate, SubjectKind.NODE, uses=("actions", "agent"),
+    latency=Latency(resolve_limit="quiet"),
+)  # fmt: skip

@@ -6,24 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from monitor.base.text import shorten
-from monitor.detect.base import (
-    ANY_CAUSE,
-    MAX_RAW_CHARS,
-    NOTHING,
-    Delay,
-    Latency,
-    Rule,
-    RuleContext,
-    RuleResult,
-    Seconds,
-    SubjectKind,
-    lasting,
-)
+from monitor.detect.base import NOTHING, Delay, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind, lasting
+from monitor.detect.findings import make_finding, shorten_raw
 from monitor.detect.labels import label_value
 from monitor.detect.subjects import NodeReport, NodeSubject
 from monitor.facts.agents import AgentFact
-from monitor.facts.findings import Finding, Scope, Severity
+from monitor.facts.findings import Finding, Scope
 from monitor.facts.node import CollectorFact
 from monitor.facts.text import Text
 
@@ -82,19 +70,13 @@ def _silent(node: NodeSubject, agent: AgentFact, limits: Limits, now: float) -> 
 def _silent_finding(node: NodeSubject, since: float) -> Finding:
     cause = "node-down" if node.fact is not None and node.fact.ready is not True else "agent-down"
     key = NO_AGENT if node.agent is None and cause == "agent-down" else f"agent-silent.{cause}"
-    message = shorten(node.agent.error or "", MAX_RAW_CHARS) if node.agent else ""
+    message = shorten_raw(node.agent.error) if node.agent else ""
     error = {"target": node.agent.target, "error": message} if node.agent and message else None
-    return Finding(
-        rule="agent-silent",
-        severity=Severity.WARNING,
-        cause=cause,
-        labels={"node": label_value(node.name)},
-        headline=Text(key=key, values={"node": node.name}),
-        evidence=(Text(key="agent-silent.error", values={**error}),) if error else (),
-        advice=(Text(key=f"agent-silent.{cause}.advice", values={"node": node.name}),),
-        since=since,
-        raw=message or None,
-    )
+    return make_finding(
+        "agent-silent", cause, {"node": label_value(node.name)}, {"node": node.name}, key=key,
+        evidence=(Text("agent-silent.error", {**error}),) if error else (),
+        advice_key=f"agent-silent.{cause}.advice", since=since, raw=message or None,
+    )  # fmt: skip
 
 
 def _failing_collectors(report: NodeReport, context: RuleContext, memory: Any, now: float) -> RuleResult:
@@ -137,18 +119,9 @@ def _failing_since(fact: CollectorFact) -> float | None:
 
 def _collector_finding(labels: dict[str, str], fact: CollectorFact, cause: str, since: float) -> Finding:
     values = {"node": labels["node"], "collector": labels["service"]}
-    message = shorten(fact.message or "", MAX_RAW_CHARS)
-    return Finding(
-        rule="agent-silent",
-        severity=Severity.WARNING,
-        cause=cause,
-        labels=labels,
-        headline=Text(key=f"agent-silent.{cause}", values={**values}),
-        evidence=(Text(key="agent-silent.collector-says", values={"error": message}),) if message else (),
-        advice=(Text(key=f"agent-silent.{cause}.advice", values={**values}),),
-        since=since,
-        raw=message or None,
-    )
+    message = shorten_raw(fact.message)
+    says = (Text("agent-silent.collector-says", {"error": message}),) if message else ()
+    return make_finding("agent-silent", cause, labels, values, evidence=says, since=since, raw=message or None)
 
 
 def correlate(findings: Sequence[Finding], context: RuleContext) -> Sequence[Finding]:
@@ -156,33 +129,23 @@ def correlate(findings: Sequence[Finding], context: RuleContext) -> Sequence[Fin
     missing = [finding for finding in findings if finding.headline.key == NO_AGENT]
     if context.facts.agents or not missing:
         return findings
-    nowhere = Finding(
-        rule="agent-silent",
-        severity=Severity.WARNING,
-        cause="agent-down",
-        labels={"service": ALL_AGENTS},
-        headline=Text(key="agent-silent.nowhere", values={"count": len(missing)}),
-        advice=(Text(key="agent-silent.nowhere.advice", values={}),),
-        since=min(finding.since or context.now for finding in missing),
-        held=all(finding.held for finding in missing),
-    )
+    nowhere = make_finding(
+        "agent-silent", "agent-down", {"service": ALL_AGENTS}, {"count": len(missing)},
+        key="agent-silent.nowhere", advice_values={},
+        since=min(finding.since or context.now for finding in missing), held=all(finding.held for finding in missing),
+    )  # fmt: skip
     return [nowhere, *(finding for finding in findings if finding.headline.key != NO_AGENT)]
 
 
+LATENCY = {
+    "agent-down": Latency("silent_after", resolve_delay=Delay.AGENT_BACKOFF),
+    "collector-failing": Latency("collector_after", Delay.FAILED_RUN),
+    "collector-hung": Latency("collector_after"),
+    "node-down": Latency("collector_after"),
+}
+# Agents are discovered through their pods.
 RULE = Rule(
-    "agent-silent",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.NODE,
-    uses=("agent", "collectors", "node"),
-    kube=("pods", "nodes"),  # agents are discovered through their pods
-    without_kubernetes=True,
-    correlate=correlate,
-    suppressed_by=("node-down",),
-    latency={
-        "agent-down": Latency("silent_after", resolve_delay=Delay.AGENT_BACKOFF),
-        "collector-failing": Latency("collector_after", Delay.FAILED_RUN),
-        ANY_CAUSE: Latency("collector_after"),
-    },
-)
+    "agent-silent", Limits, CAUSES, evaluate, SubjectKind.NODE,
+    uses=("agent", "collectors", "node"), kube=("pods", "nodes"), without_kubernetes=True, correlate=correlate,
+    suppressed_by=("node-down",), latency=LATENCY,
+)  # fmt: skip

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import NOTHING, Rule, RuleContext, RuleResult, Seconds, SubjectKind, lasting
+from monitor.detect.findings import make_finding
 from monitor.detect.labels import label_value
 from monitor.detect.lib.gpu_counts import GpuCounts, gpu_counts, gpus_are_shared
 from monitor.detect.subjects import NodeSubject
-from monitor.facts.findings import Finding, Severity
+from monitor.facts.findings import Finding
 from monitor.facts.text import Text, Value
 
 CAUSES = ("device-plugin", "unhealthy-device")
@@ -43,32 +44,13 @@ def _cause(node: NodeSubject, counts: GpuCounts, resource: str) -> str | None:
 
 
 def _finding(node: str, cause: str, counts: GpuCounts, since: float) -> Finding:
-    values: dict[str, Value] = {
-        "node": node,
-        "cards": counts.gpus,
-        "capacity": counts.capacity,
-        "allocatable": counts.allocatable,
-    }
-    return Finding(
-        rule="capacity-mismatch",
-        severity=Severity.WARNING,
-        cause=cause,
-        labels={"node": label_value(node)},
-        headline=Text(key=f"capacity-mismatch.{cause}", values=values),
-        evidence=(Text(key="capacity-mismatch.counts", values=values),),
-        advice=(Text(key=f"capacity-mismatch.{cause}.advice", values=values),),
-        since=since,
-    )
+    values: dict[str, Value] = {"node": node, "cards": counts.gpus, "capacity": counts.capacity}
+    values["allocatable"] = counts.allocatable
+    labels, evidence = {"node": label_value(node)}, (Text("capacity-mismatch.counts", values),)
+    return make_finding("capacity-mismatch", cause, labels, values, evidence=evidence, since=since)
 
 
 RULE = Rule(
-    "capacity-mismatch",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.NODE,
-    needs=("gpu",),
-    uses=("gpus", "node", "pod_devices"),
-    kube=("nodes",),
-    suppressed_by=("node-down",),
-)
+    "capacity-mismatch", Limits, CAUSES, evaluate, SubjectKind.NODE,
+    needs=("gpu",), uses=("gpus", "node", "pod_devices"), kube=("nodes",), suppressed_by=("node-down",),
+)  # fmt: skip

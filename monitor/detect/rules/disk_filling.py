@@ -8,13 +8,15 @@ from typing import Any
 from msgspec import Struct, to_builtins
 
 from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.findings import make_finding
 from monitor.detect.lib.disk_contents import CAUSES, disk_contents
 from monitor.detect.lib.growth import FINE_STEP_SECONDS, GrowthTrend, append_point, fast_trend, may_fill, slow_trend
-from monitor.detect.lib.storage import recalled
+from monitor.detect.lib.memory import recalled
+from monitor.detect.lib.storage import disk_values, space_evidence
 from monitor.detect.subjects import ClusterDisk
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Severity
-from monitor.facts.text import Text, Value
+from monitor.facts.text import Text
 
 _HOUR_SECONDS = 3600.0
 
@@ -60,33 +62,17 @@ def _trend(disk: ClusterDisk, points: list[int], limits: Limits) -> GrowthTrend 
 
 def _finding(facts: ClusterFacts, disk: ClusterDisk, trend: GrowthTrend, limits: Limits, since: float) -> Finding:
     held, fact = disk_contents(disk, facts), disk.fact
-    available = fact.available_bytes or 0
-    left = available / trend.rate
-    values: dict[str, Value] = {"place": disk.location, "mount": disk.labels["mount"], "left": left}
-    space: dict[str, Value] = {"used": fact.used_bytes or 0, "size": fact.size_bytes or 0, "available": available}
-    return Finding(
-        rule="disk-filling",
+    left = (fact.available_bytes or 0) / trend.rate
+    history = Text("disk-filling.history", {"window": trend.window, "bytes": trend.grown_bytes})
+    return make_finding(
+        "disk-filling", held.cause, disk.labels, disk_values(disk, left=left, rate=trend.rate * _HOUR_SECONDS),
         severity=Severity.CRITICAL if left < limits.critical else Severity.WARNING,
-        cause=held.cause,
-        labels=disk.labels,
-        headline=Text(key=f"disk-filling.{held.cause}", values=values | {"rate": trend.rate * _HOUR_SECONDS}),
-        evidence=(
-            Text(key="disk-filling.history", values={"window": trend.window, "bytes": trend.grown_bytes}),
-            Text(key="disk-space", values=space),
-            *held.evidence,
-        ),
-        advice=(Text(key="disk-filling.advice", values={"node": disk.report.node, "mount": fact.mount}),),
-        since=since,
-    )
+        evidence=(history, space_evidence(fact), *held.evidence), since=since,
+        advice_key="disk-filling.advice", advice_values={"node": disk.report.node, "mount": fact.mount},
+    )  # fmt: skip
 
 
 RULE = Rule(
-    "disk-filling",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.MOUNT,
-    needs=("disk",),
-    uses=("images", "runtime_usage", "containers", "logs", "pods"),
-    suppressed_by=("disk-full",),
-)
+    "disk-filling", Limits, CAUSES, evaluate, SubjectKind.MOUNT,
+    needs=("disk",), uses=("images", "runtime_usage", "containers", "logs", "pods"), suppressed_by=("disk-full",),
+)  # fmt: skip

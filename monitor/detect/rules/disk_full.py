@@ -5,18 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, NOTHING, Latency, Ratio, Rule, RuleContext, RuleResult, SubjectKind
+from monitor.detect.base import NOTHING, Latency, Ratio, Rule, RuleContext, RuleResult, SubjectKind
+from monitor.detect.findings import make_finding
 from monitor.detect.labels import label_value
 from monitor.detect.lib.disk_contents import CAUSES, DiskContents, disk_contents
+from monitor.detect.lib.pods import pod_identity
 from monitor.detect.lib.pulls import classified
-from monitor.detect.lib.storage import used_ratio
+from monitor.detect.lib.storage import disk_values, space_evidence, used_ratio
 from monitor.detect.subjects import ClusterDisk
 from monitor.explain.image_pull import PullFailureCause
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.kube import PodFact
 from monitor.facts.storage import DiskFact
-from monitor.facts.text import Text, Value
+from monitor.facts.text import Text
 
 NEEDED_BY_NODE = frozenset({"system", "runtime", "kubelet"})
 START_RULES = ("image-pull", "pod-start-failed", "pod-stuck-creating")
@@ -67,43 +69,26 @@ def inode_ratio(fact: DiskFact) -> float | None:
 
 
 def _finding(context: RuleContext, disk: ClusterDisk, what: str, severity: Severity, since: float) -> Finding:
-    held = disk_contents(disk, context.facts)
+    fact, held = disk.fact, disk_contents(disk, context.facts)
     cause = held.cause if what == "bytes" else "datasets" if "datasets" in held.parts else "other"
-    fact = disk.fact
-    values: dict[str, Value] = {
-        "place": disk.location,
-        "mount": disk.labels["mount"],
-        "share": (inode_ratio(fact) if what == "inodes" else used_ratio(fact)) or 0.0,
-        "bytes": held.parts.get(cause, 0),
-        "available": fact.available_bytes or 0,
-    }
-    return Finding(
-        rule="disk-full",
-        severity=severity,
-        cause=cause,
-        labels=disk.labels,
-        headline=Text(key=f"disk-full.{cause if what == 'bytes' else what}", values=values),
-        evidence=_evidence(disk, held),
-        advice=(Text(key=f"disk-full.{cause if what == 'bytes' else what}.advice", values=_where(disk)),),
-        since=since,
-        explains=_explains(disk, cause, severity, context),
-    )
-
-
-def _where(disk: ClusterDisk) -> dict[str, Value]:
-    return {"node": disk.report.node, "mount": disk.fact.mount, "device": disk.fact.device}
+    share = (inode_ratio(fact) if what == "inodes" else used_ratio(fact)) or 0.0
+    return make_finding(
+        "disk-full", cause, disk.labels,
+        disk_values(disk, share=share, bytes=held.parts.get(cause, 0), available=fact.available_bytes or 0),
+        severity=severity, key=f"disk-full.{cause if what == 'bytes' else what}", evidence=_evidence(disk, held),
+        advice_values={"node": disk.report.node, "mount": fact.mount, "device": fact.device},
+        since=since, explains=_explains(disk, cause, severity, context),
+    )  # fmt: skip
 
 
 def _evidence(disk: ClusterDisk, held: DiskContents) -> tuple[Text, ...]:
-    fact = disk.fact
-    notes = []
+    fact, notes = disk.fact, []
     if fact.used_bytes is not None and fact.size_bytes is not None:
-        values: dict[str, Value] = {"used": fact.used_bytes, "size": fact.size_bytes}
-        notes.append(Text(key="disk-space", values=values | {"available": fact.available_bytes or 0}))
+        notes.append(space_evidence(fact))
     if fact.inodes and fact.inodes_used is not None:
-        notes.append(Text(key="disk-inodes", values={"used": fact.inodes_used, "inodes": fact.inodes}))
+        notes.append(Text("disk-inodes", {"used": fact.inodes_used, "inodes": fact.inodes}))
     if len(disk.nodes) > 1:
-        notes.append(Text(key="disk-nodes", values={"count": len(disk.nodes), "node": disk.nodes[0]}))
+        notes.append(Text("disk-nodes", {"count": len(disk.nodes), "node": disk.nodes[0]}))
     return (*notes, *held.evidence)
 
 
@@ -121,13 +106,10 @@ def _explains(disk: ClusterDisk, cause: str, severity: Severity, context: RuleCo
         scopes.append(Scope(labels={"node": label_value(node.name)}, rules=("node-down",)))
     pods = [pod for pod in context.facts.bound.get(disk.report.node, ()) if _no_space(pod, context.facts)]
     for pod in pods[:_MAX_EXPLAINED_PODS]:
-        scopes.append(
-            Scope(labels={"namespace": label_value(pod.namespace), "pod": label_value(pod.name)}, rules=START_RULES)
-        )
-        scopes += [
-            Scope(labels={"node": label_value(disk.report.node), "image": label_value(image)}, rules=("image-pull",))
-            for image in {container.image for container in pod.containers if container.image}
-        ]
+        scopes.append(Scope(labels=pod_identity(pod), rules=START_RULES))
+        for image in {container.image for container in pod.containers if container.image}:
+            labels = {"node": label_value(disk.report.node), "image": label_value(image)}
+            scopes.append(Scope(labels=labels, rules=("image-pull",)))
     return tuple(scopes)
 
 
@@ -141,12 +123,7 @@ def _no_space(pod: PodFact, facts: ClusterFacts) -> bool:
 
 
 RULE = Rule(
-    "disk-full",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.MOUNT,
-    needs=("disk",),
-    refines=("images", "runtime_usage", "containers", "logs", "node", "pods"),
-    latency={ANY_CAUSE: Latency(collector="disk")},
-)
+    "disk-full", Limits, CAUSES, evaluate, SubjectKind.MOUNT,
+    needs=("disk",), refines=("images", "runtime_usage", "containers", "logs", "node", "pods"),
+    latency=Latency(collector="disk"),
+)  # fmt: skip

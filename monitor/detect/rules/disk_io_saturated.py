@@ -11,16 +11,18 @@ from typing import Any
 
 from msgspec import Struct, structs, to_builtins
 
-from monitor.detect.base import ANY_CAUSE, Delay, Latency, Ratio, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.base import Delay, Latency, Ratio, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.findings import make_finding
 from monitor.detect.labels import label_value
-from monitor.detect.lib.storage import container_owner, recalled
+from monitor.detect.lib.memory import recalled
+from monitor.detect.lib.storage import container_owner
 from monitor.detect.subjects import NodeReport, NodeSubject
 from monitor.facts.cluster_facts import ClusterFacts
-from monitor.facts.findings import Finding, Scope, Severity
+from monitor.facts.findings import Finding, Scope
 from monitor.facts.storage import DiskIoFact
 from monitor.facts.text import Text, Value
 
-CAUSES: tuple[str, ...] = ()
+NAME = "disk-io-saturated"
 _MAX_PAUSE_SECONDS = 60.0  # a shorter pause, as between checkpoints, does not end the busy period
 _MAX_GAP_SECONDS = 3600.0  # after a longer gap in the reports, a new busy period begins
 _MAX_NAMED_PODS = 5
@@ -96,21 +98,13 @@ def _finding(
 ) -> Finding:
     queue = round(period.queue)
     values: dict[str, Value] = {"node": report.node, "device": fact.device, "share": fact.busy_ratio or 0.0}
-    mounts = Text(key="disk-io-saturated.mounts", values={"mounts": ", ".join(fact.mounts[:3])})
-    return Finding(
-        rule="disk-io-saturated",
-        severity=Severity.WARNING,
-        cause="disk-io-saturated",
-        labels=labels,
-        headline=Text(key="disk-io-saturated", values={**values, "queue": queue}),
-        evidence=(
-            Text(key="disk-io-saturated.queue", values={"before": round(period.first), "queue": queue}),
-            *((mounts,) if fact.mounts else ()),
-            *_pods(report, facts),
-        ),
-        advice=(Text(key="disk-io-saturated.advice", values={"node": report.node}),),
-        since=period.since,
-    )
+    evidence = [Text("disk-io-saturated.queue", {"before": round(period.first), "queue": queue})]
+    if fact.mounts:
+        evidence.append(Text("disk-io-saturated.mounts", {"mounts": ", ".join(fact.mounts[:3])}))
+    return make_finding(
+        NAME, NAME, labels, values | {"queue": queue}, evidence=(*evidence, *_pods(report, facts)),
+        advice_values={"node": report.node}, since=period.since,
+    )  # fmt: skip
 
 
 def _pods(report: NodeReport, facts: ClusterFacts) -> list[Text]:
@@ -122,20 +116,15 @@ def _pods(report: NodeReport, facts: ClusterFacts) -> list[Text]:
             owners[container_owner(container, facts)] += waiting[container.id]
     ordered = sorted(owners.items(), key=lambda item: (-item[1], item[0]))[:_MAX_NAMED_PODS]
     return [
-        Text(key="disk-io-saturated.waiting", values={"pod": pod, "user": user, "count": count})
+        Text("disk-io-saturated.waiting", {"pod": pod, "user": user, "count": count})
         if count
-        else Text(key="disk-io-saturated.pod", values={"pod": pod, "user": user})
+        else Text("disk-io-saturated.pod", {"pod": pod, "user": user})
         for (pod, user), count in ordered
     ]
 
 
 RULE = Rule(
-    "disk-io-saturated",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.NODE,
-    needs=("disk_io",),
-    uses=("containers", "gpu_processes", "pods"),
-    latency={ANY_CAUSE: Latency("after", Delay.FIRST_SEEN, _MAX_PAUSE_SECONDS, collector="disk_io")},
-)
+    NAME, Limits, (), evaluate, SubjectKind.NODE,
+    needs=("disk_io",), uses=("containers", "gpu_processes", "pods"),
+    latency=Latency("after", Delay.FIRST_SEEN, _MAX_PAUSE_SECONDS, collector="disk_io"),
+)  # fmt: skip

@@ -8,18 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.base.text import shorten
-from monitor.detect.base import (
-    MAX_RAW_CHARS,
-    UNKNOWN,
-    Delay,
-    Latency,
-    Rule,
-    RuleContext,
-    RuleResult,
-    Seconds,
-    SubjectKind,
-)
+from monitor.detect.base import UNKNOWN, Delay, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.findings import make_finding, shorten_raw
 from monitor.detect.labels import label_value
 from monitor.detect.lib import gpus as gpu_lib
 from monitor.detect.lib import xids
@@ -31,20 +21,14 @@ from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.text import Text, Value
 
 # Most severe first: the first one is the cause of a GPU that has several.
+_CRITICAL = (
+    "driver-hung", "card-lost", "xid-off-bus", "cards-missing", "remap-failed", "xid-memory", "ecc-uncorrectable",
+    "xid-driver",
+)  # fmt: skip
+_WARNING = ("recovery-due", "xid-nvlink", "remap-pending", "xid-memory-contained", "xid-unknown")
 SEVERITIES = {
-    "driver-hung": Severity.CRITICAL,
-    "card-lost": Severity.CRITICAL,
-    "xid-off-bus": Severity.CRITICAL,
-    "cards-missing": Severity.CRITICAL,
-    "remap-failed": Severity.CRITICAL,
-    "xid-memory": Severity.CRITICAL,
-    "ecc-uncorrectable": Severity.CRITICAL,
-    "xid-driver": Severity.CRITICAL,
-    "recovery-due": Severity.WARNING,
-    "xid-nvlink": Severity.WARNING,
-    "remap-pending": Severity.WARNING,
-    "xid-memory-contained": Severity.WARNING,
-    "xid-unknown": Severity.WARNING,
+    **dict.fromkeys(_CRITICAL, Severity.CRITICAL),
+    **dict.fromkeys(_WARNING, Severity.WARNING),
     "xid-application": Severity.INFO,
 }
 CAUSES = tuple(SEVERITIES)
@@ -145,33 +129,22 @@ def _finding(node: str, signs: Sequence[FaultSign], gpu: GpuView | None, since: 
     labels = {"node": label_value(node)} | ({"gpu": str(worst.gpu)} if worst.gpu is not None else {})
     values: dict[str, Value] = {"node": node, "gpu": worst.gpu if worst.gpu is not None else "?", **worst.values}
     holder = next(iter(gpu_lib.live_holders(gpu)), None) if gpu else None
-    hit = (Text(key="gpu-fault.hit", values={"pod": gpu_lib.holder_pod_name(holder)}),) if holder else ()
-    raw = "; ".join(sign.raw for sign in signs if sign.raw)
-    return Finding(
-        rule="gpu-fault",
-        severity=SEVERITIES[worst.cause],
-        cause=worst.cause,
-        labels=labels,
-        headline=Text(key=f"gpu-fault.{worst.cause}", values=values),
-        evidence=(*(item for sign in signs for item in sign.evidence), *hit, *gpu_lib.owner_evidence(holder)),
-        advice=(Text(key=f"gpu-fault.{worst.cause}.advice", values=values),),
-        since=since[worst.key],
-        raw=shorten(raw, MAX_RAW_CHARS) or None,
-    )
+    hit = (Text("gpu-fault.hit", {"pod": gpu_lib.holder_pod_name(holder)}),) if holder else ()
+    evidence = (*(item for sign in signs for item in sign.evidence), *hit, *gpu_lib.owner_evidence(holder))
+    return make_finding(
+        "gpu-fault", worst.cause, labels, values, severity=SEVERITIES[worst.cause], evidence=evidence,
+        since=since[worst.key], raw=shorten_raw("; ".join(sign.raw for sign in signs if sign.raw)) or None,
+    )  # fmt: skip
 
 
+LATENCY = {
+    "driver-hung": Latency("hung_after"),
+    "cards-missing": Latency("missing_after", Delay.FIRST_SEEN),
+    **{cause: Latency(resolve_limit="xid_hold") for cause in CAUSES if cause.startswith("xid-")},
+    "xid-application": Latency(resolve_limit="xid_application_hold"),
+}
+# It needs only what is in every snapshot: whatever else is missing may itself be the fault.
 RULE = Rule(
-    "gpu-fault",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.NODE,
-    needs=("collectors",),  # in every snapshot: what else is missing may itself be the fault
-    uses=("gpu", "gpus", "node", "pod_devices", "xid"),
-    latency={
-        "driver-hung": Latency("hung_after"),
-        "cards-missing": Latency("missing_after", Delay.FIRST_SEEN),
-        **{cause: Latency(resolve_limit="xid_hold") for cause in CAUSES if cause.startswith("xid-")},
-        "xid-application": Latency(resolve_limit="xid_application_hold"),
-    },
-)
+    "gpu-fault", Limits, CAUSES, evaluate, SubjectKind.NODE,
+    needs=("collectors",), uses=("gpu", "gpus", "node", "pod_devices", "xid"), latency=LATENCY,
+)  # fmt: skip

@@ -11,17 +11,18 @@ from typing import Any
 
 import msgspec
 
-from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
-from monitor.detect.labels import label_value
+from monitor.detect.base import Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.findings import make_finding
+from monitor.detect.labels import label_values
+from monitor.detect.lib.memory import recalled
 from monitor.detect.lib.moves import Move, fewest_moves
 from monitor.detect.lib.pods import REFRESH_SECONDS
 from monitor.explain.fit import NodeFit, fit_all, gpu_resource, requested_gpus
 from monitor.facts.cluster_facts import ClusterFacts
-from monitor.facts.findings import Finding, Scope, Severity
+from monitor.facts.findings import Finding, Scope
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
 
-CAUSES: tuple[str, ...] = ()
 NAME = "gpu-fragmented"
 MAX_SHAPES = 6  # of selector, affinity and tolerations, per evaluation; oldest pods first
 MAX_PLANS = 3
@@ -96,18 +97,11 @@ def evaluate(facts: ClusterFacts, context: RuleContext, memory: Any, now: float)
     jobs, next_late = _jobs(context)
     if not jobs:
         return RuleResult(next_at=next_late)
-    judged, pods = _load(memory), tuple(pod.uid for job in jobs for pod in job)
+    judged, pods = recalled(memory, _Judged), tuple(pod.uid for job in jobs for pod in job)
     if judged is None or judged.pods != pods or not judged.at <= now < judged.at + REFRESH_SECONDS:
         judged = _judge(jobs, pods, facts, now)
     next_at = min(judged.at + REFRESH_SECONDS, next_late or math.inf)
     return RuleResult(judged.findings, msgspec.to_builtins(judged), judged.unknown, next_at)
-
-
-def _load(memory: Any) -> _Judged | None:
-    try:
-        return msgspec.convert(memory, _Judged)
-    except msgspec.ValidationError:
-        return None
 
 
 def _judge(jobs: Sequence[Sequence[PodFact]], uids: tuple[str, ...], facts: ClusterFacts, now: float) -> _Judged:
@@ -147,53 +141,28 @@ def _labels(pods: Sequence[PodFact], facts: ClusterFacts) -> dict[str, str]:
     labels = {"namespace": pods[0].namespace, "job": identity.job, "user": identity.user, "queue": identity.queue}
     if len(pods) == 1:
         labels["pod"] = pods[0].name
-    return {name: label_value(value) for name, value in labels.items() if value}
+    return label_values(labels)
 
 
 def _finding(
     pods: Sequence[PodFact], pod: PodFact, nodes: _Nodes, plan: tuple[Move, ...] | None, facts: ClusterFacts
 ) -> Finding:
-    values: dict[str, Value] = {
-        "job": facts.identity(pod).job or pod.name,
-        "namespace": pod.namespace,
-        "user": facts.user(pod),
-        "asked": requested_gpus(pod, facts),
-        "free": nodes.free,
-        "most": nodes.usable[0].free,
-        "node": nodes.usable[0].node.name,
-        "nodes": sum(fit.free > 0 for fit in nodes.usable),
-    }
-    return Finding(
-        rule=NAME,
-        severity=Severity.WARNING,
-        cause=NAME,
-        labels=_labels(pods, facts),
-        headline=Text(key=NAME, values=values),
-        evidence=(Text(key=f"{NAME}.moves", values=_move_values(plan)),) if plan else (),
-        advice=(_advice(plan, values),),
-        since=min(pod.created_at or 0.0 for pod in pods),
-    )
-
-
-def _move_values(plan: Sequence[Move]) -> dict[str, Value]:
-    moves = (f"{move.pod.namespace}/{move.pod.name} ({move.gpus}) {move.source} -> {move.target}" for move in plan)
-    return {"count": len(plan), "moves": "; ".join(moves)}
-
-
-def _advice(plan: Sequence[Move] | None, values: dict[str, Value]) -> Text:
+    most = nodes.usable[0]
+    values: dict[str, Value] = {"job": facts.identity(pod).job or pod.name, "namespace": pod.namespace}
+    values |= {"user": facts.user(pod), "asked": requested_gpus(pod, facts), "free": nodes.free, "most": most.free}
+    values |= {"node": most.node.name, "nodes": sum(fit.free > 0 for fit in nodes.usable)}
+    since = min(pod.created_at or 0.0 for pod in pods)
     if not plan:
-        return Text(key=f"{NAME}.advice", values=values)
-    pods = ", ".join(f"{move.pod.namespace}/{move.pod.name}" for move in plan)
-    return Text(key=f"{NAME}.moves.advice", values={"node": plan[0].source, "pods": pods})
+        return make_finding(NAME, NAME, _labels(pods, facts), values, since=since)
+    moves = (f"{move.pod.namespace}/{move.pod.name} ({move.gpus}) {move.source} -> {move.target}" for move in plan)
+    moved = ", ".join(f"{move.pod.namespace}/{move.pod.name}" for move in plan)
+    return make_finding(
+        NAME, NAME, _labels(pods, facts), values, since=since,
+        evidence=(Text(f"{NAME}.moves", {"count": len(plan), "moves": "; ".join(moves)}),),
+        advice_key=f"{NAME}.moves.advice", advice_values={"node": plan[0].source, "pods": moved},
+    )  # fmt: skip
 
 
 RULE = Rule(
-    NAME,
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.CLUSTER,
-    uses=("pods",),
-    kube=("pods", "nodes"),
-    latency={ANY_CAUSE: Latency("after")},
+    NAME, Limits, (), evaluate, SubjectKind.CLUSTER, uses=("pods",), kube=("pods", "nodes"), latency=Latency("after")
 )

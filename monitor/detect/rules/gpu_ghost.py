@@ -9,8 +9,7 @@ from monitor.detect.base import NOTHING, Rule, RuleContext, RuleResult, Seconds,
 from monitor.detect.lib import gpus
 from monitor.detect.subjects import GpuSubject
 from monitor.facts.cluster import GpuState, GpuView
-from monitor.facts.findings import Finding, Severity
-from monitor.facts.text import Text
+from monitor.facts.findings import Finding
 
 CAUSES = ("memory-leak", "latched-utilisation")
 LEAK, LATCHED = CAUSES
@@ -34,26 +33,10 @@ def evaluate(gpu: GpuSubject, context: RuleContext, memory: Any, now: float) -> 
 
 def _finding(gpu: GpuView, since: float) -> Finding:
     cause = LEAK if any(item.key == "memory-without-process" for item in gpu.evidence) else LATCHED
-    holder = gpus.sole_holder(gpu)
-    values = gpus.gpu_values(gpu) | {"bytes": gpu.memory_used_bytes or 0, "ratio": gpu.utilization_ratio or 0.0}
-    return Finding(
-        rule="gpu-ghost",
-        severity=Severity.WARNING,
-        cause=cause,
-        labels=gpus.gpu_labels(gpu, holder),
-        headline=Text(key=f"gpu-ghost.{cause}", values=values),
-        evidence=gpus.owner_evidence(holder),
-        advice=(Text(key=f"gpu-ghost.{cause}.advice", values=values),),
-        since=since,
-    )
+    values = {"bytes": gpu.memory_used_bytes or 0, "ratio": gpu.utilization_ratio or 0.0}
+    return gpus.gpu_finding("gpu-ghost", cause, gpu, gpus.sole_holder(gpu), values, since=since)
 
 
 RULE = Rule(
-    "gpu-ghost",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.GPU,
-    needs=("gpu", "gpu_processes"),
-    suppressed_by=("node-down",),
+    "gpu-ghost", Limits, CAUSES, evaluate, SubjectKind.GPU, needs=("gpu", "gpu_processes"), suppressed_by=("node-down",)
 )

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import NOTHING, UNKNOWN, Rule, RuleContext, RuleResult, Seconds, SubjectKind, lasting
-from monitor.detect.lib.gpus import gpu_labels, gpu_values
+from monitor.detect.lib.gpus import gpu_finding, gpu_labels
 from monitor.detect.subjects import GpuSubject
 from monitor.facts.cluster import GpuView
-from monitor.facts.findings import Finding, Severity
+from monitor.facts.findings import Finding
 from monitor.facts.gpu import GpuFact
-from monitor.facts.text import Text, Value
+from monitor.facts.text import Text
 
 CAUSES = ("thermal", "power-brake")
 THERMAL, BRAKE = CAUSES
@@ -45,25 +45,15 @@ def _cause(fact: GpuFact) -> str | None:
 
 
 def _finding(gpu: GpuView, fact: GpuFact, cause: str, since: float) -> Finding:
-    values = gpu_values(gpu)
     evidence = []
     if fact.temperature_celsius is not None:
-        evidence.append(Text(key="gpu-hot.temperature", values={"celsius": fact.temperature_celsius}))
+        evidence.append(Text("gpu-hot.temperature", {"celsius": fact.temperature_celsius}))
     if fact.power_watts is not None and fact.power_limit_watts is not None:
-        power: dict[str, Value] = {"watts": round(fact.power_watts), "limit": round(fact.power_limit_watts)}
-        evidence.append(Text(key="gpu-hot.power", values=power))
+        watts, limit = round(fact.power_watts), round(fact.power_limit_watts)
+        evidence.append(Text("gpu-hot.power", {"watts": watts, "limit": limit}))
     if fact.sm_clock_hertz is not None:
-        evidence.append(Text(key="gpu-hot.clock", values={"megahertz": round(fact.sm_clock_hertz / MEGAHERTZ)}))
-    return Finding(
-        rule="gpu-hot",
-        severity=Severity.WARNING,
-        cause=cause,
-        labels=gpu_labels(gpu),
-        headline=Text(key=f"gpu-hot.{cause}", values=values),
-        evidence=tuple(evidence),
-        advice=(Text(key=f"gpu-hot.{cause}.advice", values=values),),
-        since=since,
-    )
+        evidence.append(Text("gpu-hot.clock", {"megahertz": round(fact.sm_clock_hertz / MEGAHERTZ)}))
+    return gpu_finding("gpu-hot", cause, gpu, None, {}, evidence=evidence, since=since)
 
 
 RULE = Rule("gpu-hot", Limits, CAUSES, evaluate, SubjectKind.GPU, needs=("gpu",), suppressed_by=("node-down",))

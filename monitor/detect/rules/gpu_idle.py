@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Delay, Latency, Ratio, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.base import Delay, Latency, Ratio, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.findings import make_finding
 from monitor.detect.lib import gpus as gpu_lib
 from monitor.detect.lib import io_wait
 from monitor.detect.lib.gpu_idle_power import PowerHistory, track_power
@@ -97,9 +98,8 @@ def _held_gpu(gpu: GpuView, context: RuleContext, power: PowerHistory) -> _HeldG
 
 def started_at(pod: PodFact) -> float | None:
     """Start of the newest container: a restarted one has to load everything again."""
-    starts = [
-        status.started_at for status in pod.statuses if status.state == "running" and status.started_at is not None
-    ]
+    running = (status for status in pod.statuses if status.state == "running")
+    starts = [status.started_at for status in running if status.started_at is not None]
     return max(starts, default=pod.started_at if pod.started_at is not None else pod.created_at)
 
 
@@ -133,17 +133,11 @@ def _next_at(gpus: list[_HeldGpu], now: float) -> float | None:
 
 
 def _finding(held: _HeldGpu, why: IdleCause, now: float) -> Finding:
-    values = gpu_lib.gpu_values(held.gpu) | _pod_values(held)
-    sole = gpu_lib.sole_holder(held.gpu)
-    return Finding(
-        rule="gpu-idle",
-        severity=Severity.CRITICAL if held.critical_at <= now else Severity.WARNING,
-        cause=why.cause,
-        labels=gpu_lib.gpu_labels(held.gpu, sole),
-        headline=Text(key=f"gpu-idle.{why.cause}", values=values),
-        evidence=(*why.evidence, *gpu_lib.memory_evidence(held.gpu), *gpu_lib.owner_evidence(sole)),
-        advice=(Text(key=f"gpu-idle.{why.cause}.advice", values=values),),
-        since=held.since,
+    severity = Severity.CRITICAL if held.critical_at <= now else Severity.WARNING
+    gpu, sole, values = held.gpu, gpu_lib.sole_holder(held.gpu), _pod_values(held)
+    evidence = (*why.evidence, *gpu_lib.memory_evidence(gpu))
+    return gpu_lib.gpu_finding(
+        "gpu-idle", why.cause, gpu, sole, values, severity=severity, evidence=evidence, since=held.since
     )
 
 
@@ -156,17 +150,10 @@ def _partial_finding(job: list[_HeldGpu], idle: list[_HeldGpu], now: float) -> F
     labels = gpu_lib.holder_labels(first.holder)
     if len({held.pod.uid for held in job}) > 1:
         labels.pop("pod", None)
-    critical = all(held.critical_at <= now for held in idle)
-    return Finding(
-        rule="gpu-idle",
-        severity=Severity.CRITICAL if critical else Severity.WARNING,
-        cause=PARTIALLY_IDLE,
-        labels=labels,
-        headline=Text(key=f"gpu-idle.{PARTIALLY_IDLE}", values=values),
-        evidence=(Text(key="gpu-idle.cards", values=values), *gpu_lib.owner_evidence(first.holder)),
-        advice=(Text(key=f"gpu-idle.{PARTIALLY_IDLE}.advice", values=values),),
-        since=min(held.since for held in idle if held.since is not None),
-    )
+    severity = Severity.CRITICAL if all(held.critical_at <= now for held in idle) else Severity.WARNING
+    evidence = (Text("gpu-idle.cards", values), *gpu_lib.owner_evidence(first.holder))
+    since = min(held.since for held in idle if held.since is not None)
+    return make_finding("gpu-idle", PARTIALLY_IDLE, labels, values, severity=severity, evidence=evidence, since=since)
 
 
 def _pod_values(held: _HeldGpu) -> dict[str, Value]:
@@ -174,14 +161,7 @@ def _pod_values(held: _HeldGpu) -> dict[str, Value]:
 
 
 RULE = Rule(
-    "gpu-idle",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.JOB,
-    needs=("gpu", "pod_devices"),
-    uses=("gpus", "pods", "host", "gpu_processes", "logs"),
-    kube=("pods",),
-    suppressed_by=("node-down",),
-    latency={ANY_CAUSE: Latency("warning_after", Delay.FIRST_SEEN)},
-)
+    "gpu-idle", Limits, CAUSES, evaluate, SubjectKind.JOB,
+    needs=("gpu", "pod_devices"), uses=("gpus", "pods", "host", "gpu_processes", "logs"), kube=("pods",),
+    suppressed_by=("node-down",), latency=Latency("warning_after", Delay.FIRST_SEEN),
+)  # fmt: skip

@@ -10,7 +10,7 @@ from monitor.detect.base import NOTHING, Rule, RuleContext, RuleResult, Seconds,
 from monitor.detect.lib import gpus
 from monitor.detect.subjects import GpuSubject, NodeReport
 from monitor.facts.cluster import GpuState
-from monitor.facts.findings import Finding, Severity
+from monitor.facts.findings import Finding
 from monitor.facts.text import Evidence, Text, Value
 
 CAUSES = ("host-process", "other-container", "unknown-owner")
@@ -52,28 +52,15 @@ def _cause(process: Evidence) -> str:
 
 def _finding(subject: GpuSubject, orphans: list[Evidence], since: float) -> Finding:
     gpu, first = subject.view, orphans[0]
-    cause = _cause(first)
-    values: dict[str, Value] = gpus.gpu_values(gpu) | {
-        "pid": first.values.get("pid", 0),
-        "process": first.values.get("process") or "?",
-        "container": _container_name(str(first.values.get("container", "")), subject.node.report),
-    }
+    values: dict[str, Value] = {"pid": first.values.get("pid", 0), "process": first.values.get("process") or "?"}
+    values["container"] = _container_name(str(first.values.get("container", "")), subject.node.report)
     evidence = [*gpus.memory_evidence(gpu)]
     if "uid" in first.values:
-        evidence.insert(0, Text(key="gpu-orphan.uid", values={"uid": first.values["uid"]}))
+        evidence.insert(0, Text("gpu-orphan.uid", {"uid": first.values["uid"]}))
     if others := orphans[1 : MAX_NAMED + 1]:
         pids = ", ".join(str(process.values.get("pid", "?")) for process in others)
-        evidence.append(Text(key="gpu-orphan.others", values={"count": len(orphans) - 1, "pids": pids}))
-    return Finding(
-        rule="gpu-orphan",
-        severity=Severity.WARNING,
-        cause=cause,
-        labels=gpus.gpu_labels(gpu),
-        headline=Text(key=f"gpu-orphan.{cause}", values=values),
-        evidence=tuple(evidence),
-        advice=(Text(key=f"gpu-orphan.{cause}.advice", values=values),),
-        since=since,
-    )
+        evidence.append(Text("gpu-orphan.others", {"count": len(orphans) - 1, "pids": pids}))
+    return gpus.gpu_finding("gpu-orphan", _cause(first), gpu, None, values, evidence=evidence, since=since)
 
 
 def _container_name(container_id: str, report: NodeReport) -> str:
@@ -83,13 +70,6 @@ def _container_name(container_id: str, report: NodeReport) -> str:
 
 
 RULE = Rule(
-    "gpu-orphan",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.GPU,
-    needs=("gpu", "gpu_processes"),
-    uses=("containers",),
-    kube=("pods", "nodes"),
-    suppressed_by=("node-down",),
-)
+    "gpu-orphan", Limits, CAUSES, evaluate, SubjectKind.GPU,
+    needs=("gpu", "gpu_processes"), uses=("containers",), kube=("pods", "nodes"), suppressed_by=("node-down",),
+)  # fmt: skip

@@ -6,22 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from monitor.detect.base import (
-    ANY_CAUSE,
-    NOTHING,
-    Delay,
-    Latency,
-    Rule,
-    RuleContext,
-    RuleResult,
-    Seconds,
-    SubjectKind,
-    lasting,
-)
+from monitor.detect.base import NOTHING, Delay, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind, lasting
 from monitor.detect.lib import gpus
 from monitor.detect.subjects import GpuSubject
 from monitor.facts.cluster import GpuState, GpuView, Holder
-from monitor.facts.findings import Finding, Severity
+from monitor.facts.findings import Finding
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text
 
@@ -67,35 +56,20 @@ def _refused_pod(finished: Iterable[PodFact]) -> PodFact | None:
 
 def _finding(gpu: GpuView, holder: Holder, since: float, refused: PodFact | None = None) -> Finding:
     cause = TERMINAL if refused else STALE
-    values = gpus.gpu_values(gpu) | {"pod": gpus.holder_pod_name(holder)}
-    evidence = gpus.owner_evidence(holder)
+    values, evidence = {"pod": gpus.holder_pod_name(holder)}, list[Text]()
     if refused is not None:
-        pod = f"{refused.namespace}/{refused.name}"
-        evidence = (Text(key="gpu-phantom.refused", values={"pod": pod}), *evidence)
-    return Finding(
-        rule="gpu-phantom",
-        severity=Severity.WARNING,
-        cause=cause,
-        labels=gpus.gpu_labels(gpu, holder),
-        headline=Text(key=f"gpu-phantom.{cause}", values=values),
-        evidence=evidence,
-        advice=(Text(key="gpu-phantom.advice", values=values),),
-        since=since,
+        evidence.append(Text("gpu-phantom.refused", {"pod": f"{refused.namespace}/{refused.name}"}))
+    return gpus.gpu_finding(
+        "gpu-phantom", cause, gpu, holder, values, evidence=evidence, advice_key="gpu-phantom.advice", since=since
     )
 
 
+LATENCY = {
+    STALE: Latency("after", Delay.POD_GONE, collector="pod_devices"),
+    TERMINAL: Latency("after", Delay.FIRST_SEEN, collector="pod_devices"),
+}
 RULE = Rule(
-    "gpu-phantom",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.GPU,
-    needs=("gpu", "gpu_processes", "pod_devices"),
-    uses=("pods",),
-    kube=("pods",),
-    suppressed_by=("node-down",),
-    latency={
-        STALE: Latency("after", Delay.POD_GONE, collector="pod_devices"),
-        ANY_CAUSE: Latency("after", Delay.FIRST_SEEN, collector="pod_devices"),
-    },
-)
+    "gpu-phantom", Limits, CAUSES, evaluate, SubjectKind.GPU,
+    needs=("gpu", "gpu_processes", "pod_devices"), uses=("pods",), kube=("pods",),
+    suppressed_by=("node-down",), latency=LATENCY,
+)  # fmt: skip

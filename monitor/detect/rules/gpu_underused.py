@@ -6,27 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from monitor.detect.base import (
-    ANY_CAUSE,
-    NOTHING,
-    Delay,
-    Latency,
-    Ratio,
-    Rule,
-    RuleContext,
-    RuleResult,
-    Seconds,
-    SubjectKind,
-)
+from monitor.detect.base import NOTHING, Delay, Latency, Ratio, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.findings import make_finding
 from monitor.detect.lib import gpus as gpu_lib
 from monitor.detect.lib import io_wait
 from monitor.detect.lib.gpu_idle_why import is_notebook
 from monitor.detect.lib.gpu_underused_why import CAUSES, UnderusedPod, diagnose_underuse
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, GpuView
-from monitor.facts.findings import Finding, Severity
+from monitor.facts.findings import Finding
 from monitor.facts.kube import PodFact
-from monitor.facts.text import Text, Value
+from monitor.facts.text import Value
 
 BUCKET_COUNT = 4  # per window
 MAX_GAP_SECONDS = 120.0  # longer gaps between evaluations do not count
@@ -102,35 +92,20 @@ def _mean(record: Record, window: float) -> float | None:
 
 
 def _finding(job: UnderusedPod, agents: Mapping[str, AgentFact], waiting: Mapping[str, float]) -> Finding:
-    gpus, pod = job.gpus, job.pod
-    holder = gpu_lib.sole_holder(gpus[0])
+    gpus, pod, holder = job.gpus, job.pod, gpu_lib.sole_holder(job.gpus[0])
     cause, evidence = diagnose_underuse(job, gpu_lib.gpu_facts(agents), agents.get(gpus[0].node), waiting)
     values: dict[str, Value] = {"pod": pod.name, "namespace": pod.namespace, "node": gpus[0].node, "gpus": len(gpus)}
     values |= {"ratio": job.mean, "window": job.window}
     labels = {"node": gpu_lib.gpu_labels(gpus[0])["node"]} | (gpu_lib.holder_labels(holder) if holder else {})
-    return Finding(
-        rule="gpu-underused",
-        severity=Severity.WARNING,
-        cause=cause,
-        labels=labels,
-        headline=Text(key=f"gpu-underused.{cause}", values=values),
-        evidence=(*evidence, *gpu_lib.owner_evidence(holder)),
-        advice=(Text(key=f"gpu-underused.{cause}.advice", values=values),),
-        raw=f"mean utilisation {job.mean:.3f} over {job.window:.0f} s on {len(gpus)} GPUs"
-        if cause == "unknown"
-        else None,
-    )
+    figures = f"mean utilisation {job.mean:.3f} over {job.window:.0f} s on {len(gpus)} GPUs"
+    return make_finding(
+        "gpu-underused", cause, labels, values, evidence=(*evidence, *gpu_lib.owner_evidence(holder)),
+        raw=figures if cause == "unknown" else None,
+    )  # fmt: skip
 
 
 RULE = Rule(
-    "gpu-underused",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.POD,
-    needs=("gpu", "pod_devices"),
-    uses=("gpus", "host", "container_usage", "shm"),
-    kube=("pods",),
-    suppressed_by=("node-down",),
-    latency={ANY_CAUSE: Latency("window", Delay.FIRST_SEEN, collector="pod_devices")},
-)
+    "gpu-underused", Limits, CAUSES, evaluate, SubjectKind.POD,
+    needs=("gpu", "pod_devices"), uses=("gpus", "host", "container_usage", "shm"), kube=("pods",),
+    suppressed_by=("node-down",), latency=Latency("window", Delay.FIRST_SEEN, collector="pod_devices"),
+)  # fmt: skip

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, NOTHING, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.base import NOTHING, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
 from monitor.detect.lib import gpus
 from monitor.detect.subjects import GpuSubject
 from monitor.facts.cluster import GpuState, GpuView
-from monitor.facts.findings import Finding, Severity
-from monitor.facts.text import Text
+from monitor.facts.findings import Finding
+from monitor.facts.text import Value
 
 CAUSES = ("d-state", "zombie-process", "vanished")
 STATES = {"D": "d-state", "Z": "zombie-process", "gone": "vanished"}
@@ -60,26 +60,12 @@ def _stuck(gpu: GpuSubject) -> Iterator[_Stuck]:
 
 def _finding(gpu: GpuView, stuck: _Stuck, since: float) -> Finding:
     holder = gpus.sole_holder(gpu) or next(iter(gpu.holders), None)
-    values = gpus.gpu_values(gpu) | {"pid": stuck.pid, "process": stuck.process}
-    return Finding(
-        rule="gpu-wedged",
-        severity=Severity.WARNING,
-        cause=stuck.cause,
-        labels=gpus.gpu_labels(gpu, holder),
-        headline=Text(key=f"gpu-wedged.{stuck.cause}", values=values),
-        evidence=(*gpus.memory_evidence(gpu), *gpus.owner_evidence(holder)),
-        advice=(Text(key=f"gpu-wedged.{stuck.cause}.advice", values=values),),
-        since=since,
-    )
+    values: dict[str, Value] = {"pid": stuck.pid, "process": stuck.process}
+    evidence = gpus.memory_evidence(gpu)
+    return gpus.gpu_finding("gpu-wedged", stuck.cause, gpu, holder, values, evidence=evidence, since=since)
 
 
 RULE = Rule(
-    "gpu-wedged",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.GPU,
-    needs=("gpu", "gpu_processes"),
-    suppressed_by=("node-down",),
-    latency={ANY_CAUSE: Latency("after")},
-)
+    "gpu-wedged", Limits, CAUSES, evaluate, SubjectKind.GPU, needs=("gpu", "gpu_processes"),
+    suppressed_by=("node-down",), latency=Latency("after"),
+)  # fmt: skip

@@ -13,7 +13,7 @@ from monitor.detect.subjects import GpuSubject
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, GpuView, Holder
 from monitor.facts.cluster_facts import ClusterFacts
-from monitor.facts.findings import Finding, Severity
+from monitor.facts.findings import Finding
 from monitor.facts.kube import PodFact
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.text import Text, Value
@@ -84,22 +84,13 @@ def _finding(subject: GpuSubject, hold: _EndedHold, since: float) -> Finding:
     values = gpus.gpu_values(gpu) | {"pod": gpus.holder_pod_name(holder)}
     pid = _pid(holder, gpu, subject.node.report.snapshot) if has_process(holder) else None
     if pid is None:
-        remains: tuple[Text, ...] = (Text(key="gpu-zombie.allocation", values=values),)
+        remains: tuple[Text, ...] = (Text("gpu-zombie.allocation", values),)
         pod: dict[str, Value] = {"pod": holder.pod or holder.pod_uid or "?", "namespace": holder.namespace or "?"}
-        advice = Text(key="gpu-zombie.allocation.advice", values=pod)
+        advice = Text("gpu-zombie.allocation.advice", pod)
     else:
-        remains = (Text(key="gpu-zombie.process", values={"pid": pid}), *gpus.memory_evidence(gpu))
-        advice = Text(key="gpu-zombie.advice", values=values | {"pid": pid})
-    return Finding(
-        rule="gpu-zombie",
-        severity=Severity.WARNING,
-        cause=cause,
-        labels=gpus.gpu_labels(gpu, holder),
-        headline=Text(key=f"gpu-zombie.{cause}", values=values),
-        evidence=(*remains, *gpus.owner_evidence(holder)),
-        advice=(advice,),
-        since=since,
-    )
+        remains = (Text("gpu-zombie.process", {"pid": pid}), *gpus.memory_evidence(gpu))
+        advice = Text("gpu-zombie.advice", values | {"pid": pid})
+    return gpus.gpu_finding("gpu-zombie", cause, gpu, holder, values, evidence=remains, advice=(advice,), since=since)
 
 
 def _pid(holder: Holder, gpu: GpuView, snapshot: NodeSnapshot) -> int | None:
@@ -108,19 +99,13 @@ def _pid(holder: Holder, gpu: GpuView, snapshot: NodeSnapshot) -> int | None:
     return processes[0].pid if processes else next(iter(gpu.pids), None)
 
 
+LATENCY = {
+    FINISHED: Latency("finished_after", Delay.FIRST_SEEN),
+    DELETED: Latency("finished_after", Delay.POD_GONE),
+    TERMINATING: Latency("terminating_after", Delay.GRACE_PERIOD, collector="pod_devices"),
+}
 RULE = Rule(
-    "gpu-zombie",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.GPU,
-    needs=("gpu", "gpu_processes", "pod_devices"),
-    uses=("pods",),
-    kube=("pods",),
-    suppressed_by=("node-down",),
-    latency={
-        FINISHED: Latency("finished_after", Delay.FIRST_SEEN),
-        DELETED: Latency("finished_after", Delay.POD_GONE),
-        TERMINATING: Latency("terminating_after", Delay.GRACE_PERIOD, collector="pod_devices"),
-    },
-)
+    "gpu-zombie", Limits, CAUSES, evaluate, SubjectKind.GPU,
+    needs=("gpu", "gpu_processes", "pod_devices"), uses=("pods",), kube=("pods",),
+    suppressed_by=("node-down",), latency=LATENCY,
+)  # fmt: skip

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import ANY_CAUSE, Bytes, Latency, Ratio, Rule, RuleContext, RuleResult, SubjectKind
+from monitor.detect.findings import make_finding
 from monitor.detect.labels import label_value
 from monitor.detect.lib.disk_contents import image_evidence, is_on_disk
 from monitor.detect.subjects import NodeReport, NodeSubject
-from monitor.facts.findings import Finding, Scope, Severity
+from monitor.facts.findings import Finding, Scope
 from monitor.facts.storage import DiskFact, ImageCacheFact, ImageFact
-from monitor.facts.text import Text, Value
+from monitor.facts.text import Value
 
 CAUSES = ("growth", "unused-images", "build-cache")
 _MAIN_PART_RATIO = 1 / 3  # of the cache: a part this large is the cause
@@ -95,33 +96,18 @@ def _finding(
     cause = _cause(cache)
     images = cache.unused if cause == "unused-images" else cache.images
     largest = sorted(images, key=lambda image: (-(image.size_bytes or 0), image.id))[:_MAX_NAMED_IMAGES]
-    values: dict[str, Value] = {
-        "node": report.node,
-        "mount": fact.mount,
-        "bytes": cache.total,
-        "share": cache.total / fact.size_bytes if fact.size_bytes else 1.0,
-        "unused": cache.unused_bytes,
-        "build": cache.build_bytes,
-    }
-    return Finding(
-        rule="image-cache-large",
-        severity=Severity.WARNING,
-        cause=cause,
-        labels=labels,
-        headline=Text(key=f"image-cache-large.{cause}", values=values),
-        evidence=tuple(image_evidence(image, report, context.facts) for image in largest if image.size_bytes),
-        advice=(Text(key=f"image-cache-large.{cause}.advice", values={"node": report.node}),),
+    values: dict[str, Value] = {"node": report.node, "mount": fact.mount, "bytes": cache.total}
+    values |= {"share": cache.total / fact.size_bytes if fact.size_bytes else 1.0}
+    values |= {"unused": cache.unused_bytes, "build": cache.build_bytes}
+    evidence = (image_evidence(image, report, context.facts) for image in largest if image.size_bytes)
+    return make_finding(
+        "image-cache-large", cause, labels, values, evidence=evidence, advice_values={"node": report.node}
     )
 
 
+LATENCY = {"build-cache": Latency(collector="runtime_usage"), ANY_CAUSE: Latency(collector="images")}
 RULE = Rule(
-    "image-cache-large",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.NODE,
-    needs=("images", "disk"),
-    uses=("runtime_usage", "containers", "pods"),
-    suppressed_by=("disk-full",),
-    latency={"build-cache": Latency(collector="runtime_usage"), ANY_CAUSE: Latency(collector="images")},
-)
+    "image-cache-large", Limits, CAUSES, evaluate, SubjectKind.NODE,
+    needs=("images", "disk"), uses=("runtime_usage", "containers", "pods"),
+    suppressed_by=("disk-full",), latency=LATENCY,
+)  # fmt: skip

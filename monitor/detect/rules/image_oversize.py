@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, NOTHING, Bytes, Latency, Rule, RuleContext, RuleResult, SubjectKind
+from monitor.detect.base import NOTHING, Bytes, Latency, Rule, RuleContext, RuleResult, SubjectKind
+from monitor.detect.findings import make_finding
 from monitor.detect.labels import label_value
 from monitor.detect.lib.disk_contents import image_name, image_users, join_names
 from monitor.detect.subjects import ImageCopies
-from monitor.facts.findings import Finding, Severity
+from monitor.facts.findings import Finding
 from monitor.facts.text import Text, Value
 
-CAUSES: tuple[str, ...] = ()
+NAME = "image-oversize"
 GIB = 1024**3
 
 
@@ -38,27 +39,15 @@ def _finding(image: ImageCopies, name: str, context: RuleContext) -> Finding:
     users = sorted({user for report, copy in image.copies for user in image_users(copy, report, context.facts)})
     nodes = sorted({report.node for report, _ in image.copies})
     starts = (copy.first_seen_at + report.skew for report, copy in image.copies if copy.first_seen_at is not None)
-    used = Text(key="image-oversize.used", values={"users": join_names(users)})
+    used = Text("image-oversize.used", {"users": join_names(users)}) if users else Text("image-oversize.unused")
     values: dict[str, Value] = {"image": name, "bytes": image.size_bytes, "count": len(nodes)}
-    return Finding(
-        rule="image-oversize",
-        severity=Severity.WARNING,
-        cause="image-oversize",
-        labels={"image": label_value(name)},
-        headline=Text(key="image-oversize", values=values | {"nodes": join_names(nodes)}),
-        evidence=(used if users else Text(key="image-oversize.unused"),),
-        advice=(Text(key="image-oversize.advice", values={"image": name}),),
-        since=min(starts, default=None),
-    )
+    return make_finding(
+        NAME, NAME, {"image": label_value(name)}, values | {"nodes": join_names(nodes)}, evidence=(used,),
+        advice_values={"image": name}, since=min(starts, default=None),
+    )  # fmt: skip
 
 
 RULE = Rule(
-    "image-oversize",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.IMAGE,
-    needs=("images",),
-    uses=("containers", "pods"),
-    latency={ANY_CAUSE: Latency(collector="images")},
-)
+    NAME, Limits, (), evaluate, SubjectKind.IMAGE, needs=("images",), uses=("containers", "pods"),
+    latency=Latency(collector="images"),
+)  # fmt: skip

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.base.text import shorten
-from monitor.detect.base import MAX_RAW_CHARS, Rule, RuleContext, RuleResult, SubjectKind
+from monitor.detect.base import Rule, RuleContext, RuleResult, SubjectKind
+from monitor.detect.findings import make_finding, shorten_raw
 from monitor.detect.lib.pods import pod_labels, pod_values, raw_text
 from monitor.detect.lib.pulls import FailedPull, failed_pulls, with_known_cause
 from monitor.explain.image_pull import PullFailureCause
 from monitor.explain.keys import Key
 from monitor.explain.quote import MAX_QUOTE_CHARS
 from monitor.facts.cluster_facts import ClusterFacts
-from monitor.facts.findings import Finding, Severity
+from monitor.facts.findings import Finding
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
 
@@ -36,7 +36,7 @@ def evaluate(pod: PodFact, context: RuleContext, memory: Any, _now: float) -> Ru
     for failed in failed_pulls(pod, context.facts):
         pull = with_known_cause(failed, before.get(failed.image))
         if pull.has_cause:
-            messages[pull.image] = shorten(pull.diagnosis.message, MAX_RAW_CHARS)
+            messages[pull.image] = shorten_raw(pull.diagnosis.message)
         finding = _finding(pull, context.facts)
         limits: Limits = context.limits.of(finding.labels)
         if (pull.event.count if pull.event else 1) >= limits.failures:
@@ -46,23 +46,15 @@ def evaluate(pod: PodFact, context: RuleContext, memory: Any, _now: float) -> Ru
 
 def _finding(pull: FailedPull, facts: ClusterFacts) -> Finding:
     diagnosis, pod = pull.diagnosis, pull.pod
-    values: dict[str, Value] = {
-        **pod_values(pod, facts, image=pull.image, container=pull.container),
-        "registry": pull.registry,
-        "host": diagnosis.host or pull.registry,
-    }
+    values = pod_values(pod, facts, image=pull.image, container=pull.container, registry=pull.registry)
+    values["host"] = diagnosis.host or pull.registry
     advice = Key.PULL_RUNTIME_DOWN_ADVICE if diagnosis.runtime_down else Key[f"PULL_{diagnosis.cause.name}_ADVICE"]
-    return Finding(
-        rule="image-pull",
-        severity=Severity.WARNING,
-        cause=diagnosis.cause.value,
-        labels=pod_labels(pod, facts, image=pull.image, service=pull.registry),
-        headline=Text(key=f"image-pull.{diagnosis.cause.value}", values=values),
-        evidence=tuple(_evidence(pull, values)),
-        advice=(Text(advice, values),),
-        since=pull.event.first_at if pull.event else None,
+    labels = pod_labels(pod, facts, image=pull.image, service=pull.registry)
+    return make_finding(
+        "image-pull", diagnosis.cause.value, labels, values, evidence=_evidence(pull, values),
+        advice=(Text(advice, values),), since=pull.event.first_at if pull.event else None,
         raw=raw_text(diagnosis.message) or pull.reason,
-    )
+    )  # fmt: skip
 
 
 def _evidence(pull: FailedPull, values: dict[str, Value]) -> list[Text]:
@@ -75,12 +67,7 @@ def _evidence(pull: FailedPull, values: dict[str, Value]) -> list[Text]:
 
 
 RULE = Rule(
-    "image-pull",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.POD,
-    kube=("pods",),
+    "image-pull", Limits, CAUSES, evaluate, SubjectKind.POD, kube=("pods",),
     suppressed_by=("registry-unreachable", "disk-full", "node-down"),
     advice={cause: (f"pull_{cause.replace('-', '_')}_advice",) for cause in CAUSES},
-)
+)  # fmt: skip

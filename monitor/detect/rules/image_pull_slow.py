@@ -6,17 +6,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, NOTHING, Bytes, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
-from monitor.detect.lib.pods import REFRESH_SECONDS, combined, is_live, label_values, pod_values
+from monitor.detect.base import NOTHING, Bytes, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.findings import make_finding
+from monitor.detect.labels import label_values
+from monitor.detect.lib.pods import REFRESH_SECONDS, combined, is_live, pod_values
 from monitor.detect.lib.pull_times import PullTime, pull_times
 from monitor.detect.lib.pulls import canonical_registry
 from monitor.explain.image_pull import registry_of
 from monitor.explain.keys import Key
 from monitor.explain.pulling import image_size
 from monitor.facts.cluster_facts import ClusterFacts
-from monitor.facts.findings import Finding, Severity
+from monitor.facts.findings import Finding
 from monitor.facts.kube import PodFact
-from monitor.facts.text import Text, Value
+from monitor.facts.text import Text
 
 CAUSES = ("large-image", "slow-registry", "slow-disk")
 DISK_BUSY_RATIO = 0.9
@@ -59,16 +61,9 @@ def _judge(pod: PodFact, pull: PullTime, context: RuleContext, now: float) -> Ru
 def _finding(pod: PodFact, pull: PullTime, size: int | None, limits: Limits, facts: ClusterFacts) -> Finding:
     registry, cause = canonical_registry(registry_of(pull.image)), _cause(pod, pull, size, limits, facts)
     values = pod_values(pod, facts, image=pull.image, registry=registry, took=pull.seconds)
-    return Finding(
-        rule="image-pull-slow",
-        severity=Severity.WARNING,
-        cause=cause,
-        labels=label_values({"node": pod.node, "image": pull.image, "service": registry}),
-        headline=Text(key=f"image-pull-slow.{cause}", values=values),
-        evidence=tuple(_evidence(pull, size, limits)),
-        advice=(Text(key=f"image-pull-slow.{cause}.advice", values=values),),
-        since=pull.began_at,
-    )
+    labels = label_values({"node": pod.node, "image": pull.image, "service": registry})
+    evidence = _evidence(pull, size, limits)
+    return make_finding("image-pull-slow", cause, labels, values, evidence=evidence, since=pull.began_at)
 
 
 def _cause(pod: PodFact, pull: PullTime, size: int | None, limits: Limits, facts: ClusterFacts) -> str:
@@ -89,24 +84,16 @@ def _disk_is_busy(node: str, facts: ClusterFacts) -> bool:
 
 def _evidence(pull: PullTime, size: int | None, limits: Limits) -> Iterable[Text]:
     if size is not None:
-        yield Text(key=Key.IMAGE_SIZE.value, values={"image": pull.image, "size": size})
+        yield Text(Key.IMAGE_SIZE.value, {"image": pull.image, "size": size})
     if pull.ended_at is None:
         return
-    yield Text(key="image-pull-slow.done")
+    yield Text("image-pull-slow.done")
     if size is not None:
-        values: dict[str, Value] = {"rate": round(size / pull.seconds), "limit": limits.rate}
-        yield Text(key="image-pull-slow.rate", values=values)
+        yield Text("image-pull-slow.rate", {"rate": round(size / pull.seconds), "limit": limits.rate})
 
 
 RULE = Rule(
-    "image-pull-slow",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.POD,
-    uses=("agent", "images"),
-    refines=("disk", "disk_io"),
-    kube=("pods", "events"),
-    suppressed_by=("registry-unreachable", "node-down"),
-    latency={ANY_CAUSE: Latency("pulling")},
-)
+    "image-pull-slow", Limits, CAUSES, evaluate, SubjectKind.POD,
+    uses=("agent", "images"), refines=("disk", "disk_io"), kube=("pods", "events"),
+    suppressed_by=("registry-unreachable", "node-down"), latency=Latency("pulling"),
+)  # fmt: skip

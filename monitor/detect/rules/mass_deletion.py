@@ -11,7 +11,6 @@ from typing import Any
 from msgspec import Struct, structs, to_builtins
 
 from monitor.detect.base import (
-    ANY_CAUSE,
     NOTHING,
     Bytes,
     CleanupDeletion,
@@ -23,12 +22,14 @@ from monitor.detect.base import (
     Seconds,
     SubjectKind,
 )
-from monitor.detect.lib.storage import is_below, recalled
+from monitor.detect.findings import make_finding
+from monitor.detect.lib.memory import recalled
+from monitor.detect.lib.storage import disk_values, is_below
 from monitor.detect.subjects import ClusterDisk
 from monitor.facts.findings import Finding, Severity
-from monitor.facts.text import Text, Value
+from monitor.facts.text import Text
 
-CAUSES: tuple[str, ...] = ()
+NAME = "mass-deletion"
 GIB = 1024**3
 _STEP_SECONDS = 60.0  # between two remembered points
 _SAMPLE_SECONDS = 300.0  # after which an unchanged disk is seen again
@@ -132,25 +133,12 @@ def _exceeds(before: float, used: float, limits: Limits) -> bool:
 
 def _finding(disk: ClusterDisk, loss: _Loss, used: int) -> Finding:
     gone = loss.before - used
-    values: dict[str, Value] = {"place": disk.location, "mount": disk.labels["mount"], "bytes": gone}
-    return Finding(
-        rule="mass-deletion",
-        severity=Severity.CRITICAL,
-        cause="mass-deletion",
-        labels=disk.labels,
-        headline=Text(key="mass-deletion", values={**values, "share": gone / loss.before, "window": loss.window}),
-        evidence=(Text(key="mass-deletion.now", values={"before": loss.before, "now": used}),),
-        advice=(Text(key="mass-deletion.advice", values={"node": disk.report.node, "mount": disk.fact.mount}),),
-        since=loss.at - loss.window,
-    )
+    values = disk_values(disk, bytes=gone, share=gone / loss.before, window=loss.window)
+    return make_finding(
+        NAME, NAME, disk.labels, values, severity=Severity.CRITICAL, since=loss.at - loss.window,
+        evidence=(Text(f"{NAME}.now", {"before": loss.before, "now": used}),),
+        advice_values={"node": disk.report.node, "mount": disk.fact.mount},
+    )  # fmt: skip
 
 
-RULE = Rule(
-    "mass-deletion",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.MOUNT,
-    needs=("disk",),
-    latency={ANY_CAUSE: Latency(collector="disk")},
-)
+RULE = Rule(NAME, Limits, (), evaluate, SubjectKind.MOUNT, needs=("disk",), latency=Latency(collector="disk"))

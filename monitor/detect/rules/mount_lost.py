@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import AGE, ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.base import AGE, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.findings import make_finding
 from monitor.detect.labels import label_value
+from monitor.detect.lib.pods import pod_identity
+from monitor.detect.lib.storage import is_within
 from monitor.detect.subjects import NodeSubject
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Scope, Severity
@@ -23,7 +26,7 @@ STUCK_RULES = ("pod-stuck-creating", "pod-stuck-terminating")
 _PATH_VOLUMES = frozenset({"hostPath", "local"})
 _NETWORK_VOLUMES = frozenset({"nfs", "persistentVolumeClaim", "csi", "cephfs", "glusterfs", "flexVolume"})
 _MAX_EXPLAINED_PODS = 100
-_SINCE = Text(key="mount-lost.since", values={AGE: 0.0})
+_SINCE = Text("mount-lost.since", {AGE: 0.0})
 
 
 @dataclass(frozen=True)
@@ -37,9 +40,8 @@ class Limits:
 def evaluate(node: NodeSubject, context: RuleContext, _memory: Any, now: float) -> RuleResult:
     """Mounts that a node has lost for a while."""
     findings, due = [], []
-    for mount in node.report.snapshot.mounts or ():
-        if mount.state not in CAUSE_OF_STATE:
-            continue
+    lost = (mount for mount in node.report.snapshot.mounts or () if mount.state in CAUSE_OF_STATE)
+    for mount in lost:
         limits: Limits = context.limits.of({"node": node.name, "mount": mount.path})
         since = mount.since + node.report.skew
         if now >= since + limits.after:
@@ -52,40 +54,25 @@ def evaluate(node: NodeSubject, context: RuleContext, _memory: Any, now: float) 
 def _finding(facts: ClusterFacts, node: str, mount: MountFact, since: float) -> Finding:
     cause, pods = CAUSE_OF_STATE[mount.state], [pod for pod in facts.bound.get(node, ()) if may_use(pod, mount.path)]
     where: dict[str, Value] = {"node": node, "mount": mount.path}
-    users = Text(key="mount-lost.pods", values={"count": len(pods), "node": node})
-    return Finding(
-        rule="mount-lost",
-        severity=Severity.CRITICAL,
-        cause=cause,
-        labels={"node": label_value(node), "mount": label_value(mount.path)},
-        headline=Text(key=f"mount-lost.{cause}", values=where | {"error": mount.error or mount.state}),
-        evidence=(_SINCE, users) if pods else (_SINCE,),
-        advice=(Text(key=f"mount-lost.{cause}.advice", values=where),),
-        since=since,
-        explains=_explains(pods),
-        raw=mount.error,
-    )
+    users = Text("mount-lost.pods", {"count": len(pods), "node": node})
+    labels = {"node": label_value(node), "mount": label_value(mount.path)}
+    return make_finding(
+        "mount-lost", cause, labels, where | {"error": mount.error or mount.state}, advice_values=where,
+        severity=Severity.CRITICAL, evidence=(_SINCE, users) if pods else (_SINCE,),
+        since=since, explains=_explains(pods), raw=mount.error,
+    )  # fmt: skip
 
 
 def may_use(pod: PodFact, path: str) -> bool:
     """Whether a pod may use a mount of its node. Which mount serves a claim is unknown."""
-    return any(
-        (volume.kind in _PATH_VOLUMES and _within(volume.path or "", path)) or volume.kind in _NETWORK_VOLUMES
-        for volume in pod.volumes
-    )
-
-
-def _within(path: str, mount: str) -> bool:
-    return path == mount or path.startswith(mount.rstrip("/") + "/")
+    paths = (volume.path or "" for volume in pod.volumes if volume.kind in _PATH_VOLUMES)
+    return any(is_within(used, path) for used in paths) or any(v.kind in _NETWORK_VOLUMES for v in pod.volumes)
 
 
 def _explains(pods: list[PodFact]) -> tuple[Scope, ...]:
     """Scopes of the pods stuck on the mount: not started, or not terminating."""
     stuck = [pod for pod in pods if pod.phase == "Pending" or pod.deletion_at is not None]
-    return tuple(
-        Scope(labels={"namespace": label_value(pod.namespace), "pod": label_value(pod.name)}, rules=STUCK_RULES)
-        for pod in stuck[:_MAX_EXPLAINED_PODS]
-    )
+    return tuple(Scope(labels=pod_identity(pod), rules=STUCK_RULES) for pod in stuck[:_MAX_EXPLAINED_PODS])
 
 
 def correlate(findings: Sequence[Finding], context: RuleContext) -> Sequence[Finding]:
@@ -116,31 +103,16 @@ def _everywhere_finding(path: str, lost: list[Finding], total: int) -> Finding:
     first = min(lost, key=lambda finding: (finding.since or 0.0, finding.labels["node"]))
     values: dict[str, Value] = {"mount": path, "count": len(lost), "total": total, "state": cause}
     pods = [scope for finding in lost for scope in finding.explains][:_MAX_EXPLAINED_PODS]
-    return Finding(
-        rule="mount-lost",
-        severity=Severity.CRITICAL,
-        cause=cause,
-        labels={"mount": label_value(path)},
-        headline=Text(key="mount-lost.everywhere", values=values),
-        evidence=(_SINCE,),
-        advice=(
-            Text(key="mount-lost.everywhere.advice", values={"mount": path, "node": first.headline.values["node"]}),
-        ),
-        since=first.since,
-        explains=(Scope(labels={"mount": label_value(path)}, rules=("mount-lost",)), *pods),
-        held=2 * sum(finding.held for finding in lost) > len(lost),
-        raw=first.raw,
-    )
+    labels = {"mount": label_value(path)}
+    return make_finding(
+        "mount-lost", cause, labels, values, severity=Severity.CRITICAL, key="mount-lost.everywhere",
+        evidence=(_SINCE,), advice_values={"mount": path, "node": first.headline.values["node"]}, since=first.since,
+        explains=(Scope(labels=labels, rules=("mount-lost",)), *pods),
+        held=2 * sum(finding.held for finding in lost) > len(lost), raw=first.raw,
+    )  # fmt: skip
 
 
 RULE = Rule(
-    "mount-lost",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.NODE,
-    needs=("mounts",),
-    uses=("pods",),
-    correlate=correlate,
-    latency={ANY_CAUSE: Latency("after", collector="mounts")},
-)
+    "mount-lost", Limits, CAUSES, evaluate, SubjectKind.NODE, needs=("mounts",), uses=("pods",), correlate=correlate,
+    latency=Latency("after", collector="mounts"),
+)  # fmt: skip

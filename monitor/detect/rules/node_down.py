@@ -5,19 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.base.text import shorten
-from monitor.detect.base import (
-    AGE,
-    ANY_CAUSE,
-    MAX_RAW_CHARS,
-    NOTHING,
-    Latency,
-    Rule,
-    RuleContext,
-    RuleResult,
-    Seconds,
-    SubjectKind,
-)
+from monitor.detect.base import AGE, ANY_CAUSE, NOTHING, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.findings import make_finding, shorten_raw
 from monitor.detect.labels import label_value
 from monitor.detect.subjects import NodeSubject
 from monitor.facts.agents import AgentFact
@@ -140,7 +129,7 @@ def _ready_message(node: NodeFact) -> str | None:
 
 
 def _condition_message(condition: ConditionFact) -> str:
-    return shorten(": ".join(part for part in (condition.reason, condition.message) if part), MAX_RAW_CHARS)
+    return shorten_raw(": ".join(part for part in (condition.reason, condition.message) if part))
 
 
 def _finding(context: RuleContext, node: NodeFact, problem: _NodeProblem, agent: AgentFact | None) -> Finding:
@@ -148,24 +137,19 @@ def _finding(context: RuleContext, node: NodeFact, problem: _NodeProblem, agent:
     pods = facts.bound.get(node.name, ())
     gpus = sum(pod.requests.get(facts.resource, 0.0) for pod in pods)
     critical = problem.down and bool(pods) and not node.unschedulable
-    evidence = [_agent_evidence(agent)] if problem.down and agent is not None else []
-    evidence += [Text(key="node-down.pods", values={"count": len(pods), "gpus": gpus})] if pods else []
-    evidence += [Text(key="node-down.says", values={"message": problem.raw})] if problem.raw and problem.down else []
-    return Finding(
-        rule="node-down",
+    evidence = []
+    if problem.down and agent is not None:
+        silent = Text("node-down.agent-silent", {"error": agent.error or "?"})
+        evidence.append(Text("node-down.agent-answers") if agent.silent_since is None else silent)
+    evidence += [Text("node-down.pods", {"count": len(pods), "gpus": gpus})] if pods else []
+    evidence += [Text("node-down.says", {"message": problem.raw})] if problem.raw and problem.down else []
+    return make_finding(
+        "node-down", cause, {"node": label_value(node.name)},
+        {"node": node.name, AGE: 0.0, "changes": problem.changes, "message": problem.raw or "?"},
         severity=Severity.CRITICAL if critical else Severity.WARNING,
-        cause=cause,
-        labels={"node": label_value(node.name)},
-        headline=Text(
-            key=f"node-down.{cause}",
-            values={"node": node.name, AGE: 0.0, "changes": problem.changes, "message": problem.raw or "?"},
-        ),
-        evidence=tuple(evidence),
-        advice=(Text(key=f"node-down.{cause}.advice", values={"node": node.name}),),
-        since=problem.since,
-        explains=_symptoms(node, problem, context),
-        raw=problem.raw or ("no message" if cause == "unknown" else None),
-    )
+        evidence=evidence, advice_values={"node": node.name}, since=problem.since,
+        explains=_symptoms(node, problem, context), raw=problem.raw or ("no message" if cause == "unknown" else None),
+    )  # fmt: skip
 
 
 def _symptoms(node: NodeFact, problem: _NodeProblem, context: RuleContext) -> tuple[Scope, ...]:
@@ -177,20 +161,7 @@ def _symptoms(node: NodeFact, problem: _NodeProblem, context: RuleContext) -> tu
     return (Scope(labels={"node": label_value(node.name)}, rules=context.symptoms),) if explains else ()
 
 
-def _agent_evidence(agent: AgentFact) -> Text:
-    if agent.silent_since is None:
-        return Text(key="node-down.agent-answers", values={})
-    return Text(key="node-down.agent-silent", values={"error": agent.error or "?"})
-
-
 RULE = Rule(
-    "node-down",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.NODE,
-    uses=("node", "agent", "pods"),
-    kube=("nodes",),
-    suppressed_by=("disk-full",),
-    latency={"flapping": Latency(resolve_limit="window"), ANY_CAUSE: Latency()},
-)
+    "node-down", Limits, CAUSES, evaluate, SubjectKind.NODE, uses=("node", "agent", "pods"), kube=("nodes",),
+    suppressed_by=("disk-full",), latency={"flapping": Latency(resolve_limit="window"), ANY_CAUSE: Latency()},
+)  # fmt: skip

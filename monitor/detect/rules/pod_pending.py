@@ -9,15 +9,17 @@ from typing import Any
 
 import msgspec
 
-from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.base import Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.findings import make_finding
+from monitor.detect.labels import label_values
 from monitor.detect.lib.pending_answers import PendingAnswer, answer_for_pod, next_turn, shape_id, update_answers
-from monitor.detect.lib.pods import advice_keys, label_values, raw_text
+from monitor.detect.lib.pods import advice_keys, raw_text
 from monitor.explain.fit import requested_gpus
 from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause
 from monitor.explain.pod import pod_reference
 from monitor.facts.cluster_facts import ClusterFacts
-from monitor.facts.findings import Finding, Scope, Severity
+from monitor.facts.findings import Finding, Scope
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
 
@@ -71,14 +73,10 @@ def _overdue_jobs(context: RuleContext) -> tuple[list[PendingJob], float | None]
         due = [((pod.created_at or 0.0) + limits.waiting, pod) for pod in pods]
         next_late += [at for at, _ in due if at > context.now]
         if late := [pod for at, pod in due if at <= context.now]:
-            overdue.append(_pending_job(late, labels, context.facts))
+            largest = min(late, key=lambda pod: (-requested_gpus(pod, context.facts), pod.created_at or 0.0, pod.name))
+            since = min(pod.created_at or 0.0 for pod in late)
+            overdue.append(PendingJob(late, largest, shape_id(largest, context.facts), labels, since))
     return overdue, min(next_late, default=None)
-
-
-def _pending_job(pods: Sequence[PodFact], labels: dict[str, str], facts: ClusterFacts) -> PendingJob:
-    largest = min(pods, key=lambda pod: (-requested_gpus(pod, facts), pod.created_at or 0.0, pod.name))
-    since = min(pod.created_at or 0.0 for pod in pods)
-    return PendingJob(pods, largest, shape_id(largest, facts), labels, since)
 
 
 def _pending_by_job(facts: ClusterFacts) -> dict[tuple[str, str], list[PodFact]]:
@@ -92,29 +90,17 @@ def _pending_by_job(facts: ClusterFacts) -> dict[tuple[str, str], list[PodFact]]
 
 
 def _finding(job: PendingJob, answer: PendingAnswer, facts: ClusterFacts) -> Finding:
-    values: dict[str, Value] = {
-        "job": job.labels.get("job", job.pod.name),
-        "user": facts.user(job.pod),
-        "queue": job.labels.get("queue", job.pod.namespace),
-        "count": len(job.pods),
-        "gpus": requested_gpus(job.pod, facts),
-        "pod": job.pod.name,
-        "namespace": job.pod.namespace,
-    }
-    message = next(
-        (item.values.get("message") for item in answer.evidence if item.key == Key.SCHEDULER_SAYS.value), None
-    )
-    return Finding(
-        rule="pod-pending",
-        severity=Severity.WARNING,
-        cause=answer.cause,
-        labels=job.labels,
-        headline=Text(key=f"pod-pending.{answer.cause}", values=values),
-        evidence=answer.evidence,
-        advice=(*answer.advice, Text(key="pod-pending.advice", values=values)),
-        since=job.since,
+    pod, labels = job.pod, job.labels
+    values: dict[str, Value] = {"job": labels.get("job", pod.name), "user": facts.user(pod)}
+    values |= {"queue": labels.get("queue", pod.namespace), "count": len(job.pods), "gpus": requested_gpus(pod, facts)}
+    values |= {"pod": pod.name, "namespace": pod.namespace}
+    says = (item.values.get("message") for item in answer.evidence if item.key == Key.SCHEDULER_SAYS.value)
+    message = next(says, None)
+    return make_finding(
+        "pod-pending", answer.cause, labels, values, evidence=answer.evidence,
+        advice=(*answer.advice, Text("pod-pending.advice", values)), since=job.since,
         raw=raw_text(str(message)) if message else None,
-    )
+    )  # fmt: skip
 
 
 ADVICE = {
@@ -131,14 +117,7 @@ ADVICE = {
     "unschedulable-other": advice_keys("uncordon", "node-back", "short-of", "short-of-pods", "no-scheduler", "gated"),
 }
 RULE = Rule(
-    "pod-pending",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.CLUSTER,
-    uses=("pods", "pod_groups", "workloads"),
-    kube=("pods", "nodes"),
-    suppressed_by=("node-down",),
-    advice=ADVICE,
-    latency={ANY_CAUSE: Latency("waiting")},
-)
+    "pod-pending", Limits, CAUSES, evaluate, SubjectKind.CLUSTER,
+    uses=("pods", "pod_groups", "workloads"), kube=("pods", "nodes"),
+    suppressed_by=("node-down",), advice=ADVICE, latency=Latency("waiting"),
+)  # fmt: skip

@@ -6,28 +6,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import (
-    ANY_CAUSE,
-    NOTHING,
-    UNKNOWN,
-    Latency,
-    Rule,
-    RuleContext,
-    RuleResult,
-    Seconds,
-    SubjectKind,
-)
+from monitor.detect.base import NOTHING, UNKNOWN, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.findings import make_finding
 from monitor.detect.lib.pods import combined, is_live, pod_labels, pod_values, raw_text
 from monitor.detect.visibility import clock_skew
 from monitor.explain.fit import gpu_resource, requested_gpus
 from monitor.explain.keys import Key
 from monitor.facts.cluster_facts import ClusterFacts
-from monitor.facts.findings import Finding, Severity
+from monitor.facts.findings import Finding
 from monitor.facts.kube import ContainerStatusFact, PodFact
 from monitor.facts.text import Text
 from monitor.facts.workload import LogFact
 
 CAUSES = ("never-logged", "stopped-logging", "log-unreadable")
+NEVER, STOPPED, UNREADABLE = CAUSES
 INTERACTIVE = "Notebook"  # its users watch the screen, not the log
 
 
@@ -42,7 +34,9 @@ class Limits:
 def evaluate(pod: PodFact, context: RuleContext, _memory: Any, _now: float) -> RuleResult:
     """Containers with GPUs whose log is empty, has stopped, or cannot be read."""
     facts = context.facts
-    if pod.phase != "Running" or not is_live(pod) or not _has_to_log(pod, facts):
+    if pod.phase != "Running" or not is_live(pod) or not requested_gpus(pod, facts):
+        return NOTHING
+    if facts.identity(pod).workload_kind == INTERACTIVE:
         return NOTHING
     agent = facts.agent_of_node.get(pod.node or "")
     if agent is None or agent.snapshot is None:
@@ -52,18 +46,10 @@ def evaluate(pod: PodFact, context: RuleContext, _memory: Any, _now: float) -> R
     return combined(_judge(pod, status, log, clock_skew(agent), context) for status, log in watched if log is not None)
 
 
-def _has_to_log(pod: PodFact, facts: ClusterFacts) -> bool:
-    return bool(requested_gpus(pod, facts)) and facts.identity(pod).workload_kind != INTERACTIVE
-
-
 def _with_gpus(pod: PodFact, facts: ClusterFacts) -> Iterable[ContainerStatusFact]:
     """Running containers that requested the GPUs: a sidecar that logs does not count."""
     resource = gpu_resource(pod, facts)
-    names = {
-        container.name
-        for container in pod.containers
-        if container.requests.get(resource) or container.limits.get(resource)
-    }
+    names = {each.name for each in pod.containers if each.requests.get(resource) or each.limits.get(resource)}
     for status in pod.statuses:
         if status.state == "running" and not status.init and (not names or status.name in names):
             yield status
@@ -76,11 +62,11 @@ def _judge(pod: PodFact, status: ContainerStatusFact, log: LogFact, behind: floa
         return NOTHING
     since, limit = status.started_at + behind, limits.empty
     if log.error is not None:
-        cause = "log-unreadable"
+        cause = UNREADABLE
     elif log.size_bytes == 0:
-        cause = "never-logged"
+        cause = NEVER
     elif log.written_at is not None:
-        cause, since, limit = "stopped-logging", max(log.written_at + behind, since), limits.stopped
+        cause, since, limit = STOPPED, max(log.written_at + behind, since), limits.stopped
     else:
         return NOTHING
     if context.now - since < limit:
@@ -92,17 +78,9 @@ def _finding(
     pod: PodFact, status: ContainerStatusFact, log: LogFact, cause: str, since: float, facts: ClusterFacts
 ) -> Finding:
     values = pod_values(pod, facts, container=status.name, gpus=requested_gpus(pod, facts))
-    return Finding(
-        rule="pod-silent",
-        severity=Severity.WARNING,
-        cause=cause,
-        labels=pod_labels(pod, facts, container=status.name),
-        headline=Text(key=f"pod-silent.{cause}", values=values),
-        evidence=tuple(_utilization_evidence(pod, facts)),
-        advice=(Text(key=f"pod-silent.{cause}.advice", values=values),),
-        since=since,
-        raw=raw_text(log.error),
-    )
+    labels, evidence = pod_labels(pod, facts, container=status.name), _utilization_evidence(pod, facts)
+    raw = raw_text(log.error)
+    return make_finding("pod-silent", cause, labels, values, evidence=evidence, since=since, raw=raw)
 
 
 def _utilization_evidence(pod: PodFact, facts: ClusterFacts) -> Iterable[Text]:
@@ -113,16 +91,9 @@ def _utilization_evidence(pod: PodFact, facts: ClusterFacts) -> Iterable[Text]:
         yield Text(Key.GPU_USE, {"ratio": sum(ratios) / len(ratios), "size": memory})
 
 
+EMPTY = Latency("empty", collector="logs")
+LATENCY = {NEVER: EMPTY, STOPPED: Latency("stopped", collector="logs"), UNREADABLE: EMPTY}
 RULE = Rule(
-    "pod-silent",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.POD,
-    needs=("logs",),
-    uses=("agent",),
-    refines=("gpus",),
-    kube=("pods",),
-    suppressed_by=("node-down",),
-    latency={"stopped-logging": Latency("stopped", collector="logs"), ANY_CAUSE: Latency("empty", collector="logs")},
-)
+    "pod-silent", Limits, CAUSES, evaluate, SubjectKind.POD,
+    needs=("logs",), uses=("agent",), refines=("gpus",), kube=("pods",), suppressed_by=("node-down",), latency=LATENCY,
+)  # fmt: skip

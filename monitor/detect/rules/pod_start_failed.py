@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import NOTHING, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.findings import make_finding
 from monitor.detect.lib.pods import advice_keys, pod_labels, pod_values, raw_text
 from monitor.explain import crash, finished, starting
 from monitor.explain.keys import Key
 from monitor.explain.model import PodDiagnosis
 from monitor.explain.pod import CANNOT_START_REASONS, CONFIGURATION_REASONS
 from monitor.facts.cluster_facts import ClusterFacts
-from monitor.facts.findings import Finding, Severity
+from monitor.facts.findings import Finding
 from monitor.facts.kube import ContainerStatusFact, PodFact
 from monitor.facts.text import Text
 
@@ -108,18 +109,12 @@ def _finding(
 ) -> Finding:
     cause = _CAUSES.get(answer.cause, "config")
     values = pod_values(pod, facts, container=status.name, restarts=status.restart_count)
+    labels = pod_labels(pod, facts, container=status.name)
     evidence = (answer.headline, *answer.evidence)
-    return Finding(
-        rule="pod-start-failed",
-        severity=Severity.WARNING,
-        cause=cause,
-        labels=pod_labels(pod, facts, container=status.name),
-        headline=Text(key=f"pod-start-failed.{cause}", values=values),
-        evidence=evidence,
-        advice=answer.advice,
-        since=since,
+    return make_finding(
+        "pod-start-failed", cause, labels, values, evidence=evidence, advice=answer.advice, since=since,
         raw=raw_text(next(_messages(evidence, status), None)),
-    )
+    )  # fmt: skip
 
 
 def _messages(evidence: Iterable[Text], status: ContainerStatusFact) -> Iterator[str]:
@@ -131,12 +126,6 @@ def _messages(evidence: Iterable[Text], status: ContainerStatusFact) -> Iterator
 _CONFIG = ("config-object-missing", "config-key-missing", "config-root", "start-other", "crash-error")
 ADVICE = {cause: advice_keys(*causes) for cause, causes in (*_EXPLAINED.items(), ("config", _CONFIG))}
 RULE = Rule(
-    "pod-start-failed",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.POD,
-    kube=("pods",),
-    suppressed_by=("disk-full", "node-down"),
-    advice=ADVICE,
-)
+    "pod-start-failed", Limits, CAUSES, evaluate, SubjectKind.POD, kube=("pods",),
+    suppressed_by=("disk-full", "node-down"), advice=ADVICE,
+)  # fmt: skip

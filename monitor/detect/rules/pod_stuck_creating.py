@@ -6,15 +6,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, NOTHING, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.base import NOTHING, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.findings import make_finding
 from monitor.detect.lib.pods import REFRESH_SECONDS, advice_keys, is_live, pod_labels, pod_values, raw_text
+from monitor.detect.lib.storage import is_within
 from monitor.explain import starting
 from monitor.explain.fit import gpu_resource, requested_gpus
 from monitor.explain.model import PodDiagnosis
 from monitor.explain.volumes import MOUNT_EVENT_REASONS as VOLUME_REASONS
 from monitor.facts.cluster_facts import ClusterFacts
-from monitor.facts.findings import Finding, Severity
-from monitor.facts.kube import PodFact
+from monitor.facts.findings import Finding
+from monitor.facts.kube import EventFact, PodFact
 from monitor.facts.text import Text
 
 CAUSES = ("mount-failed", "mount-hung", "sandbox", "config-missing", "device-missing")
@@ -35,9 +37,10 @@ def evaluate(pod: PodFact, context: RuleContext, _memory: Any, now: float) -> Ru
     """A pod whose containers are not created."""
     if pod.phase != "Pending" or not is_live(pod) or not _is_being_created(pod):
         return NOTHING
-    step, at = _last_step(pod, context.facts)
-    since = _since(pod, step, at)
-    if step == "Pulling" or since is None:
+    events = reversed(context.facts.events_of(pod))
+    step = next((event for event in events if event.reason in _STEP_REASONS), None)
+    since = _since(pod, step)
+    if since is None or (step is not None and step.reason == "Pulling"):
         return NOTHING
     limits: Limits = context.limits.of({"node": pod.node or "", "namespace": pod.namespace})
     if now - since < limits.creating:
@@ -55,16 +58,11 @@ def _is_being_created(pod: PodFact) -> bool:
     return True
 
 
-def _last_step(pod: PodFact, facts: ClusterFacts) -> tuple[str | None, float | None]:
-    event = next((event for event in reversed(facts.events_of(pod)) if event.reason in _STEP_REASONS), None)
-    return (event.reason, event.last_at) if event else (None, None)
-
-
-def _since(pod: PodFact, step: str | None, at: float | None) -> float | None:
+def _since(pod: PodFact, step: EventFact | None) -> float | None:
     """Time of the last progress: a pod that has just pulled its image is not stuck."""
     times = [status.finished_at for status in pod.statuses if status.init] + [pod.started_at or pod.created_at]
-    if step in ("Pulled", "Created", "Started"):
-        times.append(at)
+    if step is not None and step.reason in ("Pulled", "Created", "Started"):
+        times.append(step.last_at)
     return max((time for time in times if time is not None), default=None)
 
 
@@ -74,20 +72,12 @@ def _finding(pod: PodFact, answer: PodDiagnosis, facts: ClusterFacts, since: flo
     values = pod_values(pod, facts)
     evidence = (answer.headline, *answer.evidence)
     if hung:
-        path = Text(key="pod-stuck-creating.hung-path", values={"path": hung, "node": pod.node or "?"})
-        evidence = (path, *evidence)
+        evidence = (Text("pod-stuck-creating.hung-path", {"path": hung, "node": pod.node or "?"}), *evidence)
     message = next((str(note.values["message"]) for note in evidence if "message" in note.values), None)
-    return Finding(
-        rule="pod-stuck-creating",
-        severity=Severity.WARNING,
-        cause=cause,
-        labels=pod_labels(pod, facts, mount=hung),
-        headline=Text(key=f"pod-stuck-creating.{cause}", values=values),
-        evidence=evidence,
-        advice=(*answer.advice, Text(key="pod-stuck-creating.advice", values=values)),
-        since=since,
-        raw=raw_text(message),
-    )
+    return make_finding(
+        "pod-stuck-creating", cause, pod_labels(pod, facts, mount=hung), values, evidence=evidence,
+        advice=(*answer.advice, Text("pod-stuck-creating.advice", values)), since=since, raw=raw_text(message),
+    )  # fmt: skip
 
 
 def _cause(pod: PodFact, answer: PodDiagnosis, facts: ClusterFacts) -> str:
@@ -119,8 +109,7 @@ def _hung_mounts(pod: PodFact, answer: PodDiagnosis, facts: ClusterFacts) -> Ite
     hung |= {disk.mount for disk in snapshot.disk or () if disk.hung_since is not None}
     paths = [volume.path for volume in pod.volumes if volume.kind == "hostPath" and volume.path]
     for path in hung:
-        under = any(used == path or used.startswith(path.rstrip("/") + "/") for used in paths)
-        if under or answer.cause in _UNSPECIFIC_CAUSES:
+        if any(is_within(used, path) for used in paths) or answer.cause in _UNSPECIFIC_CAUSES:
             yield path
 
 
@@ -134,14 +123,7 @@ ADVICE = {
     "device-missing": advice_keys("mount-host-path", "start-long"),
 }
 RULE = Rule(
-    "pod-stuck-creating",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.POD,
-    refines=("agent", "node", "mounts", "disk"),
-    kube=("pods",),
-    suppressed_by=("disk-full", "mount-lost", "node-down"),
-    advice=ADVICE,
-    latency={ANY_CAUSE: Latency("creating")},
-)
+    "pod-stuck-creating", Limits, CAUSES, evaluate, SubjectKind.POD,
+    refines=("agent", "node", "mounts", "disk"), kube=("pods",),
+    suppressed_by=("disk-full", "mount-lost", "node-down"), advice=ADVICE, latency=Latency("creating"),
+)  # fmt: skip

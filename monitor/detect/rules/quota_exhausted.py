@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds, SubjectKind
-from monitor.detect.lib.pods import label_values
+from monitor.detect.findings import make_finding
+from monitor.detect.labels import label_values
 from monitor.detect.lib.quota_waiting import WaitingJob, queued_jobs, refused_jobs
 from monitor.explain.model import compact_number
 from monitor.facts.cluster_facts import ClusterFacts
-from monitor.facts.findings import Finding, Severity
+from monitor.facts.findings import Finding
 from monitor.facts.text import Text, Value
 
-CAUSES: tuple[str, ...] = ()
+NAME = "quota-exhausted"
 MAX_NAMED = 3
 
 
@@ -64,8 +65,7 @@ def _quotas(facts: ClusterFacts, refused_since: float) -> Iterable[GpuQuota]:
     denied = refused_jobs({quota.namespace for quota, _ in limited}, facts, refused_since)
     for quota, key in limited:
         waits = tuple(denied.get((quota.namespace, quota.name), ()))
-        used = quota.used.get(key, 0.0)
-        yield GpuQuota("namespace", quota.namespace, quota.name, used, quota.hard[key], waits)
+        yield GpuQuota("namespace", quota.namespace, quota.name, quota.used.get(key, 0.0), quota.hard[key], waits)
 
 
 def _queues(facts: ClusterFacts) -> Iterable[GpuQuota]:
@@ -92,39 +92,21 @@ def _gpus_by_user(facts: ClusterFacts) -> dict[tuple[str, str], Counter[str]]:
 
 
 def _finding(quota: GpuQuota, holders: dict[tuple[str, str], Counter[str]]) -> Finding:
-    values: dict[str, Value] = {
-        "name": quota.name,
-        "quota": quota.quota,
-        "used": compact_number(quota.used),
-        "limit": compact_number(quota.limit),
-        "count": len(quota.waiting),
-        "needs": compact_number(sum(job.gpus for job in quota.waiting)),
-        "jobs": ", ".join(sorted({job.name for job in quota.waiting})[:MAX_NAMED]),
-    }
-    top = holders.get((quota.scope, quota.name), Counter[str]()).most_common(MAX_NAMED)
-    evidence = [Text(key="quota-exhausted.waiting", values=values)]
-    if top:
-        holders_text = ", ".join(f"{user} ({gpus})" for user, gpus in top)
-        evidence.append(Text(key="quota-exhausted.holders", values={"holders": holders_text}))
-    return Finding(
-        rule="quota-exhausted",
-        severity=Severity.WARNING,
-        cause="quota-exhausted",
-        labels=label_values({quota.scope: quota.name}),
-        headline=Text(key=f"quota-exhausted.{quota.scope}", values=values),
-        evidence=tuple(evidence),
-        advice=(Text(key=f"quota-exhausted.{quota.scope}.advice", values=values),),
-    )
+    values: dict[str, Value] = {"name": quota.name, "quota": quota.quota, "used": compact_number(quota.used)}
+    values |= {"limit": compact_number(quota.limit), "count": len(quota.waiting)}
+    values |= {"needs": compact_number(sum(job.gpus for job in quota.waiting))}
+    values |= {"jobs": ", ".join(sorted({job.name for job in quota.waiting})[:MAX_NAMED])}
+    evidence = [Text(f"{NAME}.waiting", values)]
+    if top := holders.get((quota.scope, quota.name), Counter[str]()).most_common(MAX_NAMED):
+        evidence.append(Text(f"{NAME}.holders", {"holders": ", ".join(f"{user} ({gpus})" for user, gpus in top)}))
+    labels = label_values({quota.scope: quota.name})
+    return make_finding(NAME, NAME, labels, values, key=f"{NAME}.{quota.scope}", evidence=evidence)
 
 
 VOLCANO = ("queues.scheduling.volcano.sh", "podgroups.scheduling.volcano.sh")
 KUEUE = ("clusterqueues.kueue.x-k8s.io", "localqueues.kueue.x-k8s.io", "workloads.kueue.x-k8s.io")
 RULE = Rule(
-    "quota-exhausted",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.CLUSTER,
+    NAME, Limits, (), evaluate, SubjectKind.CLUSTER,
     uses=("pods", "events", "quotas", "queues", "pod_groups", "workloads"),
     kube=("pods", "resourcequotas", *VOLCANO, *KUEUE),
-)
+)  # fmt: skip

@@ -7,22 +7,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, SubjectKind
-from monitor.detect.lib.pods import EVERYTHING, label_values, raw_text
+from monitor.detect.base import Latency, Rule, RuleContext, RuleResult, SubjectKind
+from monitor.detect.findings import make_finding
+from monitor.detect.labels import label_values
+from monitor.detect.lib import registries
+from monitor.detect.lib.pods import EVERYTHING, raw_text
 from monitor.detect.lib.pulls import REGISTRY_CAUSES
-from monitor.detect.lib.registries import (
-    CONNECT,
-    DOWN,
-    RESOLVE,
-    TRUST,
-    UNDECIDED_SECONDS,
-    RegistryFailure,
-    RegistryReachability,
-    is_undecided,
-    other_nodes,
-)
+from monitor.detect.lib.registries import CONNECT, DOWN, RESOLVE, TRUST, RegistryFailure, RegistryReachability
 from monitor.detect.visibility import resources_lost
-from monitor.facts.findings import Finding, Scope, Severity
+from monitor.facts.findings import Finding, Scope
 from monitor.facts.text import Text, Value
 
 CAUSES = (RESOLVE, CONNECT, TRUST, DOWN)
@@ -69,9 +62,9 @@ def evaluate(reach: RegistryReachability, context: RuleContext, memory: Any, now
     findings, due = [], []
     for outage in _outages(reach, context, before, now):
         known = after[outage.name] = {"since": outage.since, "nodes": outage.nodes[:MAX_REMEMBERED_NODES]}
-        if outage.is_new and is_undecided(outage.failures, reach, outage.since, now):
+        if outage.is_new and registries.is_undecided(outage.failures, reach, outage.since, now):
             known["unreported"] = True
-            due.append(outage.since + UNDECIDED_SECONDS)
+            due.append(outage.since + registries.UNDECIDED_SECONDS)
         else:
             finding = _finding(outage)
             known["cause"] = finding.cause
@@ -111,8 +104,7 @@ def _split(
     """
     kinds = Counter(_kind(failure) for failure in failures)
     unreachable, known = reach.daemon_reached.get(registry) is False, set(before.get(registry, {}).get("nodes", ()))
-    shared: list[RegistryFailure] = []
-    own: list[RegistryFailure] = []
+    shared, own = list[RegistryFailure](), list[RegistryFailure]()
     for failure in failures:
         answers_wrongly = failure.cause == DOWN and not (failure.probed and reach.reached_from(registry))
         is_shared = unreachable or kinds[_kind(failure)] > 1 or answers_wrongly or failure.node in known
@@ -133,12 +125,7 @@ def _is_proven(failures: Sequence[RegistryFailure], limits: Limits) -> bool:
 
 
 def _outage(
-    label: str,
-    name: str,
-    failures: Sequence[RegistryFailure],
-    reach: RegistryReachability,
-    before: _Memory,
-    now: float,
+    label: str, name: str, failures: Sequence[RegistryFailure], reach: RegistryReachability, before: _Memory, now: float
 ) -> _Outage:
     """State of the failures of a registry or node until now."""
     known, nodes = before.get(name, {}), {failure.node for failure in failures}
@@ -150,35 +137,26 @@ def _outage(
     was_down = known.get("cause") == DOWN and nodes <= set(known["nodes"])
     daemon = any(reach.daemon_reached.get(failure.registry, False) for failure in failures)
     is_new = not known or "unreported" in known
-    return _Outage(label, name, failures, since, other_nodes(failures, reach, since), daemon, is_new, was_down)
+    return _Outage(
+        label, name, failures, since, registries.other_nodes(failures, reach, since), daemon, is_new, was_down
+    )
 
 
 def _finding(outage: _Outage) -> Finding:
     cause, nodes = _cause(outage), outage.nodes
-    registries = sorted({failure.registry for failure in outage.failures})
-    values: dict[str, Value] = {
-        "nodes": _names(nodes),
-        "node": nodes[0],
-        "count": len(nodes),
-        "registries": _names(registries),
-        "registry": registries[0],
-    }
-    return Finding(
-        rule="registry-unreachable",
-        severity=Severity.WARNING,
-        cause=cause,
-        labels=label_values({outage.label: outage.name}),
-        headline=Text(key=f"registry-unreachable.{cause}", values=values),
-        evidence=tuple(_evidence(outage.failures, len(outage.well))),
-        advice=(Text(key=f"registry-unreachable.{cause}.advice", values=values),),
-        since=outage.since,
-        explains=tuple(
-            Scope(labels=label_values({**subject}), rules=(rule,), causes=causes)
-            for subject in _symptoms(outage)
-            for rule, causes in SYMPTOMS
-        ),
-        raw=raw_text(next((failure.error for failure in outage.failures if failure.error), None)),
+    names = sorted({failure.registry for failure in outage.failures})
+    values: dict[str, Value] = {"nodes": _names(nodes), "node": nodes[0], "count": len(nodes)}
+    values |= {"registries": _names(names), "registry": names[0]}
+    explains = (
+        Scope(labels=label_values({**subject}), rules=(rule,), causes=causes)
+        for subject in _symptoms(outage)
+        for rule, causes in SYMPTOMS
     )
+    return make_finding(
+        "registry-unreachable", cause, label_values({outage.label: outage.name}), values,
+        evidence=_evidence(outage.failures, len(outage.well)), since=outage.since, explains=explains,
+        raw=raw_text(next((failure.error for failure in outage.failures if failure.error), None)),
+    )  # fmt: skip
 
 
 def _cause(outage: _Outage) -> str:
@@ -201,23 +179,21 @@ def _names(names: Sequence[str]) -> str:
 
 def _evidence(failures: Sequence[RegistryFailure], well: int) -> list[Text]:
     evidence = []
-    probed = [failure for failure in failures if failure.probed]
-    if probed:
-        values: dict[str, Value] = {"count": len({failure.node for failure in probed}), "error": probed[0].error or "?"}
-        evidence.append(Text(key="registry-unreachable.probes", values=values))
+    if probed := [failure for failure in failures if failure.probed]:
+        nodes = {failure.node for failure in probed}
+        evidence.append(Text("registry-unreachable.probes", {"count": len(nodes), "error": probed[0].error or "?"}))
     if well:
-        evidence.append(Text(key="registry-unreachable.others", values={"count": well}))
+        evidence.append(Text("registry-unreachable.others", {"count": well}))
     images, pods = (set[str]().union(*sets) for sets in zip(*((t.images, t.pods) for t in failures), strict=True))
     if pods:
-        evidence.append(Text(key="registry-unreachable.pulls", values={"pods": len(pods), "images": len(images)}))
+        evidence.append(Text("registry-unreachable.pulls", {"pods": len(pods), "images": len(images)}))
     return evidence
 
 
 def _remember_blind(after: _Memory, before: _Memory, blind: frozenset[str]) -> None:
     """Keep what is known of nodes whose probes are unknown now."""
     for name, known in before.items():
-        silent = blind.intersection(known["nodes"])
-        if silent:
+        if silent := blind.intersection(known["nodes"]):
             entry = after.setdefault(name, known | {"nodes": []})
             entry["nodes"] = sorted({*entry["nodes"], *silent})[:MAX_REMEMBERED_NODES]
 
@@ -231,11 +207,6 @@ def _blind(context: RuleContext, remembered: _Memory, blind: frozenset[str]) -> 
 
 
 RULE = Rule(
-    "registry-unreachable",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.REGISTRY,
-    suppressed_by=("node-down",),
-    latency={ANY_CAUSE: Latency(collector="probes")},
-)
+    "registry-unreachable", Limits, CAUSES, evaluate, SubjectKind.REGISTRY,
+    suppressed_by=("node-down",), latency=Latency(collector="probes"),
+)  # fmt: skip

@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from monitor.base.text import shorten
 from monitor.detect.base import (
-    ANY_CAUSE,
-    MAX_RAW_CHARS,
     NOTHING,
     UNKNOWN,
     Delay,
@@ -20,6 +17,7 @@ from monitor.detect.base import (
     SubjectKind,
     lasting,
 )
+from monitor.detect.findings import make_finding, shorten_raw
 from monitor.detect.labels import label_value
 from monitor.detect.lib.api_server import KUBERNETES
 from monitor.facts.findings import Finding, Severity
@@ -54,34 +52,21 @@ def evaluate(fact: ServiceFact, context: RuleContext, memory: Any, now: float) -
 
 def _finding(fact: ServiceFact, since: float) -> Finding:
     cause = fact.cause if fact.cause in CAUSES else "unknown"
-    message = shorten(fact.detail or "", MAX_RAW_CHARS) or ("no message" if cause == "unknown" else "")
-    values: dict[str, Value] = {
-        "service": fact.name,
-        "target": fact.target,
-        "status": fact.status if fact.status is not None else "?",
-        "component": fact.component or "?",
-        "message": message or "?",
-    }
-    says, advice = message and cause != "unknown", KUBERNETES if fact.kind == KUBERNETES else cause
+    message = shorten_raw(fact.detail) or ("no message" if cause == "unknown" else "")
+    status: Value = fact.status if fact.status is not None else "?"
+    values: dict[str, Value] = {"service": fact.name, "target": fact.target, "status": status}
+    values |= {"component": fact.component or "?", "message": message or "?"}
+    says = (Text("service-down.says", {"message": message}),) if message and cause != "unknown" else ()
+    advice = KUBERNETES if fact.kind == KUBERNETES else cause
     minor = cause == "component" and fact.component is not None and set(fact.component.split(", ")) <= MINOR_COMPONENTS
-    return Finding(
-        rule="service-down",
-        severity=Severity.WARNING if minor else Severity.CRITICAL,
-        cause=cause,
-        labels={"service": label_value(fact.name)},
-        headline=Text(key=f"service-down.{cause}", values=values),
-        evidence=(Text(key="service-down.says", values={"message": message}),) if says else (),
-        advice=(Text(key=f"service-down.{advice}.advice", values=values),),
-        since=since,
-        raw=message or None,
-    )
+    return make_finding(
+        "service-down", cause, {"service": label_value(fact.name)}, values,
+        severity=Severity.WARNING if minor else Severity.CRITICAL, evidence=says,
+        advice_key=f"service-down.{advice}.advice", since=since, raw=message or None,
+    )  # fmt: skip
 
 
 RULE = Rule(
-    "service-down",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.SERVICE,
-    latency={ANY_CAUSE: Latency("after", Delay.SERVICE_PROBE, resolve_delay=Delay.SERVICE_PROBE)},
-)
+    "service-down", Limits, CAUSES, evaluate, SubjectKind.SERVICE,
+    latency=Latency("after", Delay.SERVICE_PROBE, resolve_delay=Delay.SERVICE_PROBE),
+)  # fmt: skip

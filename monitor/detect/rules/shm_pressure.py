@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Bytes, Latency, Ratio, Rule, RuleContext, RuleResult, SubjectKind
-from monitor.detect.labels import label_value
+from monitor.detect.base import Bytes, Latency, Ratio, Rule, RuleContext, RuleResult, SubjectKind
+from monitor.detect.findings import make_finding
+from monitor.detect.labels import label_values
 from monitor.detect.lib.storage import container_owner
 from monitor.detect.subjects import NodeReport, NodeSubject
 from monitor.facts.cluster_facts import ClusterFacts
@@ -81,16 +82,11 @@ def _cause(shm: _SharedMemory, limits: Limits) -> str | None:
 
 def _labels(node: str, container: ContainerFact, facts: ClusterFacts) -> dict[str, str]:
     identity = facts.identities.get(container.pod_uid or "")
-    named = {
-        "node": node,
-        "pod": container.pod_name,
-        "namespace": container.namespace,
-        "container": None if container.pod_name else container.name or container.id,
-        "user": facts.container_user(container),
-        "job": identity.job if identity else None,
-        "queue": identity.queue if identity else None,
-    }
-    return {name: label_value(value) for name, value in named.items() if value}
+    named = {"node": node, "pod": container.pod_name, "namespace": container.namespace}
+    named |= {"container": None if container.pod_name else container.name or container.id}
+    named |= {"user": facts.container_user(container)}
+    owner = {"job": identity.job, "queue": identity.queue} if identity else {}
+    return label_values(named | owner)
 
 
 def _finding(
@@ -99,18 +95,13 @@ def _finding(
     pod, user = container_owner(shm.container, facts)
     size: dict[str, Value] = {"used": shm.fact.used_bytes, "size": shm.fact.size_bytes}
     values: dict[str, Value] = {"pod": pod, "node": labels["node"], "share": shm.used_share, **size}
-    evidence = [Text(key="shm-pressure.used", values=size)]
-    evidence += [Text(key="shm-pressure.processes", values={"count": shm.processes})] if shm.processes else []
-    evidence += [Text(key="shm-pressure.owner", values={"user": user})] if user != "-" else []
-    return Finding(
-        rule="shm-pressure",
-        severity=severity,
-        cause=cause,
-        labels=labels,
-        headline=Text(key=f"shm-pressure.{cause}", values=values),
-        evidence=tuple(evidence),
-        advice=(Text(key="shm-pressure.advice", values={"wanted": _suggested_size(shm.fact.size_bytes)}),),
-    )
+    evidence = [Text("shm-pressure.used", size)]
+    evidence += [Text("shm-pressure.processes", {"count": shm.processes})] if shm.processes else []
+    evidence += [Text("shm-pressure.owner", {"user": user})] if user != "-" else []
+    return make_finding(
+        "shm-pressure", cause, labels, values, severity=severity, evidence=evidence,
+        advice_key="shm-pressure.advice", advice_values={"wanted": _suggested_size(shm.fact.size_bytes)},
+    )  # fmt: skip
 
 
 def _suggested_size(size_bytes: int) -> str:
@@ -120,13 +111,7 @@ def _suggested_size(size_bytes: int) -> str:
 
 
 RULE = Rule(
-    "shm-pressure",
-    Limits,
-    CAUSES,
-    evaluate,
-    SubjectKind.NODE,
-    needs=("shm", "containers"),
-    uses=("gpu_processes", "pod_devices", "pods"),
-    suppressed_by=("node-down",),
-    latency={ANY_CAUSE: Latency(collector="shm")},
-)
+    "shm-pressure", Limits, CAUSES, evaluate, SubjectKind.NODE,
+    needs=("shm", "containers"), uses=("gpu_processes", "pod_devices", "pods"),
+    suppressed_by=("node-down",), latency=Latency(collector="shm"),
+)  # fmt: skip

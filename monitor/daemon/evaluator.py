@@ -32,6 +32,7 @@ FILE = "findings.json"
 HISTORY_VERSION = 2  # 1: one memory per rule
 CHANGE_POLL_SECONDS = 0.1
 MIN_PAUSE_SECONDS = 0.25  # changes that arrive together are evaluated together
+AGE_REFRESH_SECONDS = 5.0  # after which findings are published although only their age has changed
 SAVE_INTERVAL_SECONDS = 15.0
 STARTUP_TIMEOUT_SECONDS = 15.0  # the first evaluation waits this long for Kubernetes, the agents and the probes
 STOP_TIMEOUT_SECONDS = 1.0
@@ -92,6 +93,7 @@ class Evaluator:
         self._engine = self._new_engine(None)
         self._feed = FactsFeed(cluster.take_update, settings.resource)
         self._save_at = 0.0
+        self._told_at = 0.0
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self.pod_health = PodHealthTracker()
@@ -128,12 +130,14 @@ class Evaluator:
             services=self._probes.facts(),
             own_deletions=self._own_deletions(),
         )
-        findings = self._engine.evaluate(context, changes)
-        self._log_changes(self.findings or (), findings)
-        self.findings = findings
+        changed = self._engine.update(context, changes)
+        if changed or self.findings is None or context.now - self._told_at >= AGE_REFRESH_SECONDS:
+            findings, self._told_at = self._engine.findings(context.now), context.now
+            self._log_changes(self.findings or (), findings)
+            self.findings = findings
         self.last = Evaluation(context.now, time.monotonic() - began)
         self.pod_health.follow(context.facts, changes, context.now)
-        return findings
+        return self.findings
 
     def services(self) -> tuple[ServiceFact, ...]:
         """Latest result of each service probe."""
@@ -149,7 +153,7 @@ class Evaluator:
         while not self._stopping.is_set():
             began, versions, before = time.monotonic(), self._versions(), self.findings
             findings = self._try_evaluate()
-            if findings is not None:
+            if findings is not None and findings is not before:
                 self._publish(findings, before)
             self._pause(began + self._settings.interval, versions)
         if self.findings is not None:

@@ -75,16 +75,29 @@ class Engine:
         return min((at for state in self._states if (at := state.next_at) is not None), default=None)
 
     def evaluate(self, context: RuleContext, changes: Changes | None = None) -> tuple[Finding, ...]:
-        """Findings now. `changes` are those of the facts since the last evaluation; by default they are determined."""
+        """Findings now."""
+        self.update(context, changes)
+        return self.findings(context.now)
+
+    def findings(self, now: float) -> tuple[Finding, ...]:
+        """Findings of the last update, with their ages at this time."""
+        return aged(self._findings, now)
+
+    def update(self, context: RuleContext, changes: Changes | None = None) -> bool:
+        """Evaluate what has changed or is due, and return whether there are other findings.
+
+        `changes` are those of the facts since the last update; by default they are determined.
+        """
         changes = self._changes(context, changes)
         seen = Observation(context)
         for index in self._indexes.values():
             index.update(changes, seen)
         different = [state.evaluate(changes, seen, self._rule_context(context, state.rule)) for state in self._states]
-        if any(different) or self._before is None or self._adopted:
+        changed = any(different) or self._before is None or bool(self._adopted)
+        if changed:
             self._findings = explained(self._collect(context.now))
         self._before = context
-        return aged(self._findings, context.now)
+        return changed
 
     def _rule_context(self, context: RuleContext, rule: Rule) -> RuleContext:
         return with_limits(context, self._limits[rule.rule], self._symptoms[rule.rule])

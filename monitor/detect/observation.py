@@ -24,6 +24,8 @@ class Observation:
 
     context: RuleContext
     _nodes: dict[str, NodeSubject] = field(default_factory=dict, init=False)
+    _lost: dict[str, bool] = field(default_factory=dict, init=False)  # by rule
+    _hidden: dict[tuple[str, tuple[str, ...], bool], bool] = field(default_factory=dict, init=False)
 
     @property
     def facts(self) -> ClusterFacts:
@@ -51,23 +53,29 @@ class Observation:
 
     def blinds(self, rule: Rule, observers: Iterable[str]) -> bool:
         """Whether the rule lacks facts of Kubernetes or of one of these nodes."""
-        lost = resources_lost if rule.without_kubernetes else resources_unavailable
-        if rule.kube and lost(self.context, *rule.kube):
+        if rule.rule not in self._lost:
+            lost = resources_lost if rule.without_kubernetes else resources_unavailable
+            self._lost[rule.rule] = bool(rule.kube) and lost(self.context, *rule.kube)
+        if self._lost[rule.rule]:
             return True
         if not rule.needs:
             return False
-        if not self.facts.agents and not self.facts.nodes:  # nothing is known at all
-            return True
-        return any(self._hides(node, rule) for node in observers)
-
-    def _hides(self, name: str, rule: Rule) -> bool:
-        """Whether a node lacks parts that the rule needs. One that is gone hides nothing."""
-        if not self.is_known(name):
-            return False
-        report = self.node(name).current
-        if report is None or _lacks(report.snapshot, rule.needs):
+        if not self.facts.agent_of_node and not self.facts.node_by_name:  # nothing is known at all
             return True
         of_gpus = "gpu" in rule.needs or rule.scope in _GPU_SCOPES
+        return any(self._hides(node, rule.needs, of_gpus) for node in observers)
+
+    def _hides(self, name: str, parts: tuple[str, ...], of_gpus: bool) -> bool:
+        """Whether a node lacks parts that a rule needs. One that is gone hides nothing."""
+        key = name, parts, of_gpus
+        if key not in self._hidden:
+            self._hidden[key] = self.is_known(name) and self._lacks(name, parts, of_gpus)
+        return self._hidden[key]
+
+    def _lacks(self, name: str, parts: tuple[str, ...], of_gpus: bool) -> bool:
+        report = self.node(name).current
+        if report is None or _lacks(report.snapshot, parts):
+            return True
         gpus = self.facts.gpus_by_node.get(name, ()) if of_gpus else ()
         return any(gpu.state is GpuState.UNKNOWN for gpu in gpus)
 

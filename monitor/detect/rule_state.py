@@ -7,7 +7,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Set
 
-from monitor.detect.base import Rule, RuleContext, RuleResult, SubjectKind
+from monitor.detect.base import UNKNOWN, Rule, RuleContext, RuleResult, SubjectKind
 from monitor.detect.bounds import bounded_findings, limited_per_node
 from monitor.detect.history import SubjectState, UnitState
 from monitor.detect.lib.scopes import ScopeIndex
@@ -39,7 +39,9 @@ class RuleState:
         self._timers: list[tuple[float, str]] = []
         self._broken: dict[str, Exception] = {}
         self._unlisted: defaultdict[str, set[str]] = defaultdict(set)  # held units without subjects, by hidden node
-        self.findings: tuple[Finding, ...] = tuple(self._found())
+        self._found = {unit: found for unit, state in units.items() if (found := tuple(state.findings()))}
+        self._changed = False  # whether a unit has other findings since the last collection
+        self.findings: tuple[Finding, ...] = tuple(self._unique())
 
     @property
     def next_at(self) -> float | None:
@@ -57,13 +59,13 @@ class RuleState:
         elif self._refines:
             refined = self._index.changed(changes, self._refines)
             units |= {unit for unit in refined if unit in self.units}
-        before, was_broken = [self.units.get(unit) for unit in units], bool(self._broken)
+        was_broken = bool(self._broken)
         for unit in units:
             self._evaluate_unit(unit, seen, context)
-        after = [self.units.get(unit) for unit in units]
-        unchanged = before == after and not (changes.complete or was_broken or self._broken)
-        if unchanged and self.rule.correlate is None:
+        correlates = self.rule.correlate is not None and bool(self._found or self.findings)
+        if not (self._changed or changes.complete or was_broken or self._broken or correlates):
             return False
+        self._changed = False
         found = tuple(limited_per_node(self.rule.rule, list(self._correlated(context))))
         different, self.findings = found != self.findings, found
         return different
@@ -102,13 +104,12 @@ class RuleState:
         due: list[float] = []
         for key, subject in self._index.subjects(unit, seen).items():
             before = state.subjects.get(key, _NO_STATE)
-            result = self.rule.evaluate(subject, context, before.memory, context.now) if subject is not None else None
-            if result is None or result.unknown:
-                kept = before.held()
-            else:
-                kept = _next_state(before, result)
-                due += (result.next_at,) if result.next_at is not None else ()
-            if kept != _NO_STATE:
+            result = (
+                self.rule.evaluate(subject, context, before.memory, context.now) if subject is not None else UNKNOWN
+            )
+            due += (result.next_at,) if result.next_at is not None else ()
+            kept = before.held() if result.unknown else _next_state(before, result)
+            if kept.findings or kept.memory is not None:
                 after[key] = kept
         return after, min(due, default=None)
 
@@ -117,6 +118,12 @@ class RuleState:
             self.units[unit] = state
         else:
             self.units.pop(unit, None)
+        found = tuple(state.findings())
+        if found != self._found.get(unit, ()):
+            self._changed = True
+            self._found[unit] = found
+            if not found:
+                del self._found[unit]
         if next_at is None:
             self._due_at.pop(unit, None)
         elif self._due_at.get(unit) != next_at:
@@ -127,18 +134,18 @@ class RuleState:
                 heapq.heapify(self._timers)
 
     def _correlated(self, context: RuleContext) -> Iterable[Finding]:
-        findings = list(self._found())
+        findings = list(self._unique())
         if self.rule.correlate is not None:
             findings = list(bounded_findings(self.rule.correlate(findings, context)))
         if self._broken:
             findings.append(_broken_finding(self.rule.rule, next(iter(self._broken.values()))))
         return findings
 
-    def _found(self) -> Iterator[Finding]:
+    def _unique(self) -> Iterator[Finding]:
         """Findings of all units, each key once: that of the earliest start."""
         by_key: dict[str, Finding] = {}
-        for unit in sorted(unit for unit, state in self.units.items() if any(state.findings())):
-            for finding in self.units[unit].findings():
+        for unit in sorted(self._found):
+            for finding in self._found[unit]:
                 known = by_key.setdefault(finding.key, finding)
                 if finding.since is not None and (known.since is None or finding.since < known.since):
                     by_key[finding.key] = finding
@@ -147,6 +154,8 @@ class RuleState:
 
 def _next_state(before: SubjectState, result: RuleResult) -> SubjectState:
     """State after an evaluation; findings that the result does not judge are held."""
+    if result.memory is None and not result.findings and not result.blind:
+        return _NO_STATE
     found = bounded_findings(result.findings)
     if result.blind:
         keys, blind = {finding.key for finding in found}, ScopeIndex((scope, True) for scope in result.blind)

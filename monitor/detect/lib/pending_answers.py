@@ -21,9 +21,10 @@ from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text
 
-MAX_NODES_PER_EVALUATION = 2000  # nodes examined, over all explanations
+MAX_NODES_PER_EVALUATION = 1000  # nodes examined, over all explanations
 MAX_ANSWERS = 500
-PAUSE_SECONDS = 2.0  # before further shapes are explained
+MIN_PAUSE_SECONDS = 2.0  # before further shapes are explained
+PAUSE_SECONDS_PER_NODE = 0.005  # the same in a large cluster: an explanation takes 0.1 ms per node
 _OVERTAKEN = "overtaken"
 _NOT_ENOUGH = (Key.NOT_ENOUGH_GPUS.value, Key.NO_GPU_NODES.value)
 
@@ -76,7 +77,7 @@ def update_answers(
         (name for name in oldest if name not in answers or now - answers[name].at >= REFRESH_SECONDS),
         key=lambda name: (answers[name].at if name in answers else 0.0, oldest[name].created_at or 0.0),
     )
-    for name in turn[: max(2, MAX_NODES_PER_EVALUATION // max(1, len(facts.nodes)))]:
+    for name in turn[: max(1, MAX_NODES_PER_EVALUATION // max(1, len(facts.nodes)))]:
         answers[name] = explain_pending(oldest[name], facts, now)
     return dict(list(answers.items())[:MAX_ANSWERS])
 
@@ -89,10 +90,11 @@ def _load(memory: Any) -> dict[str, PendingAnswer]:
         return {}
 
 
-def next_turn(names: Iterable[str], answers: Mapping[str, PendingAnswer], now: float) -> float | None:
+def next_turn(names: Iterable[str], answers: Mapping[str, PendingAnswer], nodes: int, now: float) -> float | None:
     """When the first of these shapes has to be explained, for the first time or again."""
     turns = [answers[name].at + REFRESH_SECONDS if name in answers else now for name in names]
-    return max(min(turns), now + PAUSE_SECONDS) if turns else None
+    pause = max(MIN_PAUSE_SECONDS, PAUSE_SECONDS_PER_NODE * nodes)
+    return max(min(turns), now + pause) if turns else None
 
 
 def explain_pending(pod: PodFact, facts: ClusterFacts, now: float) -> PendingAnswer:

@@ -58,7 +58,7 @@ def evaluate(facts: ClusterFacts, context: RuleContext, memory: Any, now: float)
             findings.append(_finding(job, answer_for_pod(answer, job.pod), facts))
         else:  # keep its previous finding
             unexplained.append(Scope(labels=job.labels))
-    due = (at for at in (next_turn(oldest, answers, now), next_late) if at is not None)
+    due = (at for at in (next_turn(oldest, answers, len(facts.nodes), now), next_late) if at is not None)
     remembered = msgspec.to_builtins(answers) or None
     return RuleResult(tuple(findings), remembered, tuple(unexplained), min(due, default=None))
 

@@ -8,20 +8,12 @@ from typing import NamedTuple
 
 import msgspec
 
+from monitor.cluster.claims import NO_CLAIMS, GpuClaims, NodeInputs
 from monitor.cluster.gpu_state import GpuInput, StateLimits, decide_state
-from monitor.cluster.holders import (
-    GpuClaim,
-    PodFate,
-    PodLookup,
-    allocation_claim,
-    has_live_holder,
-    merge_holders,
-    process_claim,
-)
-from monitor.facts.agents import AgentFact
-from monitor.facts.cluster import GpuState, GpuView, Identity, NodeView
+from monitor.cluster.holders import has_live_holder
+from monitor.facts.cluster import GpuState, GpuView, NodeView
 from monitor.facts.gpu import GpuFact, XidEvent
-from monitor.facts.kube import NodeFact, PodFact
+from monitor.facts.kube import NodeFact
 from monitor.facts.node import CollectorFact, NodeSnapshot
 from monitor.facts.text import Evidence
 
@@ -29,16 +21,6 @@ MODEL_LABELS = ("nvidia.com/gpu.product", "gpu.nvidia.com/model", "aliyun.accele
 MAX_LATENCY_SECONDS = 2.0  # a larger difference of the clocks is skew
 # States in which a GPU without a live holder cannot be given to a pod.
 UNAVAILABLE_STATES = (GpuState.FAULTY, GpuState.WEDGED, GpuState.ZOMBIE, GpuState.ORPHAN, GpuState.GHOST)
-
-
-class NodeInputs(NamedTuple):
-    """Everything known about one node. `pods` are the unfinished ones bound to it."""
-
-    name: str
-    agent: AgentFact | None = None
-    node: NodeFact | None = None
-    pods: tuple[PodFact, ...] = ()
-    resource: str = "nvidia.com/gpu"
 
 
 class GpuMemory(msgspec.Struct, frozen=True, gc=False):
@@ -57,35 +39,26 @@ class _NodeContext(NamedTuple):
 
     inputs: NodeInputs
     blind: Evidence | None
-    claims: Mapping[str, list[GpuClaim]]
+    claims: Mapping[str, GpuClaims]
     xids: Mapping[str | None, list[XidEvent]]
-    bound: frozenset[str]
     processes_known: bool
     skew: float
-    identities: Mapping[str, Identity]
     limits: StateLimits
     now: float
 
 
 def join_node(
-    inputs: NodeInputs,
-    lookup: PodLookup,
-    identities: Mapping[str, Identity],
-    before: GpuMemories,
-    limits: StateLimits,
-    now: float,
+    inputs: NodeInputs, claims: Mapping[str, GpuClaims], before: GpuMemories, limits: StateLimits, now: float
 ) -> tuple[NodeView, tuple[GpuView, ...]]:
-    """View of a node and of its GPUs; `before` holds their previous states."""
+    """View of a node and of its GPUs, with the claims to them; `before` holds their previous states."""
     blind, snapshot = _blind(inputs, limits, now), _snapshot(inputs)
     context = _NodeContext(
         inputs,
         blind,
-        {} if blind else _claims(inputs, lookup, now),
+        {} if blind else claims,
         _xids(snapshot),
-        frozenset([pod.uid for pod in inputs.pods]),
         snapshot is not None and _processes_known(snapshot),
         _skew(inputs),
-        identities,
         limits,
         now,
     )
@@ -137,24 +110,6 @@ def _no_gpu_reason(collector: CollectorFact | None) -> Evidence:
     return Evidence(key="collector-failed", values={"message": collector.message or ""})
 
 
-def _claims(inputs: NodeInputs, lookup: PodLookup, now: float) -> dict[str, list[GpuClaim]]:
-    """Claims by GPU uuid, those of processes first. A claim to a MIG instance counts for its GPU."""
-    snapshot, agent = _snapshot(inputs), inputs.agent
-    if snapshot is None or snapshot.gpu is None or agent is None:
-        return {}
-    heard_at = agent.received_at or 0.0
-    claims: defaultdict[str, list[GpuClaim]] = defaultdict(list)
-    for process in snapshot.gpu_processes or ():
-        claims[process.gpu_uuid].append(process_claim(process, lookup, heard_at, now))
-    gpu_of = {gpu.uuid: gpu.uuid for gpu in snapshot.gpu.gpus}
-    gpu_of |= {mig.uuid: gpu.uuid for gpu in snapshot.gpu.gpus for mig in gpu.mig}
-    for device in snapshot.pod_devices or ():
-        gpu_uuid = gpu_of.get(device.gpu_uuid) if device.gpu_uuid is not None else None
-        if gpu_uuid is not None:
-            claims[gpu_uuid].append(allocation_claim(device, lookup, heard_at, now))
-    return claims
-
-
 def _xids(snapshot: NodeSnapshot | None) -> dict[str | None, list[XidEvent]]:
     by_gpu: defaultdict[str | None, list[XidEvent]] = defaultdict(list)
     for xid in snapshot.xid.recent if snapshot and snapshot.xid else ():
@@ -165,12 +120,12 @@ def _xids(snapshot: NodeSnapshot | None) -> dict[str | None, list[XidEvent]]:
 def _gpu_view(context: _NodeContext, gpu: GpuFact, memory: GpuMemory | None) -> GpuView:
     inputs, blind, now = context.inputs, context.blind, context.now
     idle_since = None if blind else _idle_since(gpu, memory, now)
-    claims = context.claims.get(gpu.uuid, []) if gpu.uuid is not None else []
+    claimed = context.claims.get(gpu.uuid or "", NO_CLAIMS)
     known = GpuInput(
         gpu=gpu,
         now=now,
         limits=context.limits,
-        claims=claims,
+        claims=claimed.claims,
         xids=context.xids.get(gpu.uuid, ()),
         idle_since=idle_since,
         processes_known=context.processes_known,
@@ -186,10 +141,10 @@ def _gpu_view(context: _NodeContext, gpu: GpuFact, memory: GpuMemory | None) -> 
         model=gpu.model or _label_model(inputs),
         since=min(memory.since, now) if memory and memory.state is state else now,
         idle_since=idle_since,
-        holders=merge_holders(claims, context.identities),
-        pids=tuple(sorted([claim.process.pid for claim in claims if claim.process])),
+        holders=claimed.holders,
+        pids=claimed.pids,
         evidence=evidence,
-        disagreements=_disagreements(claims, context.bound),
+        disagreements=claimed.disagreements,
         utilization_ratio=None if blind else gpu.utilization_ratio,
         memory_used_bytes=None if blind else gpu.memory_used_bytes,
         memory_total_bytes=gpu.memory_total_bytes,
@@ -216,23 +171,6 @@ def _idle_since(gpu: GpuFact, memory: GpuMemory | None, now: float) -> float | N
     if any(activity) or activity == (None, None, None):
         return None
     return min(memory.idle_since, now) if memory and memory.idle_since is not None else now
-
-
-def _disagreements(claims: Sequence[GpuClaim], bound: frozenset[str]) -> tuple[str, ...]:
-    """Where allocations of the kubelet, processes of the driver and requests of pods disagree about a GPU."""
-    running = {claim.pod_uid for claim in claims if claim.process is not None and claim.pod_uid}
-    allocations = [claim for claim in claims if claim.process is None]
-    if not allocations:
-        return ("process-without-allocation",) if running else ()
-    disagreements = set()
-    if not running <= {claim.pod_uid for claim in allocations}:
-        disagreements.add("process-of-another-pod")
-    for claim in allocations:
-        if claim.fate is PodFate.DELETED:
-            disagreements.add("allocation-of-missing-pod")
-        elif claim.fate is PodFate.LIVE and claim.pod_uid not in bound:
-            disagreements.add("allocation-of-pod-elsewhere")
-    return tuple(sorted(disagreements)) if disagreements else ()
 
 
 def _label_model(inputs: NodeInputs) -> str | None:

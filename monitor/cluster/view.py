@@ -14,9 +14,10 @@ from itertools import chain
 import msgspec
 
 from monitor.cluster.capacity import free_by_model, queue_views
+from monitor.cluster.claims import ClaimCache, NodeInputs
 from monitor.cluster.gpu_state import StateLimits
 from monitor.cluster.holders import PodLookup, allocation_key, find_pod
-from monitor.cluster.node_join import GpuMemory, NodeInputs, gpu_memory_key, join_node
+from monitor.cluster.node_join import GpuMemory, gpu_memory_key, join_node
 from monitor.cluster.pod_index import Identify, PodIndex
 from monitor.cluster.usage import pod_usage
 from monitor.cluster.view_changes import changed_agent_parts, changed_view_parts
@@ -62,6 +63,7 @@ class ViewBuilder:
         self._named: dict[str, dict[str, bool]] = {}  # node -> pod that it names -> whether Kubernetes knows the pod
         self._named_by: defaultdict[str, set[str]] = defaultdict(set)  # pod -> nodes that name it
         self._log = ChangeLog()
+        self._claims = ClaimCache()
         self._at = 0.0
 
     @property
@@ -86,7 +88,10 @@ class ViewBuilder:
 
     def identify_again(self, owners: Set[str]) -> None:
         """Identify pods again after a change of their owners: ReplicaSets and Jobs by uid, namespaces by name."""
-        self._log.pods |= self._pods.identify_again(owners)
+        changed = self._pods.identify_again(owners)
+        self._log.pods |= changed
+        for uid in changed:
+            self._claims.forget(self._nodes_naming(self._pods.by_uid.get(uid)))
 
     def forget_unseen(self) -> None:
         """Drop state from before a restart of GPUs and pods that have not been reported since."""
@@ -97,6 +102,7 @@ class ViewBuilder:
     def build(self, inputs: ViewInputs, now: float) -> ViewBuilder:
         """Take over all facts of this moment."""
         self._log.complete, self._at = True, now
+        self._claims = ClaimCache()
         self._context = inputs.around
         self._nodes = {node.name: node for node in inputs.nodes}
         self._by_target = {agent.target: agent for agent in inputs.agents}
@@ -112,6 +118,8 @@ class ViewBuilder:
     def update(self, changes: ViewChanges, now: float) -> ViewBuilder:
         """Take over changes."""
         self._at = now
+        if changes.around is not None and changes.around.pods_known != self._context.pods_known:
+            self._claims = ClaimCache()
         self._context = changes.around or self._context
         affected = set(changes.again)
         for uid, pod in changes.pods.items():
@@ -151,11 +159,16 @@ class ViewBuilder:
             affected |= self._pods.put(pod)
         elif before is not None:
             affected |= self._pods.drop(uid)
-        for version in (before, pod):
-            if version is not None:
-                affected |= self._named_by.get(version.uid, set())
-                affected |= self._named_by.get(f"{version.namespace}/{version.name}", set())
+        affected |= self._nodes_naming(before) | self._nodes_naming(pod)
+        self._claims.forget(affected)
         return affected
+
+    def _nodes_naming(self, pod: PodFact | None) -> set[str]:
+        """Nodes that name a pod, by uid or by name."""
+        if pod is None:
+            return set()
+        keys = (pod.uid, f"{pod.namespace}/{pod.name}")
+        return set[str]().union(*(self._named_by[key] for key in keys if key in self._named_by))
 
     def _change_agent(self, agent: AgentFact) -> set[str]:
         """Update an agent. Until it has answered for the first time, its target stands for its node."""
@@ -206,7 +219,8 @@ class ViewBuilder:
         for name in names:
             bound = tuple(pods.bound[name].values()) if name in pods.bound else ()
             inputs = NodeInputs(name, self._agents.get(name), self._nodes.get(name), bound, self._resource)
-            joined = join_node(inputs, lookup, pods.identities, self._gpus, limits, now)
+            claims = self._claims.of_node(inputs, lookup, pods.identities, now)
+            joined = join_node(inputs, claims, self._gpus, limits, now)
             self._log.nodes[name] |= changed_view_parts(self._joined.get(name), joined)
             self._joined[name] = joined
             for gpu in joined[1]:
@@ -227,6 +241,7 @@ class ViewBuilder:
         for gpu in gpus:
             self._gpus.pop(gpu_memory_key(gpu.node, gpu.uuid, gpu.index), None)
         self._name_pods(name, {})
+        self._claims.forget((name,))
 
     def _note_missing(self, names: list[str], now: float) -> None:
         """Record since when pods named by these nodes are unknown to Kubernetes, unless it is out of reach."""

@@ -122,6 +122,21 @@ def test_what_the_user_writes_wins() -> None:
     assert [each if each == 1 else each["name"] for each in daemon["access"]["tokens"]] == ["metrics", 1]
 
 
+@pytest.mark.parametrize(
+    ("values", "limit", "reserved"),
+    [
+        ({}, "1024Mi", "256Mi"),
+        ({"nodes": 5000}, "3024Mi", "756Mi"),
+        ({"nodes": 5000, "resources": {"limits": {"memory": "4Gi"}}}, "4Gi", "756Mi"),
+    ],
+)
+def test_the_memory_of_the_daemon_follows_the_number_of_nodes(
+    values: dict[str, Any], limit: str, reserved: str
+) -> None:
+    (container,) = one(render({"daemon": values}), "Deployment")["spec"]["template"]["spec"]["containers"]
+    assert container["resources"] == {"requests": {"cpu": "100m", "memory": reserved}, "limits": {"memory": limit}}
+
+
 def test_one_line_is_enough_for_wecom() -> None:
     url = "https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=SECRET-KEY"
     objects = render({"wecom": {"url": url}})

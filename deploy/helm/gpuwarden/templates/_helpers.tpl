@@ -144,3 +144,11 @@ subjects:
 - {action: labeldrop, regex: (namespace|pod|container|service|endpoint)}
 - {targetLabel: job, replacement: {{ . }}}
 {{- end -}}
+
+{{/* Memory of the daemon grows with the cluster; a request is a quarter of the limit. */}}
+{{- define "gpuwarden.daemonResources" -}}
+{{- $mib := add 524 (div (int .Values.daemon.nodes) 2) -}}
+{{- $requests := dict "cpu" "100m" "memory" (printf "%dMi" (div $mib 4)) -}}
+{{- $limits := dict "memory" (printf "%dMi" $mib) -}}
+{{- toYaml (mergeOverwrite (dict "requests" $requests "limits" $limits) (deepCopy .Values.daemon.resources)) -}}
+{{- end -}}

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from monitor.base.state_problems import StateProblem
-from monitor.base.statefile import StateFile
 from monitor.base.threads import spawn
 from monitor.cluster.facts_feed import FactsFeed
 from monitor.cluster.live import LiveCluster
+from monitor.daemon.history_files import HistoryFiles
 from monitor.daemon.pod_health import PodHealthTracker
 from monitor.detect.base import CleanupDeletion, Limits, Rule, RuleContext
 from monitor.detect.engine import Engine
@@ -28,12 +28,10 @@ from monitor.facts.services import ServiceFact
 from monitor.probes.runner import ServiceProbes
 
 log = logging.getLogger(__name__)
-FILE = "findings.json"
-HISTORY_VERSION = 2  # 1: one memory per rule
 CHANGE_POLL_SECONDS = 0.1
 MIN_PAUSE_SECONDS = 0.25  # changes that arrive together are evaluated together
 AGE_REFRESH_SECONDS = 5.0  # after which findings are published although only their age has changed
-SAVE_INTERVAL_SECONDS = 15.0
+SAVE_INTERVAL_SECONDS = 60.0
 STARTUP_TIMEOUT_SECONDS = 15.0  # the first evaluation waits this long for Kubernetes, the agents and the probes
 STOP_TIMEOUT_SECONDS = 1.0
 
@@ -61,11 +59,6 @@ class Evaluation:
 FindingsListener = Callable[[tuple[Finding, ...]], None]
 
 
-def history_file(directory: str) -> StateFile[DetectionHistory]:
-    """File that persists the history of the rules."""
-    return StateFile(directory, FILE, DetectionHistory, "the finding history", HISTORY_VERSION)
-
-
 class Evaluator:
     """Evaluates the rules between start() and stop().
 
@@ -89,7 +82,7 @@ class Evaluator:
         self._now = now
         self._on_evaluated = on_evaluated
         self._own_deletions = own_deletions
-        self._history_file = history_file(settings.state)
+        self._files = HistoryFiles(settings.state)
         self._engine = self._new_engine(None)
         self._feed = FactsFeed(cluster.take_update, settings.resource)
         self._save_at = 0.0
@@ -103,10 +96,10 @@ class Evaluator:
     @property
     def state_problem(self) -> StateProblem | None:
         """Why the history file is not written; None if it is."""
-        return self._history_file.problem
+        return self._files.problem
 
     def start(self) -> None:
-        self._engine = self._new_engine(self._history_file.load())
+        self._engine = self._new_engine(self._files.load())
         self._probes.start()
         self._thread = spawn("findings", self._run)
 
@@ -157,7 +150,7 @@ class Evaluator:
                 self._publish(findings, before)
             self._pause(began + self._settings.interval, versions)
         if self.findings is not None:
-            self._history_file.save(self._engine.history)
+            self._files.save(self._engine.history)
 
     def _try_evaluate(self) -> tuple[Finding, ...] | None:
         try:
@@ -168,9 +161,11 @@ class Evaluator:
 
     def _publish(self, findings: tuple[Finding, ...], before: tuple[Finding, ...] | None) -> None:
         """Save the history if it is due or findings came or went, then call the listener."""
-        if time.monotonic() >= self._save_at or _keys(findings) != _keys(before):
-            self._history_file.save(self._engine.history)
+        if time.monotonic() >= self._save_at:
+            self._files.save(self._engine.history)
             self._save_at = time.monotonic() + SAVE_INTERVAL_SECONDS
+        elif _keys(findings) != _keys(before):
+            self._files.save_findings(self._engine.history)
         try:
             self._on_evaluated(findings)
         except Exception:  # a failing listener must not stop the evaluation

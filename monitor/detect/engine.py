@@ -50,14 +50,18 @@ class Engine:
             RuleState(rule, self._indexes[rule.scope], history.units.get(rule.rule, {})) for rule in self._rules
         ]
         self._adopted, self._adopted_until = history.adopted, history.adopted_until
-        if history.findings and not history.units:  # of an older version
-            enabled = {rule.rule for rule in self._rules}
-            known = (f for f in history.findings if f.rule in enabled and f.cause != RULE_BROKEN)
-            self._adopted = tuple(structs.replace(finding, held=True) for finding in known)
-            self._adopted_until = 0.0
+        if orphaned := self._orphaned(history):
+            self._adopted, self._adopted_until = (*self._adopted, *orphaned), 0.0
         self._before: RuleContext | None = None
         self._sources: list[tuple[str, bool]] = []
         self._findings: tuple[Finding, ...] = ()
+
+    def _orphaned(self, history: DetectionHistory) -> tuple[Finding, ...]:
+        """Findings of no known subject: of an older version, or found after the memory was saved for the last time."""
+        known = {finding.key for state in self._states for finding in state.findings} | {f.key for f in self._adopted}
+        correlates = {rule.rule: rule.correlate is not None and bool(history.units) for rule in self._rules}
+        orphaned = (f for f in history.findings if f.key not in known and f.cause != RULE_BROKEN)
+        return tuple(structs.replace(f, held=True) for f in orphaned if correlates.get(f.rule) is False)
 
     @property
     def history(self) -> DetectionHistory:

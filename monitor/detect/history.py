@@ -39,8 +39,8 @@ class UnitState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class DetectionHistory(msgspec.Struct, frozen=True, kw_only=True):
     """State of all subjects by rule and unit.
 
-    `findings` are those of the last evaluation. In the file of an older version they are all that is known; they are
-    held until `adopted_until`, unless they are found again.
+    `findings` are those of the last evaluation. After a start, those without a subject are adopted: held until
+    `adopted_until`, unless they are found again.
     """
 
     units: dict[str, dict[str, UnitState]] = msgspec.field(default_factory=dict)

@@ -1,24 +1,20 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
-import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from monitor.base.private_files import aside_copies
-from monitor.base.state_problems import StateProblemKind, read_note
 from monitor.cluster.live import LiveCluster
-from monitor.daemon.evaluator import FILE, Evaluator, EvaluatorSettings, history_file
+from monitor.daemon.evaluator import Evaluator, EvaluatorSettings
+from monitor.daemon.history_files import FINDINGS_FILE, SavedFindings
 from monitor.detect.base import Limits, Rule, RuleContext, RuleResult, SubjectKind
-from monitor.detect.history import DetectionHistory, SubjectState, UnitState
 from monitor.detect.rules import service_down
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Severity
@@ -26,7 +22,7 @@ from monitor.facts.text import Text
 from monitor.kube.client import KubeApi, connect
 from monitor.probes.runner import ServiceProbes, ServiceTarget
 from tests.cluster.living import living, settings
-from tests.support import need, wait_until
+from tests.support import wait_until
 from tests.support.fake_agents import FakeAgent, reports, says_nothing
 from tests.support.living_api import LivingApi, kube_pod
 
@@ -83,13 +79,8 @@ def watching(
             wait_until(lambda: not [t for t in threading.enumerate() if t.name == "findings"], 3, "it has ended")
 
 
-def remembering(memory: Any, *findings: Finding) -> DetectionHistory:
-    state = UnitState(subjects={"": SubjectState(memory=memory)})
-    return DetectionHistory(units={"a": {"": state}}, findings=findings)
-
-
-def saved(state: Path) -> DetectionHistory:
-    return msgspec.json.decode((state / FILE).read_bytes(), type=DetectionHistory)
+def saved(state: Path) -> SavedFindings:
+    return msgspec.json.decode((state / FINDINGS_FILE).read_bytes(), type=SavedFindings)
 
 
 def test_it_looks_again_and_again_and_each_look_remembers_the_one_before(tmp_path: Path) -> None:
@@ -161,7 +152,7 @@ def test_a_restart_forgets_nothing(tmp_path: Path) -> None:
 def test_what_is_new_is_saved_at_once_because_nobody_says_good_bye_before_a_crash(tmp_path: Path) -> None:
     noting = Noting()
     with watching(tmp_path, noting.rule) as watch:
-        wait_until(lambda: (tmp_path / FILE).exists(), 10, "it is saved")
+        wait_until(lambda: (tmp_path / FINDINGS_FILE).exists(), 10, "it is saved")
         noting.nodes = ("n9",)
         wait_until(lambda: watch.findings, 10, "it is found")
         wait_until(lambda: [each.labels for each in saved(tmp_path).findings] == [{"node": "n9"}], 5, "it is saved")
@@ -232,80 +223,3 @@ def test_what_is_new_and_what_is_over_is_logged_once(tmp_path: Path, caplog: pyt
         noting.nodes = ()
         wait_until(lambda: "resolved a|node=n1: x" in caplog.messages, 10, "it is over")
     assert caplog.messages.count("found a|node=n1: x") == 1
-
-
-# The file
-
-
-DAMAGED: list[tuple[str, bytes]] = [
-    ("empty", b""),
-    ("cut off", b'{"memories": {"a": 1}, "find'),
-    ("not ours", b"[1, 2]"),
-    ("not text", b"\xff\xfe"),
-    ("of another version", json.dumps({"findings": [{"rule": "a"}]}).encode()),
-]
-
-
-@pytest.mark.parametrize(("name", "content"), DAMAGED, ids=[row[0] for row in DAMAGED])
-def test_a_damaged_file_is_said_kept_aside_and_replaced(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str, content: bytes
-) -> None:
-    (tmp_path / FILE).write_bytes(content)
-    file = history_file(str(tmp_path))
-    assert file.load() == DetectionHistory()
-    assert "is lost" in caplog.text
-    history = remembering({"n1": [1.5]}, finding())
-    file.save(history)
-    assert file.load() == history
-    (aside,) = aside_copies(str(tmp_path))
-    assert (tmp_path / aside).read_bytes() == content
-    assert "the finding history is lost" in (read_note(str(tmp_path / aside)) or "")
-    assert file.problem is None
-
-
-def test_a_file_of_a_newer_version_is_neither_read_nor_replaced(tmp_path: Path) -> None:
-    newer = json.dumps({"version": 3, "units": {}}).encode()
-    (tmp_path / FILE).write_bytes(newer)
-    file = history_file(str(tmp_path))
-    assert file.load() == DetectionHistory()
-    file.save(remembering(1))
-    assert (tmp_path / FILE).read_bytes() == newer
-    assert file.problem is not None
-    assert (file.problem.kind, file.problem.why) == (
-        StateProblemKind.NEWER, "its version is 3; this version knows versions up to 2",
-    )  # fmt: skip
-    (tmp_path / FILE).unlink()  # as the alert says
-    file.save(remembering(1))
-    assert file.problem is None
-    assert json.loads((tmp_path / FILE).read_bytes())["version"] == 2
-
-
-def test_fields_that_are_not_known_are_ignored(tmp_path: Path) -> None:
-    units = {"a": {"": {"subjects": {"": {"memory": 1}}}}}
-    (tmp_path / FILE).write_bytes(json.dumps({"units": units, "silences": [1]}).encode())
-    assert history_file(str(tmp_path)).load() == remembering(1)
-
-
-def test_the_directory_is_made_for_us_alone(tmp_path: Path) -> None:
-    history_file(str(tmp_path / "state")).save(DetectionHistory())
-    assert (tmp_path / "state").stat().st_mode & 0o777 == 0o700
-
-
-@pytest.mark.parametrize("make", [lambda path: path.write_text(""), lambda path: (path / FILE).mkdir(parents=True)])
-def test_that_it_cannot_be_written_is_said_once(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, make: Callable[[Path], None]
-) -> None:
-    make(tmp_path / "state")
-    file = history_file(str(tmp_path / "state"))
-    for _ in range(3):
-        file.save(DetectionHistory())
-    assert caplog.text.count("will not survive a restart") == 1
-
-
-def test_a_full_disk_keeps_what_was_saved_before(tmp_path: Path) -> None:
-    need(os.path.exists("/dev/full"), "/dev/full")
-    file = history_file(str(tmp_path))
-    file.save(remembering(1))
-    (tmp_path / f"{FILE}.new").symlink_to("/dev/full")
-    file.save(remembering(2))
-    assert file.load() == remembering(1)

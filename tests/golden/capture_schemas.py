@@ -25,7 +25,7 @@ from monitor.alert.store import AlertEvent
 from monitor.cleanup.journal import CleanupRun, JournalEntry
 from monitor.cleanup.model import CleanupPlan
 from monitor.cluster.view_memory import SavedViewMemory
-from monitor.detect.history import DetectionHistory
+from monitor.daemon.history_files import SavedFindings, SavedMemory
 from monitor.facts import NodeSnapshot
 from monitor.facts.actions import ActionFact, ActionRequest
 from monitor.facts.datasets import PurgeFact, ScanFact, TrashFact
@@ -56,7 +56,8 @@ KEPT: Mapping[str, Any] = {
     "cleanup.db/runs.body": CleanupRun,
     "cleanup.db/runs.plan": CleanupPlan,
     "cleanup.db/items": JournalEntry,
-    "findings.json": DetectionHistory,
+    "findings.json": SavedFindings,
+    "memory.json": SavedMemory,
     "view.json": SavedViewMemory,
     "lease/ran": ActionLedger,
     "agent/journal": JournalLine,

@@ -26,8 +26,7 @@ from monitor.cleanup import journal as cleanup_journal
 from monitor.cluster import view_memory
 from monitor.cluster.node_join import GpuMemory
 from monitor.cluster.view import ViewMemory
-from monitor.daemon.evaluator import FILE as FINDINGS_FILE
-from monitor.daemon.evaluator import history_file
+from monitor.daemon.history_files import FINDINGS_FILE, MEMORY_FILE, HistoryFiles
 from monitor.detect.base import RuleContext
 from monitor.detect.engine import detect
 from monitor.detect.history import DetectionHistory
@@ -77,8 +76,8 @@ def findings_file() -> str:
     for now in (AT, AT + 300):
         history = detect(RULES, {}, _situation(now), history).history
     with _folder() as folder:
-        history_file(str(folder)).save(history)
-        return of_json((folder / FINDINGS_FILE).read_bytes())
+        HistoryFiles(str(folder)).save(history)
+        return "".join(of_json((folder / name).read_bytes()) for name in (FINDINGS_FILE, MEMORY_FILE))
 
 
 def view_file() -> str:

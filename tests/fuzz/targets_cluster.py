@@ -12,6 +12,7 @@ from typing import Any
 from unittest import mock
 
 import msgspec
+from prometheus_client.parser import text_string_to_metric_families
 
 from monitor.access.errors import RequestRejectedError
 from monitor.alert.alertmanager.callback import NotificationLog, OwnAlerts, process_callback, read_payload
@@ -20,6 +21,7 @@ from monitor.alert.matchers import parse_matcher
 from monitor.alert.message.locale import Locale
 from monitor.alert.message.template import check_template, render_template
 from monitor.base.http import Reply
+from monitor.base.metrics import text_of
 from monitor.cleanup.execute import harbor as registry_harbor
 from monitor.cleanup.policy import RegistryPolicy
 from monitor.cli.tables import print_view
@@ -32,7 +34,7 @@ from monitor.cluster.view import ViewBuilder
 from monitor.cluster.view_inputs import ClusterContext, ViewInputs
 from monitor.config import file as config_file
 from monitor.config import yaml_text
-from monitor.daemon.metrics.cluster import families
+from monitor.daemon.metrics.cluster import ClusterFamilies
 from monitor.detect.base import RuleContext
 from monitor.detect.engine import detect
 from monitor.detect.history import DetectionHistory
@@ -87,7 +89,7 @@ def check_snapshot(snapshot: NodeSnapshot) -> None:
     for finding in found.findings:
         assert finding.cause != RULE_BROKEN, finding.raw
         assert all(len(value) <= LONGEST_LABEL for value in finding.labels.values()), finding.labels
-    for family in families(view):
+    for family in text_string_to_metric_families(text_of(ClusterFamilies()(view)).decode()):
         for sample in family.samples:
             assert all(len(value) <= LONGEST_LABEL for value in sample.labels.values()), sample.labels
     printed = io.StringIO()

@@ -51,7 +51,7 @@ def daemon_metrics() -> str:
     """The daemon's page of a small cluster with a sample of every metric."""
     given: tuple[tuple[str, Any, Any], ...] = (
         ("own", _own(), own.families),
-        ("cluster", _view(), cluster.families),
+        ("cluster", _view(), cluster.ClusterFamilies()),
         ("findings", _found(), findings.families),
         ("services", _services(), findings.service_families),
         ("pods", _unwell(), pods.families),

@@ -33,7 +33,7 @@ class MetricArea:
 
     name: str
     read: Callable[[], Any]
-    families: Callable[[Any], Iterable[Metric]]
+    families: Callable[[Any], Iterable[Metric | str]]
 
 
 class DaemonMetrics:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from prometheus_client.core import Metric
 
+from monitor.base.metric_rows import RenderedRows
 from monitor.base.metrics import MetricTable
 from monitor.daemon.metrics.label_values import short
 from monitor.facts.cluster import (
@@ -40,8 +41,8 @@ NODES: MetricTable[NodeView] = MetricTable(
          lambda n: n.free),
     ),
 )  # fmt: skip
-GPUS: MetricTable[int] = MetricTable(
-    ("node", "model", "state"), (("gpuwarden_gpus", "GPUs by state.", lambda count: count),)
+GPUS: MetricTable[tuple[tuple[str, ...], int]] = MetricTable(
+    ("node", "model", "state"), (("gpuwarden_gpus", "GPUs by state.", lambda counted: counted[1]),)
 )
 GPU_STATE: MetricTable[GpuView] = MetricTable(
     ("node", "gpu", "uuid", "model", "state", "namespace", "pod", "user", "workload", "queue"),
@@ -87,22 +88,43 @@ PODS: MetricTable[PodView] = MetricTable(
 TABLES = (SOURCES, NODES, GPUS, GPU_STATE, GPU_SINCE, FREE, QUEUES, USERS, PODS)
 
 
-def families(view: ClusterView) -> Iterable[Metric]:
-    """Metrics of one cluster view."""
-    yield from SOURCES.families(((short(source.name),), source) for source in view.sources)
-    yield from NODES.families(((short(node.name),), node) for node in view.nodes)
-    yield from _gpus(view.gpus)
-    yield from FREE.families(((short(free.model),), free) for free in view.free)
-    yield from QUEUES.families(((short(queue.name),), queue) for queue in view.queues)
-    yield from USERS.families(((short(user),), usage) for user, usage in view.users.items())
-    yield from PODS.families((_pod_labels(pod), pod) for pod in view.pods if pod.requested_gpus > 0)
+class ClusterFamilies:
+    """Metrics of the cluster view. Those of nodes, GPUs and pods are rendered again only where they have changed."""
+
+    def __init__(self) -> None:
+        self._nodes = RenderedRows(NODES, lambda node: (short(node.name),), _node_version)
+        self._gpu_counts = RenderedRows(GPUS, lambda counted: counted[0], lambda counted: counted[1])
+        self._gpu_states = RenderedRows(
+            GPU_STATE, _gpu_labels, lambda gpu: (gpu.state, gpu.holders[:1], gpu.uuid, gpu.model)
+        )
+        self._gpu_since = RenderedRows(
+            GPU_SINCE, lambda gpu: (short(gpu.node), str(gpu.index), short(gpu.uuid)), lambda gpu: (gpu.since, gpu.uuid)
+        )
+        self._pods = RenderedRows(PODS, _pod_labels, _pod_version)
+
+    def __call__(self, view: ClusterView) -> Iterable[Metric | str]:
+        """Families of one view."""
+        yield from SOURCES.families(((short(source.name),), source) for source in view.sources)
+        yield from self._nodes.texts((node.name, node) for node in view.nodes)
+        counts = Counter((short(gpu.node), short(gpu.model), gpu.state.value) for gpu in view.gpus)
+        yield from self._gpu_counts.texts((labels, (labels, count)) for labels, count in counts.items())
+        yield from self._gpu_states.texts(((gpu.node, gpu.index), gpu) for gpu in view.gpus)
+        yield from self._gpu_since.texts(((gpu.node, gpu.index), gpu) for gpu in view.gpus)
+        yield from FREE.families(((short(free.model),), free) for free in view.free)
+        yield from QUEUES.families(((short(queue.name),), queue) for queue in view.queues)
+        yield from USERS.families(((short(user),), usage) for user, usage in view.users.items())
+        yield from self._pods.texts((pod.uid, pod) for pod in view.pods if pod.requested_gpus > 0)
 
 
-def _gpus(gpus: tuple[GpuView, ...]) -> Iterable[Metric]:
-    counts = Counter((short(gpu.node), short(gpu.model), gpu.state.value) for gpu in gpus)
-    yield from GPUS.families(counts.items())
-    yield from GPU_STATE.families((_gpu_labels(gpu), gpu) for gpu in gpus)
-    yield from GPU_SINCE.families(((short(gpu.node), str(gpu.index), short(gpu.uuid)), gpu) for gpu in gpus)
+def _node_version(node: NodeView) -> object:
+    return (
+        node.ready, node.schedulable, node.in_kubernetes, node.has_agent, node.silent_since is None, node.requested,
+        node.free,
+    )  # fmt: skip
+
+
+def _pod_version(pod: PodView) -> object:
+    return pod.identity, pod.node, pod.phase, pod.requested_gpus
 
 
 def _gpu_labels(gpu: GpuView) -> tuple[str, ...]:

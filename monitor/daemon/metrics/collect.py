@@ -39,7 +39,7 @@ class MetricsDeps:
             (
                 MetricArea("own", self._status, own.families),
                 MetricArea("process", lambda: tuple(process.collect()), lambda metrics: metrics),
-                MetricArea("cluster", lambda: self.live.view, cluster.families),
+                MetricArea("cluster", lambda: self.live.view, cluster.ClusterFamilies()),
                 MetricArea("findings", self._findings, findings.families),
                 MetricArea("services", self.evaluator.services, findings.service_families),
                 MetricArea("pods", self.evaluator.pod_health.health, pods.families),

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from monitor.daemon.metrics.cluster import families
+from monitor.daemon.metrics.cluster import ClusterFamilies
 from monitor.facts.cluster import (
     ClusterView,
     FreeView,
@@ -42,7 +42,7 @@ def test_a_small_cluster() -> None:
         users={"zhang": UsageView(gpus=1, gpu_utilization_ratio=0.5, shm_bytes=7)},
         sources=(SourceView(name="pods", ok=True), SourceView(name="agents", ok=False)),
     )
-    assert lines(families(view)) == [
+    assert lines(ClusterFamilies()(view)) == [
         'gpuwarden_source_up{source="pods"} 1.0',
         'gpuwarden_source_up{source="agents"} 0.0',
         'gpuwarden_node_ready{node="n1"} 1.0',
@@ -77,7 +77,7 @@ def test_a_small_cluster() -> None:
 def test_what_nobody_knows_of_a_node_has_no_sample() -> None:
     """A node known only from its agent is neither ready nor not ready; a node without an agent is not silent."""
     alone, bare = NodeView(name="alone", has_agent=True, silent_since=3.0), NodeView(name="bare", in_kubernetes=True)
-    assert lines(families(ClusterView(at=1.0, nodes=(alone, bare)))) == [
+    assert lines(ClusterFamilies()(ClusterView(at=1.0, nodes=(alone, bare)))) == [
         'gpuwarden_node_schedulable{node="bare"} 1.0',
         'gpuwarden_node_agent_silent{node="alone"} 1.0',
         'gpuwarden_node_requested_gpus{node="bare"} 0.0',
@@ -85,12 +85,12 @@ def test_what_nobody_knows_of_a_node_has_no_sample() -> None:
 
 
 def test_an_empty_cluster_has_no_samples() -> None:
-    assert lines(families(ClusterView(at=1.0))) == []
+    assert lines(ClusterFamilies()(ClusterView(at=1.0))) == []
 
 
 def test_names_that_somebody_chose_to_break_a_scrape_with() -> None:
     users = {'a"} 1\nb\\': UsageView(gpus=1), "x" * 5000: UsageView(gpus=2), "\udcff中": UsageView(gpus=3)}
-    assert lines(families(ClusterView(at=1.0, users=users))) == [
+    assert lines(ClusterFamilies()(ClusterView(at=1.0, users=users))) == [
         'gpuwarden_user_gpus{user="a\\"} 1\\nb\\\\"} 1.0',
         f'gpuwarden_user_gpus{{user="{"x" * 252}…"}} 2.0',
         'gpuwarden_user_gpus{user="\\\\udcff中"} 3.0',
@@ -99,4 +99,23 @@ def test_names_that_somebody_chose_to_break_a_scrape_with() -> None:
 
 def test_names_that_are_cut_to_the_same_are_one_series() -> None:
     users = {"x" * 5000: UsageView(gpus=1), "x" * 6000: UsageView(gpus=2)}
-    assert lines(families(ClusterView(at=1.0, users=users))) == [f'gpuwarden_user_gpus{{user="{"x" * 252}…"}} 1.0']
+    found = lines(ClusterFamilies()(ClusterView(at=1.0, users=users)))
+    assert found == [f'gpuwarden_user_gpus{{user="{"x" * 252}…"}} 1.0']
+    nodes = tuple(NodeView(name="x" * size, ready=size == 5000) for size in (5000, 6000))
+    found = lines(ClusterFamilies()(ClusterView(at=1.0, nodes=nodes)))
+    assert found == [f'gpuwarden_node_ready{{node="{"x" * 252}…"}} 1.0']
+
+
+def test_what_has_changed_is_rendered_again_and_what_is_gone_is_not() -> None:
+    families = ClusterFamilies()
+
+    def rendered(**states: GpuState) -> list[str]:
+        gpus = [GpuView(node=name, index=0, state=state, since=1.0) for name, state in states.items()]
+        return [line for line in lines(families(ClusterView(at=1.0, gpus=tuple(gpus)))) if "_since_" not in line]
+
+    first = rendered(n1=GpuState.FREE, n2=GpuState.BUSY)
+    assert rendered(n1=GpuState.FREE, n2=GpuState.BUSY) == first
+    assert rendered(n2=GpuState.FREE) == [
+        'gpuwarden_gpus{node="n2",state="free"} 1.0',
+        'gpuwarden_gpu_state{gpu="0",node="n2",state="free"} 1.0',
+    ]

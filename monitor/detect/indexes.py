@@ -199,25 +199,28 @@ class JobIndex(SharedIndex):
 
     parts = frozenset((GPUS, PODS, "pod_devices"))
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._held: dict[str, dict[str, list[GpuView]]] = {}  # GPUs by node and unit
+
     def described(self, node: NodeSubject, seen: Observation) -> Iterable[str]:
         facts, gpus = seen.facts, seen.facts.gpus_by_node.get(node.name, ())
         holders_known = node.current is not None and node.current.section("pod_devices") is not None
         if not holders_known or any(gpu.state is GpuState.UNKNOWN for gpu in gpus):
+            self._held.pop(node.name, None)
             pods = [pod for pod in facts.bound.get(node.name, ()) if pod.requests.get(facts.resource)]
             return {f"{pod.namespace}/{facts.identity(pod).job or pod.uid}" for pod in pods}
-        return {_job_unit(holder) for gpu in gpus if (holder := _job_holder(gpu)) is not None}
+        held: dict[str, list[GpuView]] = {}
+        for gpu in gpus:
+            if (holder := _job_holder(gpu)) is not None:
+                held.setdefault(_job_unit(holder), []).append(gpu)
+        self._held[node.name] = held
+        return held
 
-    def subjects(self, unit: str, seen: Observation) -> Subjects:
-        held = [
-            (gpu, holder)
-            for node in self.nodes(unit)
-            for gpu in seen.facts.gpus_by_node.get(node, ())
-            if (holder := _job_holder(gpu)) is not None and _job_unit(holder) == unit
-        ]
-        if not held:
-            return {}
-        holder = held[0][1]
-        return {"": JobGpus(holder.namespace, holder.job, tuple(gpu for gpu, _ in held))}
+    def subjects(self, unit: str, _seen: Observation) -> Subjects:
+        gpus = [gpu for node in self.nodes(unit) for gpu in self._held.get(node, {}).get(unit, ())]
+        holder = _job_holder(gpus[0]) if gpus else None
+        return {"": JobGpus(holder.namespace, holder.job, tuple(gpus))} if holder is not None else {}
 
     def observers(self, unit: str) -> tuple[str, ...]:
         return tuple(self.nodes(unit))

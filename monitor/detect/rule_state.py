@@ -62,7 +62,7 @@ class RuleState:
         was_broken = bool(self._broken)
         for unit in units:
             self._evaluate_unit(unit, seen, context)
-        correlates = self.rule.correlate is not None and bool(self._found or self.findings)
+        correlates = self.rule.correlate is not None and bool(units) and bool(self._found or self.findings)
         if not (self._changed or changes.complete or was_broken or self._broken or correlates):
             return False
         self._changed = False

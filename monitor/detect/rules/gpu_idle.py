@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Delay, Latency, Ratio, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.base import NOTHING, Delay, Latency, Ratio, Rule, RuleContext, RuleResult, Seconds, SubjectKind
 from monitor.detect.findings import make_finding
 from monitor.detect.lib import gpus as gpu_lib
 from monitor.detect.lib import io_wait
@@ -63,6 +63,8 @@ class _HeldGpu:
 
 def evaluate(job: JobGpus, context: RuleContext, memory: Any, now: float) -> RuleResult:
     """GPUs of a job that its live pods hold without using them."""
+    if all(gpu.idle_since is None for gpu in job.gpus):
+        return NOTHING
     before = memory if isinstance(memory, dict) else {}
     agents = gpu_lib.agents_of(job.gpus, context.facts)
     facts = gpu_lib.gpu_facts(agents)

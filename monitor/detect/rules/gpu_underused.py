@@ -106,6 +106,6 @@ def _finding(job: UnderusedPod, agents: Mapping[str, AgentFact], waiting: Mappin
 
 RULE = Rule(
     "gpu-underused", Limits, CAUSES, evaluate, SubjectKind.POD,
-    needs=("gpu", "pod_devices"), uses=("gpus", "host", "container_usage", "shm"), kube=("pods",),
+    needs=("gpu", "pod_devices"), uses=("gpus",), refines=("host", "container_usage", "shm"), kube=("pods",),
     suppressed_by=("node-down",), latency=Latency("window", Delay.FIRST_SEEN, collector="pod_devices"),
 )  # fmt: skip

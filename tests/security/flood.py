@@ -21,8 +21,9 @@ from tests.support.command import running
 
 Address = tuple[str, int]
 HEALTH_CHECK = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-CUT_OFF_SECONDS = 60.0  # far more than any deadline of a server
+CUT_OFF_SECONDS = 10.0  # more than the deadlines of servers in these tests, less than any other limit
 DRIP_SECONDS = 0.05
+OTHERS = tuple(f"127.0.0.{number}" for number in range(2, 42))  # addresses of other clients
 
 
 def connect(address: Address, source: str = "127.0.0.1") -> socket.socket:

@@ -22,6 +22,7 @@ from monitor.agent.settings import TlsSettings
 from monitor.facts import NodeSnapshot
 from tests.security.flood import (
     HEALTH_CHECK,
+    OTHERS,
     SlowClients,
     Target,
     connect,
@@ -40,7 +41,6 @@ from tests.support.command import command, quiet_environment
 from tests.support.snapshots import full_snapshot
 
 MIB = 1024 * 1024
-OTHERS = tuple(f"127.0.0.{number}" for number in range(2, 42))
 
 
 def post(*headers: str) -> bytes:

@@ -24,6 +24,7 @@ from monitor.web.app import create_app
 from monitor.web.server import WebServer, connection_limits
 from tests.security.flood import (
     HEALTH_CHECK,
+    OTHERS,
     Address,
     SlowClients,
     Target,
@@ -45,7 +46,6 @@ from tests.web.test_app import FakeCluster
 MIB = 1024 * 1024
 DESCRIPTORS = 256
 TOKENS = ApiTokens(callback="0123456789abcdef0123")
-OTHERS = tuple(f"127.0.0.{number}" for number in range(2, 42))
 
 
 @pytest.fixture(scope="module")

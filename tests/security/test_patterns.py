@@ -25,6 +25,7 @@ from monitor.alert.notify import NotifyDecision
 from monitor.alert.silences import active_silences
 from monitor.alert.store import FILE, AlertStore
 from monitor.base.globs import compile_file_glob, matches_glob
+from monitor.base.units import parse_duration
 from tests.alert.scenario import finding
 from tests.security.pattern_costs import calls_of_re, cpu_limit
 from tests.support import free_port, wait_until
@@ -148,6 +149,13 @@ def test_a_request_with_an_expensive_pattern_is_refused_at_once(environ: dict[st
         for matchers, duration, says in EXPENSIVE:
             status, body = request(environ, "POST", "/v1/silences", new_silence(*matchers, duration=duration))
             assert (status, says in json.loads(body)["error"]) == (400, True), body[:500]
+
+
+def test_long_durations_and_matchers_are_refused_before_they_are_parsed() -> None:
+    """Those of the configuration and of stored silences, which no request limits."""
+    for text, parse in (("1s" * 60, parse_duration), ("node=" + "a" * 4200, parse_matcher)):
+        with pytest.raises(ValueError, match=r"is not a duration|is too long for a matcher"):
+            parse(text)
 
 
 MATCHING_AT_THE_END = """

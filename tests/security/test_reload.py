@@ -128,9 +128,12 @@ def test_an_agent_survives_sighup(tmp_path: Path) -> None:
 
 
 def test_without_a_daemon_the_command_says_so(tmp_path: Path) -> None:
-    namespace = os.readlink("/proc/self/ns/pid")  # a lock file that a killed daemon left behind
-    (tmp_path / "daemon.lock").write_text(f"{os.getpid()} {socket.gethostname()} {namespace}\n")
-    result = run("reload", environ=quiet_environment(tmp_path))
+    namespace = os.readlink("/proc/self/ns/pid")
+    with running(["sleep", "600"], quiet_environment(tmp_path)) as stranger:
+        # A lock file that a killed daemon left behind; another process has its pid now.
+        (tmp_path / "daemon.lock").write_text(f"{stranger.pid} {socket.gethostname()} {namespace}\n")
+        result = run("reload", environ=quiet_environment(tmp_path))
+        assert stranger.poll() is None
     assert result.returncode == 1
     assert f"no daemon runs with the state directory {tmp_path}" in result.stderr
 

@@ -64,9 +64,7 @@ def _is_taken(body: bytes) -> bool:
     return True
 
 
-@pytest.mark.parametrize(
-    "written", ["null", '""', "[]", f'"/{LONG}"'], ids=["missing", "empty", "empty list", "long"]
-)
+@pytest.mark.parametrize("written", ["null", '""', "[]", f'"/{LONG}"'], ids=["missing", "empty", "empty list", "long"])
 def test_no_missing_empty_or_long_value_breaks_a_rule_or_a_label(written: str) -> None:
     """Each value of a snapshot in turn, as far as such a snapshot is accepted."""
     lied = [lies.with_value(written, path) for path in lies.values(lies.truth())]

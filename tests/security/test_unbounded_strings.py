@@ -295,7 +295,8 @@ def test_a_finding_has_limits_whatever_a_rule_puts_into_it() -> None:
     rule = Rule("x", NoLimits, (), lambda *_: RuleResult(findings=(cause, symptom)), SubjectKind.CLUSTER)
     found = detect((rule,), {}, rule_context(agent(), nodes=(node_fact("n1"),)), DetectionHistory())
     assert [max(map(len, each.labels.values())) for each in found.findings] == [253, 253]
-    assert len(msgspec.json.encode(found.history)) < 64 * 1024
+    saved = (found.history.findings, found.history.units)  # in two files
+    assert [len(msgspec.json.encode(part)) < 64 * 1024 for part in saved] == [True, True]
     assert [each.explained_by is not None for each in found.findings] == [
         "pod" in each.labels for each in found.findings
     ]

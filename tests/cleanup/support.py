@@ -36,7 +36,7 @@ def item(number: int = 1, **more: Any) -> Item:
 
 def plan(*items: Item, **more: Any) -> CleanupPlan:
     given: dict[str, Any] = {"id": "plan-1", "policy": "p", "kind": "images", "mode": Mode.ENFORCE, "at": NOW}
-    return CleanupPlan(items=items, node="n1", **(given | more))
+    return CleanupPlan(items=items, **(given | {"node": "n1"} | more))
 
 
 def run(run_id: str = "run-1", **more: Any) -> CleanupRun:

@@ -123,6 +123,7 @@ def test_what_a_dry_run_and_a_refusal_say() -> None:
     assert dry_run_report(POLICY, run(), plan(), ROUTING) == ()
     refused = refuse(PlanSubject(POLICY, NOW, "n1"), "needs-unknown", kinds="jobs.batch")
     (message,) = refusal_report(POLICY, run(), refused, ROUTING)
+    assert refusal_report(POLICY, run(), plan(item(1)), ROUTING) == ()
     assert "the cluster could not be queried for jobs.batch" in text(message)
 
 

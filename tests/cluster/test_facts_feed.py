@@ -34,7 +34,7 @@ class Source:
 
     inputs: ViewInputs = INPUTS
     events: dict[str, EventFact] = field(default_factory=dict)
-    small: SmallFacts = SmallFacts()
+    small: SmallFacts = field(default_factory=SmallFacts)
 
     def __post_init__(self) -> None:
         self.builder = ViewBuilder(owner).build(self.inputs, NOW)

@@ -9,7 +9,7 @@ from typing import Any
 from monitor.alert.model import Notification
 from monitor.alert.routes import Route
 from monitor.cleanup.execute.run_plan import ItemOutcome
-from monitor.cleanup.journal import CleanupRun, ItemState, JournalEntry, RunState
+from monitor.cleanup.journal_records import CleanupRun, ItemState, JournalEntry, RunState
 from monitor.cleanup.model import CleanupPlan, Item, Mode, Risk
 from monitor.cleanup.notices import NoticeRouting
 from monitor.facts.actions import RemoveImage

@@ -12,7 +12,7 @@ from monitor.alert.message.compose import compose
 from monitor.alert.message.locale import Locale
 from monitor.alert.model import Batch, Notification
 from monitor.alert.routes import Route
-from monitor.cleanup.journal import ItemState, JournalEntry
+from monitor.cleanup.journal_records import ItemState, JournalEntry
 from monitor.cleanup.notices import NoticeRouting, announcement, dry_run_report, notices, refusal_report, report
 from monitor.cleanup.plan.select import PlanSubject, refuse
 from monitor.cleanup.policy import DatasetPolicy, GpuPolicy, ImagePolicy

@@ -15,8 +15,8 @@ from monitor.facts.actions import KillProcess
 from monitor.facts.cluster import SourceView
 from tests.cleanup.builders import container, names, refused
 from tests.cleanup.plan.test_gpus import DONE, alone, holding, left, scene, stranger
-from tests.cluster.builders import NOW, agent, card, node, process, uuid
-from tests.detect.builders_gpu import GpuContext, remembered, rule_context
+from tests.cluster.builders import NOW, agent, card, device, node, process, uuid
+from tests.detect.builders_gpu import GpuContext, idle, remembered, rule_context
 
 
 def released(given: GpuContext, *policies: GpuPolicy) -> GpuPlanContext:
@@ -96,10 +96,12 @@ def test_why_a_gpu_is_not_released(given: GpuContext, policies: tuple[GpuPolicy,
 
 
 def test_a_protected_holder_of_another_gpu_is_not_the_reason() -> None:
-    """A pod holds GPU 0; GPU 1 is free."""
-    busy = alone()
-    given = holding(busy)
-    witness = agent(card(0), card(1), devices=given.facts.snapshots["n1"].pod_devices or (), containers=())
-    context = released(rule_context(witness, pods=(busy,)), GpuPolicy(name="g", exempt=Exempt(users=("alice",))))
+    """An exempt pod leaves GPU 0 idle; GPU 1 is free."""
+    idle_pod = alone()
+    witness = agent(card(0, power_watts=60.0), card(1), devices=(device(idle_pod),), containers=())
+    given = rule_context(witness, pods=(idle_pod,), memory=idle(9000, 0))
+    context = released(given, GpuPolicy(name="g", exempt=Exempt(users=("alice",))))
     with pytest.raises(ValueError, match=r"^GPU 1 on n1 is free; there is nothing to release$"):
         release_plan(context, find_gpu(context, "n1", "1"))
+    with pytest.raises(ValueError, match="is held by team/p, which is protected"):
+        release_plan(context, find_gpu(context, "n1", "0"))

@@ -56,7 +56,7 @@ class Clock:
 
 def tracker(**more: Any) -> PodHealthTracker:
     tracked = PodHealthTracker(**more)
-    assert tracked.health() is None  # from now on there is a reader
+    assert tracked.health() is None  # somebody reads it
     return tracked
 
 
@@ -111,7 +111,7 @@ def test_a_pod_that_has_changed_is_explained_anew_and_one_that_is_gone_forgotten
 
 
 def test_what_was_explained_a_while_ago_is_explained_again() -> None:
-    """Two busy pods become idle, although the pods stay the same."""
+    """Two busy pods become idle; the pods themselves do not change."""
     pods = [holding(name, "n1", 1, statuses=(running_container(),)) for name in ("a", "b")]
 
     def seen(state: GpuState, **more: float) -> ClusterFacts:

@@ -19,7 +19,7 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def large_pod(kind: str, number: int) -> bytes:
-    """A list with one pod, of which one part has 100 KB that no other pod has."""
+    """A list of one pod with a part of 100 KB that no other pod has."""
     texts = [f"example.com/r{number}-{each}" for each in range(3000)]
     item = kube_pod(f"p{number}")
     if kind == "resources":

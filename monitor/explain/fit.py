@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import msgspec
-
 from monitor.explain.placement import EXCLUSIONS, Obstacle, ObstacleKind, Placement
+from monitor.facts.base import Fact
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import NodeFact, PodFact
 
@@ -15,7 +14,7 @@ _NOTHING: Mapping[str, float] = {}
 Needs = Sequence[tuple[str, float, float, ObstacleKind]]  # resource, amount, rounding error, kind
 
 
-class NodeFit(msgspec.Struct, frozen=True, gc=False):
+class NodeFit(Fact, frozen=True):
     """How a pod fits on one node. `free` and `total` count GPUs."""
 
     node: NodeFact

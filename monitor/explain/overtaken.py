@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import msgspec
-
 from monitor.explain.fit import gpu_resource, requested_gpus
 from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause, PodDiagnosis
 from monitor.explain.placement import ObstacleKind, Placement
+from monitor.facts.base import Fact
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
@@ -20,7 +19,7 @@ QUEUE_CAUSES = (PendingCause.QUOTA, PendingCause.QUEUE_CLOSED)
 HELD_BACK_CAUSES = (*QUEUE_CAUSES, PendingCause.GANG_INCOMPLETE, PendingCause.VOLUME)
 
 
-class Overtaker(msgspec.Struct, frozen=True, gc=False):
+class Overtaker(Fact, frozen=True):
     """A later pod that runs, and the taint of its node that excludes the earlier pod, if any."""
 
     pod: PodFact

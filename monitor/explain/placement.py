@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 
-import msgspec
-
+from monitor.facts.base import Fact
 from monitor.facts.kube import NodeFact, NodeRequirementFact, PodFact, TaintFact, TolerationFact
 
 CORDON_TAINT = "node.kubernetes.io/unschedulable"
@@ -33,7 +32,7 @@ class ObstacleKind(StrEnum):
 EXCLUSIONS = (ObstacleKind.NOT_READY, ObstacleKind.CORDONED, ObstacleKind.TAINT, ObstacleKind.SELECTOR)
 
 
-class Obstacle(msgspec.Struct, frozen=True, gc=False):
+class Obstacle(Fact, frozen=True):
     """One obstacle. `detail` is the taint, the requirement or the resource."""
 
     kind: ObstacleKind

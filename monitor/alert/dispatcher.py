@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Outcome(Generic[T]):
-    """What was computed from `inputs` at `at` holds for the same inputs until `next_at`, unless the clock is set back."""
+    """What was computed from `inputs` at `at` holds until `next_at`, unless they change or the clock is set back."""
 
     inputs: T
     at: float

@@ -32,9 +32,7 @@ class NotifyDecision:
     next_at: float = field(default=inf, compare=False)
 
 
-def decide(
-    state: AlertState, policy: NotifyPolicy, now: float, cache: MatchCache | None = None
-) -> NotifyDecision:
+def decide(state: AlertState, policy: NotifyPolicy, now: float, cache: MatchCache | None = None) -> NotifyDecision:
     """Notifications that are due now.
 
     An alert stays in the group in which a receiver was first notified about it, whatever changes later. Log entries of

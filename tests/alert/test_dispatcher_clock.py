@@ -51,20 +51,21 @@ class World:
         """Let time pass, and return whether there are other findings."""
         self.now += -30.0 if self._chance.random() < 0.005 else TICK_SECONDS
         if self._chance.random() < 0.01:
-            ends_at, matcher = self.now + self._chance.uniform(1.0, 40.0), self._chance.choice(("node=n1", "cause=data"))
-            silence_id = f"s{self.now}"
-            self.silences += (
-                Silence(
-                    id=silence_id, matchers=(parse_matcher(matcher),), starts_at=self.now + self._chance.uniform(0.0, 9.0),
-                    ends_at=ends_at, author="li", comment="",
-                ),
-            )  # fmt: skip
+            self.silences += (self._silence(),)
         if self._chance.random() > 0.06:
             return False
         key = self._chance.choice((*((rule, node) for rule in RULES for node in NODES), (CAUSE.rule, "n3")))
         if self.findings.pop(key, None) is None:
             self.findings[key] = self._found(*key)
         return True
+
+    def _silence(self) -> Silence:
+        matcher = parse_matcher(self._chance.choice(("node=n1", "cause=data")))
+        starts_at = self.now + self._chance.uniform(0.0, 9.0)
+        ends_at = self.now + self._chance.uniform(1.0, 40.0)
+        return Silence(
+            id=f"s{self.now}", matchers=(matcher,), starts_at=starts_at, ends_at=ends_at, author="li", comment=""
+        )
 
     def _found(self, rule: str, node: str) -> Finding:
         if rule == CAUSE.rule:

@@ -58,6 +58,7 @@ lab-down: $(VENV)/.dev ## stop it
 bench: $(VENV)/.dev ## benchmarks, also of comparable tools; writes bench/RESULTS.md and bench/results.json
 	@$(SETUP) bench
 	$(BIN)/python -m tests.lab build
+	$(BIN)/python -m bench.go_peers
 	$(BIN)/python -m bench $(ARGS)
 
 soak: $(VENV)/.dev ## run the daemon for half an hour in a large, busy cluster; writes bench/SOAK.md

@@ -19,6 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
 
+from bench.go_peers import CACHE
 from bench.plot import Bar, Plot
 from bench.process import Cost, measure, running
 from bench.report import Goal, Report
@@ -26,7 +27,6 @@ from tests.nvml import FakeNvml
 from tests.support import free_port
 from tests.support.engines import BASE, DockerEngine, images, make_docker
 
-CACHE = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "gpuwarden" / "bench"
 PEERS_LOCK = Path(__file__).parents[1] / "requirements" / "peers.txt"
 NVLINKS = 18
 T = TypeVar("T")

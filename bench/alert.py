@@ -7,10 +7,10 @@ tuned to 1 s, 1 s and 0 s), follow the same cluster at the same time and notify 
 failures.
 
 The daemon has its default settings, except that each pod is a group of its own (`group_by: [alertname, pod]`), as it is
-for both Alertmanagers: otherwise all failures would be one growing message. kube-state-metrics is not among Debian's
-packages; an exporter of its series `kube_pod_container_status_waiting_reason` replaces it, which follows the pods as
-the daemon does, is up to date at every scrape and exports nothing else. That favours Prometheus. Its rule is that the
-reason is ErrImagePull or ImagePullBackOff, with `for: 0s`.
+for both Alertmanagers: otherwise all failures would be one growing message. Both Prometheus scrape one
+kube-state-metrics, built from the Go module proxy. It follows pods only, which favours Prometheus: with its defaults it
+exports all objects. The rule is that the reason in `kube_pod_container_status_waiting_reason` is ErrImagePull or
+ImagePullBackOff, with `for: 0s`.
 
 A failure starts when the benchmark's own watch first shows it, in the pod's status or by an event, whichever is sooner,
 by the monotonic clock: the kubelet's event timestamps have a resolution of one second. As a check, one line of the
@@ -41,6 +41,7 @@ from bench.alert_hook import Hook, hook
 from bench.alert_pods import Pods, Witness, some_lab, witness
 from bench.alert_prometheus import DEFAULT, TUNED, prometheus
 from bench.alert_scale import LARGE, SMALL, told
+from bench.kube_state_metrics import kube_state_metrics
 from bench.plot import Bar, Plot
 from bench.process import running
 from bench.report import Goal, Report
@@ -157,8 +158,11 @@ def measure(lab: Lab, folder: Path) -> list[Course]:
     first, *names = (f"{prefix}-{number}" for number in range(FAILURES + 1))
     with ExitStack() as stack:
         pods = stack.enter_context(Pods(lab))
-        server, watching = stack.enter_context(hook(kubeconfig)), stack.enter_context(witness(kubeconfig))
-        peers = [stack.enter_context(prometheus(setup, server, folder / setup.who)) for setup in (DEFAULT, TUNED)]
+        server, watching = stack.enter_context(hook()), stack.enter_context(witness(kubeconfig))
+        exporter = stack.enter_context(kube_state_metrics(kubeconfig, folder))
+        peers = [
+            stack.enter_context(prometheus(setup, exporter, server, folder / setup.who)) for setup in (DEFAULT, TUNED)
+        ]
         stack.enter_context(daemon(kubeconfig, server, folder))
         wait_until(lambda: all(peer.is_ready() for peer in peers), READY, "Prometheus has scraped")
         pods.make(first)  # warms caches and proves that messages arrive

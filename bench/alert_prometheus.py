@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.alert_hook import ALERTS, METRICS, NAME, Hook
+from bench.alert_hook import ALERTS, Hook
+from bench.kube_state_metrics import WAITING_REASON
 from bench.process import running
 from tests.support import free_port
 
@@ -24,7 +25,6 @@ alerting: {{alertmanagers: [{{static_configs: [{{targets: ["{alertmanager}"]}}]}
 scrape_configs:
   - job_name: kube-state-metrics
     honor_labels: true
-    metrics_path: {path}
     static_configs: [{{targets: ["{target}"]}}]
 """
 # Without the reason label, which alternates between the two, so that one alert would resolve as the other fires. With a
@@ -35,7 +35,7 @@ groups:
   - name: pods
     rules:
       - alert: {ALERTS[1]}
-        expr: max by (namespace, pod, container) ({NAME}{{reason=~"ErrImagePull|ImagePullBackOff"}}) > 0
+        expr: max by (namespace, pod, container) ({WAITING_REASON}{{reason=~"ErrImagePull|ImagePullBackOff"}}) > 0
         for: 0s
 """
 ALERTMANAGER = """\
@@ -78,8 +78,8 @@ class Prometheus:
 
 
 @contextmanager
-def prometheus(setup: Setup, hook: Hook, folder: Path) -> Iterator[Prometheus]:
-    """Run both until the context exits: they scrape the hook's exporter and notify the hook."""
+def prometheus(setup: Setup, exporter: str, hook: Hook, folder: Path) -> Iterator[Prometheus]:
+    """Run both until the context exits: they scrape the exporter at this address and notify the hook."""
     for program in (SCRAPING, TELLING):
         if shutil.which(program) is None:
             raise RuntimeError(f"{program} is needed (Debian package of that name)")
@@ -94,8 +94,7 @@ def prometheus(setup: Setup, hook: Hook, folder: Path) -> Iterator[Prometheus]:
             evaluation=setup.evaluation,
             rules=rules,
             alertmanager=alertmanager,
-            path=METRICS,
-            target=hook.target,
+            target=exporter,
         )
     )
     scraping = [

@@ -46,9 +46,10 @@ def running(command: Sequence[str], environ: dict[str, str], log: Path) -> Itera
             process.wait(10)
 
 
-def measure(process: subprocess.Popen[bytes], url: str, settle: float = 20.0) -> Cost:
+def measure(process: subprocess.Popen[bytes], url: str, settle: float = 20.0, *, verify: bool = True) -> Cost:
     """Let a running exporter settle, then measure it under scrapes like Prometheus'."""
     session = requests.Session()
+    session.verify = verify
     _wait_for(session, url)
     time.sleep(settle)
     session.get(url, timeout=30)

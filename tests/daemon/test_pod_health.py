@@ -56,7 +56,7 @@ class Clock:
 
 def tracker(**more: Any) -> PodHealthTracker:
     tracked = PodHealthTracker(**more)
-    assert tracked.health() is None  # somebody reads it
+    assert tracked.health() is None  # a reader keeps explanations up to date
     return tracked
 
 

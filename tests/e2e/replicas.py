@@ -109,8 +109,8 @@ def _relay(caller: socket.socket, port: int) -> None:
 
 def alertmanager_config(hook: str, token: Path) -> str:
     """The documented receiver with our address and token, without waiting times."""
-    (documented,) = [block.text for block in blocks(DOCUMENTED) if block.kind == "yaml-alertmanager"]
-    config = yaml.safe_load(documented)
+    documented = [yaml.safe_load(block.text) for block in blocks(DOCUMENTED) if block.kind == "yaml-alertmanager"]
+    (config,) = [each for each in documented if "route" not in each]
     (receiver,) = config["receivers"]
     (webhook,) = receiver["webhook_configs"]
     assert webhook["url"].endswith("/v1/alertmanager")

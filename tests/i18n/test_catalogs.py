@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-from collections.abc import Iterator
+import fnmatch
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 
@@ -91,18 +92,79 @@ def test_a_name_of_a_rule_fits_into_a_title() -> None:
 @pytest.mark.parametrize(
     "module", sorted(Path(monitor.detect.__file__).parent.rglob("*.py")), ids=lambda path: path.stem
 )
-def test_every_key_that_is_written_out_in_a_detector_exists(module: Path) -> None:
-    assert set(_written_keys(ast.parse(module.read_text(encoding="utf-8")))) - set(ALL_KEYS) == set()
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_every_key_that_is_written_out_in_a_detector_exists(lang: str, module: Path) -> None:
+    assert _missing_keys(module.read_text(encoding="utf-8"), CATALOGS[lang]) == []
 
 
-def _written_keys(tree: ast.Module) -> Iterator[str]:
-    """Keys of texts, and of the headlines of findings, as far as they are constants."""
+@pytest.mark.parametrize("rule", [*RULES, *META_RULES], ids=lambda rule: rule.rule)
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_all_advice_that_a_rule_declares_exists(lang: str, rule: RuleMetadata) -> None:
+    assert {key for keys in rule.advice.values() for key in keys} - CATALOGS[lang].keys() == set()
+
+
+@pytest.mark.parametrize(
+    ("source", "missing"),
+    [
+        ('Text("done")', []),
+        ('Text("no-such-key")', ["no-such-key"]),
+        ('Text(key="no-such-key")', ["no-such-key"]),
+        ('make_finding(NAME, cause, labels, key="no-such-key", advice=())', ["no-such-key"]),
+        ('make_finding(NAME, cause, labels, advice_key="disk-filling.advice")', []),
+        ('make_finding(NAME, cause, labels, advice_key="disk-filling.advise")', ["disk-filling.advise"]),
+        ('lib.gpu_finding(NAME, cause, advice_key="gpu-phantom.advise")', ["gpu-phantom.advise"]),
+        ('NAME = "gpu-fragmented"\nf(advice_key=f"{NAME}.moves.advice")', []),
+        ('NAME = "gpu-fragmented"\nf(advice_key=f"{NAME}.move.advice")', ["gpu-fragmented.move.advice"]),
+        ('f(advice_key=f"service-down.{cause}.advice")', []),
+        ('f(advice_key=f"service-down.{cause}.advise")', ["service-down.*.advise"]),
+        ('f(advice_key="shm-pressure.advice" if small else "shm-pressure.advise")', ["shm-pressure.advise"]),
+        ("f(advice_key=advice_key)", []),
+    ],
+)
+def test_a_key_that_is_missing_is_found(source: str, missing: list[str]) -> None:
+    assert _missing_keys(source, CATALOGS["en"]) == missing
+
+
+def _missing_keys(source: str, catalog: Mapping[str, str]) -> list[str]:
+    """Keys of texts, headlines and advice in a module that the catalog lacks, with `*` for what is not a constant."""
+    tree = ast.parse(source)
+    constants = {
+        target.id: node.value.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    keys = [_key_pattern(branch, constants) for key in _written_keys(tree) for branch in _branches(key)]
+    return [key for key in keys if key.strip("*") and not fnmatch.filter(catalog, key)]
+
+
+def _written_keys(tree: ast.Module) -> Iterator[ast.expr]:
+    """Expressions of keys of texts, of the headlines of findings and of their advice."""
     for node in ast.walk(tree):
         name = getattr(node.func, "id", "") if isinstance(node, ast.Call) else ""
-        if isinstance(node, ast.Call) and name in ("Text", "make_finding"):
-            keys = [keyword.value for keyword in node.keywords if keyword.arg == "key"]
-            keys += node.args[:1] if name == "Text" else []
-            yield from (key.value for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str))
+        if isinstance(node, ast.Call):
+            named = ("key", "advice_key") if name in ("Text", "make_finding") else ("advice_key",)
+            yield from (keyword.value for keyword in node.keywords if keyword.arg in named)
+            yield from node.args[:1] if name == "Text" else ()
+
+
+def _branches(key: ast.expr) -> Iterator[ast.expr]:
+    """Both values of a conditional expression, else the expression."""
+    for branch in (key.body, key.orelse) if isinstance(key, ast.IfExp) else ():
+        yield from _branches(branch)
+    if not isinstance(key, ast.IfExp):
+        yield key
+
+
+def _key_pattern(key: ast.expr, constants: Mapping[str, str]) -> str:
+    if isinstance(key, ast.Constant):
+        return str(key.value)
+    if isinstance(key, ast.JoinedStr):
+        return "".join(_key_pattern(part, constants) for part in key.values)
+    if isinstance(key, ast.FormattedValue):
+        return _key_pattern(key.value, constants)
+    return constants.get(key.id, "*") if isinstance(key, ast.Name) else "*"
 
 
 def test_the_same_fields_in_both() -> None:

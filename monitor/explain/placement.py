@@ -41,7 +41,7 @@ class Obstacle(Fact, frozen=True):
     free: float = 0.0
 
 
-class Placement:
+class PlacementCheck:
     """Exclusions of one pod by node. Nodes that are equal in everything the pod depends on are examined once."""
 
     def __init__(self, pod: PodFact) -> None:
@@ -52,7 +52,13 @@ class Placement:
     def exclusions(self, node: NodeFact) -> tuple[Obstacle, ...]:
         """Obstacles that more free resources would not remove."""
         labels, name = node.labels, node.name
-        alike = [node.ready, node.ready_reason, node.unschedulable, node.taints, name if name in self._names else None]
+        alike: list[object] = [
+            node.ready,
+            node.ready_reason,
+            node.unschedulable,
+            node.taints,
+            name if name in self._names else None,
+        ]
         for key, named in self._labels:
             value = labels.get(key)
             alike.append(value if value is None or named is None or value in named else _NOT_NAMED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from monitor.explain.placement import EXCLUSIONS, Obstacle, ObstacleKind, Placement
+from monitor.explain.placement import EXCLUSIONS, Obstacle, ObstacleKind, PlacementCheck
 from monitor.facts.base import Fact
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import NodeFact, PodFact
@@ -55,14 +55,14 @@ def requested_gpus(pod: PodFact, facts: ClusterFacts) -> int:
 
 def fit_all(pod: PodFact, facts: ClusterFacts) -> tuple[NodeFit, ...]:
     """Fit of the pod on every node."""
-    resource, placement = gpu_resource(pod, facts), Placement(pod)
+    resource, placement = gpu_resource(pod, facts), PlacementCheck(pod)
     needs = _needs(pod, resource)
     return tuple(_fit(placement, node, facts, resource, needs) for node in facts.nodes)
 
 
 def fit(pod: PodFact, node: NodeFact, facts: ClusterFacts, resource: str) -> NodeFit:
     """Fit of the pod on one node, with all obstacles."""
-    return _fit(Placement(pod), node, facts, resource, _needs(pod, resource))
+    return _fit(PlacementCheck(pod), node, facts, resource, _needs(pod, resource))
 
 
 def _needs(pod: PodFact, gpu: str) -> Needs:
@@ -75,7 +75,7 @@ def _needs(pod: PodFact, gpu: str) -> Needs:
     ]
 
 
-def _fit(placement: Placement, node: NodeFact, facts: ClusterFacts, resource: str, needs: Needs) -> NodeFit:
+def _fit(placement: PlacementCheck, node: NodeFact, facts: ClusterFacts, resource: str, needs: Needs) -> NodeFit:
     have, used = node.allocatable, facts.used.get(node.name, _NOTHING)
     obstacles = (*placement.exclusions(node), *_shortages(needs, have, used))
     total = int(have.get(resource, 0.0))

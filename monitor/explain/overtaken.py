@@ -8,7 +8,7 @@ from dataclasses import replace
 from monitor.explain.fit import gpu_resource, requested_gpus
 from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause, PodDiagnosis
-from monitor.explain.placement import ObstacleKind, Placement
+from monitor.explain.placement import ObstacleKind, PlacementCheck
 from monitor.facts.base import Fact
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
@@ -50,7 +50,7 @@ def find_overtakers(pod: PodFact, facts: ClusterFacts) -> list[Overtaker]:
     """Later pods that hold GPUs on nodes which the pending pod also selects."""
     if pod.created_at is None or not requested_gpus(pod, facts):
         return []
-    resource, placement = gpu_resource(pod, facts), Placement(pod)
+    resource, placement = gpu_resource(pod, facts), PlacementCheck(pod)
     overtakers = []
     for node in facts.nodes:
         later = _later_pods(facts.bound.get(node.name, ()), pod, resource, facts)

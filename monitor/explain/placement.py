@@ -41,7 +41,7 @@ class Obstacle(Fact, frozen=True):
     free: float = 0.0
 
 
-class Placement:
+class PlacementCheck:
     """Exclusions of one pod by node. Nodes that are equal in everything the pod depends on are examined once."""
 
     def __init__(self, pod: PodFact) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from monitor.explain.fit import fit, gpu_resource, requested_gpus
+from monitor.explain.fit import fit, fit_all, gpu_resource, requested_gpus
 from monitor.explain.placement import ObstacleKind, affinity_text, tolerates
 from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.kube import NodeRequirementFact, TaintFact, TolerationFact
@@ -67,6 +67,22 @@ def test_selection(name: str, given: dict[str, Any], expect: bool) -> None:
     result = fit(pod(**given), node("gpu-01", labels=LABELS), make_cluster_facts(), GPU)
     assert result.usable is expect
     assert [obstacle.kind for obstacle in result.obstacles] == ([] if expect else [ObstacleKind.SELECTOR])
+
+
+VARIED_NODES = [
+    node(f"gpu-{index:02}", **fields)
+    for index, fields in enumerate(
+        {"labels": labels} | state
+        for labels in ({}, LABELS, *(LABELS | {key: other} for key in LABELS for other in ("v100", "9", "3", "west")))
+        for state in ({}, {"ready": False}, {"unschedulable": True}, {"taints": (GPU_TAINT,)})
+    )
+]
+
+
+@pytest.mark.parametrize(("name", "given", "expect"), SELECTION, ids=[s[0] for s in SELECTION])
+def test_nodes_examined_together_fit_as_they_do_alone(name: str, given: dict[str, Any], expect: bool) -> None:
+    facts, asking = make_cluster_facts(nodes=VARIED_NODES), pod(**given)
+    assert fit_all(asking, facts) == tuple(fit(asking, each, facts, GPU) for each in facts.nodes)
 
 
 STATES: list[tuple[str, dict[str, Any], dict[str, Any], list[ObstacleKind]]] = [

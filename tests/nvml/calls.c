@@ -9,6 +9,7 @@ struct memory_v2 { unsigned version; unsigned long long total, reserved, free, u
 struct pci { char legacy[16]; unsigned domain, bus, device, device_id, subsystem_id; char bus_id[32]; };
 struct utilization { unsigned gpu, memory; };
 struct temperature { unsigned version, sensor; int degrees; };
+enum { NVIDIA_BRAND = 14 };
 
 EXPORT int nvmlInitWithFlags(unsigned flags) {
     static int slot = -1;
@@ -122,6 +123,12 @@ EXPORT int nvmlDeviceGetName(struct device *device, char *out, unsigned size) {
     struct mig *mig = fake_mig_of(device);
     snprintf(text, sizeof text, mig ? "%s MIG %s" : "%s", state.gpu[device->gpu].name, mig ? mig->profile : "");
     return copy_text(out, size, text);
+}
+
+EXPORT int nvmlDeviceGetBrand(struct device *device, unsigned *out) {
+    CALL(device);
+    *out = NVIDIA_BRAND;
+    return 0;
 }
 
 EXPORT int nvmlDeviceGetSerial(struct device *device, char *out, unsigned size) {

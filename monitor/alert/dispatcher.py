@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Generic, TypeVar
 
 from monitor.alert.delivery.sender import Sender
@@ -122,7 +123,14 @@ class Dispatcher:
             self._process()
         if started >= self._prune_at:
             self._prune()
-        return max(TICK_SECONDS, IDLE_FACTOR * (time.monotonic() - started))
+        due_in = min(TICK_SECONDS, self._seconds_until_due())
+        return max(due_in, IDLE_FACTOR * (time.monotonic() - started))
+
+    def _seconds_until_due(self) -> float:
+        """Time until a notification is due; infinite if none is, or if it is overdue because it cannot be recorded."""
+        decided = self._decided
+        left = decided.next_at - self._now() if decided is not None else inf
+        return left if left > 0 else inf
 
     def _process(self) -> None:
         """Update alerts and notify. Before the first evaluation nothing happens: stored alerts may have resolved."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence, Set
+from collections import defaultdict
+from collections.abc import Iterable, Set
 from itertools import islice
 
 from monitor.detect.labels import label_value
@@ -26,7 +26,7 @@ class SharedIndex(SubjectIndex):
 
     def __init__(self) -> None:
         self._units: dict[str, frozenset[str]] = {}  # by node
-        self._nodes: defaultdict[str, set[str]] = defaultdict(set)  # by unit
+        self._nodes: defaultdict[str, dict[str, int]] = defaultdict(dict)  # by unit; of images with their size
         self._changed: set[str] = set()
 
     @abstractmethod
@@ -44,11 +44,11 @@ class SharedIndex(SubjectIndex):
         if units:
             self._units[node.name] = units
         for unit in before - units:
-            self._nodes[unit].discard(node.name)
+            self._nodes[unit].pop(node.name, None)
             if not self._nodes[unit]:
                 del self._nodes[unit]
         for unit in units:
-            self._nodes[unit].add(node.name)
+            self._nodes[unit][node.name] = 0
         self._changed |= before | units
 
     def nodes(self, unit: str) -> list[str]:
@@ -120,34 +120,22 @@ def _local_disk(node: str, disk: DiskFact, seen: Observation) -> ClusterDisk | N
 
 
 class ImageIndex(SharedIndex):
-    """Images by ID, whichever nodes have them. Sizes are counted, as most images are on many nodes and small."""
+    """Images by ID, whichever nodes have them."""
 
     parts = frozenset(("images",))
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._images: dict[str, Sequence[ImageFact]] = {}  # by node
-        self._sizes: defaultdict[str, Counter[int]] = defaultdict(Counter)  # by ID: number of copies by size
 
     def described(self, node: NodeSubject, _seen: Observation) -> Iterable[str]:
         return (image.id for image in _images(node))
 
     def _replace(self, node: NodeSubject, units: frozenset[str]) -> None:
         super()._replace(node, units)
-        before, after = self._images.pop(node.name, ()), _images(node)
-        if after:
-            self._images[node.name] = after
-        for image in after:
-            self._sizes[image.id][image.size_bytes or 0] += 1
-        for image in before:
-            self._sizes[image.id] -= Counter((image.size_bytes or 0,))
-            if not self._sizes[image.id]:
-                del self._sizes[image.id]
+        for image in _images(node):
+            sizes = self._nodes[image.id]
+            sizes[node.name] = max(sizes[node.name], image.size_bytes or 0)
 
     def subjects(self, unit: str, seen: Observation) -> Subjects:
-        if unit not in self._sizes:
-            return {}
-        return {"": ImageCopies(unit, max(self._sizes[unit]), self._nodes[unit], seen.node)}
+        sizes = self._nodes.get(unit)
+        return {"": ImageCopies(unit, max(sizes.values()), sizes.keys(), seen.node)} if sizes else {}
 
 
 def _images(node: NodeSubject) -> list[ImageFact]:

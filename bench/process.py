@@ -48,8 +48,7 @@ def running(command: Sequence[str], environ: dict[str, str], log: Path) -> Itera
 
 def measure(process: subprocess.Popen[bytes], url: str, settle: float = 20.0, *, verify: bool = True) -> Cost:
     """Let a running exporter settle, then measure it under scrapes like Prometheus'."""
-    session = requests.Session()
-    session.verify = verify
+    session = local_session(verify=verify)
     _wait_for(session, url)
     time.sleep(settle)
     session.get(url, timeout=30)
@@ -67,6 +66,14 @@ def measure(process: subprocess.Popen[bytes], url: str, settle: float = 20.0, *,
         series=sum(1 for line in text.splitlines() if line and not line.startswith("#")),
         forks=_forks(process.pid, session, url),
     )
+
+
+def local_session(*, verify: bool) -> requests.Session:
+    """A session for loopback, without the proxies and certificate authorities of the environment."""
+    session = requests.Session()
+    session.trust_env = False  # REQUESTS_CA_BUNDLE would outrank `verify`
+    session.verify = verify
+    return session
 
 
 def _wait_for(session: requests.Session, url: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 
 import msgspec
 
@@ -116,7 +117,7 @@ def _device(card: GpuFact, pod: Placed) -> PodDeviceFact:
 def _containers(pod: Placed) -> tuple[ContainerFact, ContainerFact]:
     main = ContainerFact(
         id=pod.container_id, runtime="docker", state="running", name=f"k8s_main_{pod.name}_{pod.namespace}_{pod.uid}_0",
-        image=pod.image, image_id=f"sha256:{pod.container_id}", pid=4200, created_at=AT - 7300, started_at=AT - 7200,
+        image=pod.image, image_id=_digest(pod.image), pid=4200, created_at=AT - 7300, started_at=AT - 7200,
         pod_uid=pod.uid, pod_name=pod.name, namespace=pod.namespace, container="main",
         log_path=f"/var/lib/docker/containers/{pod.container_id}/{pod.container_id}-json.log",
     )  # fmt: skip
@@ -130,14 +131,18 @@ def _usage(pod: Placed, chance: random.Random) -> ContainerUsageFact:
     )  # fmt: skip
 
 
+def _digest(text: str) -> str:
+    """An image of the same name is the same image on every node."""
+    return f"sha256:{sha256(text.encode()).hexdigest()}"
+
+
 def _images(pods: Sequence[Placed], chance: random.Random, count: int) -> tuple[ImageFact, ...]:
     """Images of the node's pods, and leftover ones."""
     users = {pod.image: pod.container_id for pod in pods}
     names = [*users, *(f"harbor.lab:8443/old/image:{chance.randrange(1000)}" for _ in range(count - len(users)))]
     return tuple(
         ImageFact(
-            id=f"sha256:{chance.getrandbits(256):064x}", names=(name,),
-            digests=(f"{name.rpartition(':')[0]}@sha256:{chance.getrandbits(256):064x}",),
+            id=_digest(name), names=(name,), digests=(f"{name.rpartition(':')[0]}@{_digest('manifest ' + name)}",),
             size_bytes=9 * GIB, unique_bytes=5 * GIB, created_at=AT - 9e5, first_seen_at=AT - 8e5, last_used_at=AT - 10,
             containers=(users[name],) if name in users else (),
         )

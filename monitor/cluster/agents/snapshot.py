@@ -9,6 +9,7 @@ import msgspec
 
 from monitor.base.bounded_json import decode_bounded
 from monitor.cluster.agents.client import AgentError
+from monitor.cluster.agents.recurring import share_strings
 from monitor.facts.node import HEAD, PARTS, NodeSnapshot, SnapshotUpdate
 
 NO_VERSION = "0"  # requests a complete snapshot
@@ -89,7 +90,8 @@ def _changes(known: NodeSnapshot, update: SnapshotUpdate) -> dict[str, Any] | No
 def _with_parts(known: NodeSnapshot | None, update: SnapshotUpdate, parts: dict[str, Any]) -> NodeSnapshot:
     """Known snapshot with the head of an update and the parts whose content differs."""
     head = {name: getattr(update, name) for name in HEAD}
+    different = {name: part for name, part in parts.items() if known is None or part != getattr(known, name)}
+    share_strings(different)
     if known is None:
-        return NodeSnapshot(**head, **parts)
-    different = {name: part for name, part in parts.items() if part != getattr(known, name)}
+        return NodeSnapshot(**head, **different)
     return msgspec.structs.replace(known, **head, **different)

@@ -1,0 +1,41 @@
+"""Strings that recur on many nodes are kept once."""
+
+from __future__ import annotations
+
+import msgspec
+
+from monitor.cluster.agents.snapshot import SnapshotFollower
+from monitor.facts.node import NodeSnapshot
+from tests.support.snapshots import full_snapshot
+
+
+def _read(body: bytes) -> NodeSnapshot:
+    return SnapshotFollower().read(lambda _version: body)
+
+
+def test_nodes_share_the_names_of_images_namespaces_and_collectors() -> None:
+    body = msgspec.json.encode(full_snapshot())
+    one, other = _read(body), _read(body)
+    assert one == other
+    assert one.images
+    assert one.containers
+    assert other.images
+    assert other.containers
+    (image, same_image), (container, same_container) = (
+        (one.images[0].images[0], other.images[0].images[0]),
+        (one.containers[0], other.containers[0]),
+    )
+    assert image.id is same_image.id
+    assert all(map(_is, image.names + image.digests, same_image.names + same_image.digests))
+    assert container.namespace is same_container.namespace
+    assert container.image is same_container.image
+    assert one.collectors[0].name is other.collectors[0].name
+
+
+def _is(one: object, other: object) -> bool:
+    return one is other
+
+
+def test_sharing_changes_no_content() -> None:
+    snapshot = full_snapshot()
+    assert _read(msgspec.json.encode(snapshot)) == snapshot

@@ -125,7 +125,7 @@ def _absent(alert: Alert, timing: AlertTiming, now: float) -> Alert | None:
     absent_since = now if alert.absent_since is None else alert.absent_since
     if now - absent_since >= _absence_seconds(alert, timing):
         return replace(alert, phase=Phase.RESOLVED, resolved_at=now, absent_since=None)
-    return alert if alert.absent_since is not None else replace(alert, absent_since=absent_since)
+    return replace(alert, absent_since=absent_since)
 
 
 def _absence_seconds(alert: Alert, timing: AlertTiming) -> float:
@@ -155,16 +155,13 @@ def _keep_cause(finding: Finding, before: Alert | None, keys: Collection[str]) -
 def _with_firings(alert: Alert, firings: tuple[float, ...], timing: AlertTiming, now: float) -> Alert:
     """Alert with its firings within the window, no more of them than decide whether it is flapping."""
     recent = tuple(at for at in firings if now - at < timing.flap_window)[-timing.flap_count :]
-    flapping = len(recent) >= timing.flap_count
-    if recent == alert.firings and flapping is alert.flapping:
-        return alert
-    return replace(alert, firings=recent, flapping=flapping)
+    return replace(alert, firings=recent, flapping=len(recent) >= timing.flap_count)
 
 
 def _clamped(alert: Alert, now: float) -> Alert:
     """Alert without timestamps in the future."""
-    times = (alert.fired_at or 0.0, alert.resolved_at or 0.0, alert.absent_since or 0.0, *alert.firings)
-    if max(alert.first_seen_at, alert.seen_at, *times) <= now:
+    times = (alert.first_seen_at, alert.seen_at, alert.fired_at, alert.resolved_at, alert.absent_since, *alert.firings)
+    if all(at is None or at <= now for at in times):
         return alert
     return replace(
         alert,

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from math import inf
+
 import pytest
 from msgspec.structs import replace
 
-from monitor.alert.lifecycle import GROUP_BY, AlertTiming, AlertTimings, advance, group_of
+from monitor.alert.lifecycle import GROUP_BY, AlertTiming, AlertTimings, advance, group_of, next_change_at
 from monitor.alert.model import Alert, Phase, fingerprint_of
 from monitor.facts.findings import Finding
 from tests.alert.scenario import CRITICAL, NOON, WARNING, finding
@@ -27,6 +29,10 @@ class Life:
     @property
     def alert(self) -> Alert:
         return self.alerts[FINGERPRINT]
+
+    @property
+    def next_change(self) -> float:
+        return next_change_at(self.alerts.values(), self.timings) - NOON
 
 
 @pytest.mark.parametrize(
@@ -315,3 +321,46 @@ def test_an_alert_knows_its_own_fingerprint() -> None:
     life = Life()
     life.at(0, FOUND)
     assert life.alert.fingerprint == FINGERPRINT
+
+
+CALM = AlertTiming(wait=10, keep=30, flap_window=600, flap_count=2, flap_hold=120)
+
+
+def test_time_alone_changes_a_pending_alert_when_its_wait_is_over() -> None:
+    life = Life(CALM)
+    assert life.next_change == inf
+    life.at(0, FOUND)
+    assert life.next_change == 10
+    life.at(3, replace(FOUND, held=True))
+    assert life.next_change == inf
+
+
+def test_time_alone_changes_a_firing_alert_when_it_no_longer_counts_as_a_recent_firing() -> None:
+    life = Life(CALM)
+    life.at(0, FOUND)
+    life.at(10, FOUND)
+    assert life.next_change == 610
+
+
+def test_time_alone_resolves_an_absent_alert_later_if_it_flaps() -> None:
+    life = Life(CALM)
+    life.at(0, FOUND)
+    life.at(10, FOUND)
+    life.at(20)
+    assert life.next_change == 50
+    life.at(50)
+    assert (life.alert.phase, life.next_change) == (RESOLVED, inf)
+    life.at(60, FOUND)
+    life.at(70, FOUND)
+    life.at(80)
+    assert (life.alert.flapping, life.next_change) == (True, 200)
+
+
+def test_the_first_of_all_alerts_decides_when_time_changes_one() -> None:
+    timings = AlertTimings(CALM, {"image-pull": AlertTiming(wait=4)})
+    late, soon = finding(), replace(finding(), rule="image-pull")
+    alerts = advance({}, (late,), timings, GROUP_BY, NOON)
+    alerts = advance(alerts, (late, soon), timings, GROUP_BY, NOON + 1)
+    assert next_change_at(alerts.values(), timings) == NOON + 5
+    resolved = {key: replace(alert, phase=RESOLVED) for key, alert in alerts.items()}
+    assert next_change_at((*resolved.values(), *alerts.values()), timings) == NOON + 5

@@ -30,7 +30,7 @@ from monitor.probes.runner import ServiceProbes
 log = logging.getLogger(__name__)
 CHANGE_POLL_SECONDS = 0.1
 MIN_PAUSE_SECONDS = 0.25  # changes that arrive together are evaluated together
-AGE_REFRESH_SECONDS = 5.0  # after which findings are published although only their age has changed
+AGE_REFRESH_SECONDS = 3.0  # after which findings are published although only their age has changed
 SAVE_INTERVAL_SECONDS = 60.0
 STARTUP_TIMEOUT_SECONDS = 15.0  # the first evaluation waits this long for Kubernetes, the agents and the probes
 STOP_TIMEOUT_SECONDS = 1.0
@@ -87,6 +87,7 @@ class Evaluator:
         self._feed = FactsFeed(cluster.take_update, settings.resource)
         self._save_at = 0.0
         self._told_at = 0.0
+        self._unpublished = False
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self.pod_health = PodHealthTracker()
@@ -127,7 +128,7 @@ class Evaluator:
         if changed or self.findings is None or context.now - self._told_at >= AGE_REFRESH_SECONDS:
             findings, self._told_at = self._engine.findings(context.now), context.now
             self._log_changes(self.findings or (), findings)
-            self.findings = findings
+            self.findings, self._unpublished = findings, True
         self.last = Evaluation(context.now, time.monotonic() - began)
         self.pod_health.follow(context.facts, changes, context.now)
         return self.findings
@@ -146,7 +147,7 @@ class Evaluator:
         while not self._stopping.is_set():
             began, versions, before = time.monotonic(), self._versions(), self.findings
             findings = self._try_evaluate()
-            if findings is not None and findings is not before:
+            if findings is not None and self._unpublished:
                 self._publish(findings, before)
             self._pause(began + self._settings.interval, versions)
         if self.findings is not None:
@@ -161,6 +162,7 @@ class Evaluator:
 
     def _publish(self, findings: tuple[Finding, ...], before: tuple[Finding, ...] | None) -> None:
         """Save the history if it is due or findings came or went, then call the listener."""
+        self._unpublished = False
         if time.monotonic() >= self._save_at:
             self._files.save(self._engine.history)
             self._save_at = time.monotonic() + SAVE_INTERVAL_SECONDS

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from monitor.cluster.live import LiveCluster
+from monitor.daemon import evaluator
 from monitor.daemon.evaluator import Evaluator, EvaluatorSettings
 from monitor.daemon.history_files import FINDINGS_FILE, SavedFindings
 from monitor.detect.base import Limits, Rule, RuleContext, RuleResult, SubjectKind
@@ -192,6 +193,21 @@ def test_a_listener_is_told_each_look_and_not_before_it_is_saved(tmp_path: Path)
         finally:
             watch.stop()
     assert all(found == kept for found, kept in told)
+
+
+def test_a_listener_is_told_again_although_there_is_nothing_to_find(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It also reports problems of the daemon itself, which are no findings of rules."""
+    monkeypatch.setattr(evaluator, "AGE_REFRESH_SECONDS", 0.05)
+    told: list[tuple[Finding, ...]] = []
+    with living(LiveCluster(settings(), None)) as cluster:
+        chosen = EvaluatorSettings(state=str(tmp_path), rules=(), interval=0.1)
+        watch = Evaluator(chosen, cluster, ServiceProbes(()), on_evaluated=told.append)
+        watch.start()
+        wait_until(lambda: len(told) >= 3, 10, "it has been told three times")
+        watch.stop()
+    assert set(told) == {()}
 
 
 def test_it_stops_at_once_also_while_it_waits(tmp_path: Path) -> None:

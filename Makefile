@@ -39,7 +39,7 @@ check: $(VENV)/.dev
 	$(BIN)/lint-imports --no-cache
 
 unit: $(VENV)/.dev
-	$(PYTEST) -m "not e2e" -n 4 --dist loadfile --durations=10 $(ARGS)
+	$(PYTEST) -m "not e2e" -n 4 --dist loadfile --no-loadscope-reorder --durations=10 $(ARGS)
 
 e2e: $(VENV)/.dev ## end-to-end tests in a real Kubernetes (built once, about 9 minutes, then cached)
 	$(BIN)/python -m tests.lab build

@@ -17,7 +17,7 @@ SCRIPT = REPOSITORY / "deploy" / "install.sh"
 LOCK = REPOSITORY / "requirements" / "runtime.txt"
 # Enough of the lock to build the project and start its command.
 ENOUGH = ("click", "setuptools")
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]  # a virtual environment is made, and the project built, twice
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]  # a virtual environment is made, and the project built, twice
 
 
 def run(directory: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -25,7 +25,7 @@ def run(directory: Path, *arguments: str, **variables: str) -> subprocess.Comple
     quicker = {"PIP_NO_COMPILE": "1"}
     line = ["bash", str(SCRIPT), *arguments]
     return subprocess.run(
-        line, env={**environ, **quicker, **variables}, capture_output=True, text=True, timeout=100, check=False
+        line, env={**environ, **quicker, **variables}, capture_output=True, text=True, timeout=400, check=False
     )
 
 

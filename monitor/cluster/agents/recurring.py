@@ -17,7 +17,7 @@ _OF_COLLECTORS = ("name", "outcome")
 
 
 def share_strings(parts: Mapping[str, Any]) -> None:
-    """Replace recurring strings in parts of a snapshot that has just been decoded and that nobody else holds."""
+    """Replace recurring strings in parts of a snapshot that has just been decoded and has no other user."""
     _share(parts.get("collectors") or (), _OF_COLLECTORS)
     _share(parts.get("containers") or (), _OF_CONTAINERS)
     for cache in parts.get("images") or ():

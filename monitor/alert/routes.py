@@ -69,11 +69,6 @@ def routes_by_receiver(labels: Mapping[str, str], routes: Iterable[Route]) -> di
     return by_receiver
 
 
-def receivers_of(routes: Iterable[Route]) -> frozenset[str]:
-    """All receivers that the routes mention."""
-    return frozenset(receiver for route in routes for receiver in route.receivers)
-
-
 def shortest_intervals(routes: Sequence[Route]) -> Route:
     """Route with the shortest of each interval: the timing of a group whose alerts take several routes."""
     if len(routes) == 1:

@@ -138,4 +138,4 @@ def detect(
 
 def _sources(context: RuleContext) -> list[tuple[str, bool]]:
     """Which Kubernetes resources can be observed; each agent is observed by itself."""
-    return [(source.name, source.ok) for source in context.facts.sources if source.name != "agents"]
+    return [(source.name, source.ok) for source in context.facts.sources if source.name != AGENTS]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from monitor.alert.matchers import parse_matcher
-from monitor.alert.routes import Route, receivers_of, routes_for, shortest_intervals
+from monitor.alert.routes import Route, routes_for, shortest_intervals
 
 
 def route(*receivers: str, match: str = "", continue_matching: bool = False) -> Route:
@@ -36,10 +36,6 @@ def test_the_first_route_wins_unless_it_goes_on(labels: dict[str, str], receiver
 
 def test_what_no_route_is_met_by_goes_nowhere() -> None:
     assert routes_for({"node": "n1"}, (route("a", match="node=n2"),)) == ()
-
-
-def test_all_receivers_of_the_routes() -> None:
-    assert receivers_of(ROUTES) == {"audit", "oncall", "zhang", "team", "never"}
 
 
 def test_a_group_of_several_routes_waits_for_none_of_them() -> None:

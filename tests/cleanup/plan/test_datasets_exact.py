@@ -88,6 +88,7 @@ EVIDENCE: list[tuple[str, dict[str, Any], DatasetUses, str | None]] = [
     ("pinned", {"pinned": True}, DatasetUses(), ".keep"),
     ("pinned", {"path": "a/pin"}, DatasetUses(), "*/pin"),
     ("owner-kept", {"owner": "root"}, DatasetUses(), "root"),
+    ("owner-kept", {"owner": None, "owner_uid": 7}, DatasetUses(), "7"),
     ("in-use", {"in_use_by": (UseFact(how="open", pid=7),)}, DatasetUses(), "open 7"),
     ("in-use", {"in_use_by": (UseFact(how="mount"),)}, DatasetUses(), "mount"),
     ("in-use", {}, DatasetUses(elsewhere={"zhang/datasets/a": "n2"}), "n2"),
@@ -101,7 +102,7 @@ EVIDENCE: list[tuple[str, dict[str, Any], DatasetUses, str | None]] = [
 def test_by_what_a_protection_is_known(
     protection: str, facts: dict[str, Any], uses: DatasetUses, detail: str | None
 ) -> None:
-    (found,) = plan(scan(unit(**facts)), uses, pins=("*/pin",), owners_kept=("root",)).kept
+    (found,) = plan(scan(unit(**facts)), uses, pins=("*/pin",), owners_kept=("root", "7")).kept
     path = facts.get("path", "zhang/datasets/a")
     assert found == KeptItem(name=path, protection=protection, node="n1", bytes=10 * GIB, detail=detail)
 

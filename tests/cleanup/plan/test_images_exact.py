@@ -7,7 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from monitor.base.text import shorten_name
 from monitor.cleanup.model import KeptItem
+from monitor.cleanup.plan.image_protection import MAX_NAMES_CHARS
 from monitor.cleanup.plan.images import runtime_disk
 from monitor.cleanup.plan.references import References, Template, image_references
 from monitor.cleanup.policy import Caps, ImagePolicy, When
@@ -37,6 +39,18 @@ def test_a_refusal_says_of_whom_when_and_why() -> None:
     found = plan(snapshot(image()), References({}, ("jobs.batch", "pods")))
     assert found.refused is not None
     assert (found.node, found.at, found.refused.values) == ("n1", NOW, {"kinds": "jobs.batch, pods"})
+
+
+@pytest.mark.parametrize("field", ["names", "digests"])
+@pytest.mark.parametrize(("chars", "why"), [(MAX_NAMES_CHARS, []), (MAX_NAMES_CHARS + 1, ["unknown"])])
+def test_an_image_with_absurdly_long_names_is_kept(field: str, chars: int, why: list[str]) -> None:
+    fields: dict[str, Any] = {"names": (), field: ("n" * chars,)}
+    assert list(kept(plan(snapshot(image(**fields)))).values()) == why
+
+
+def test_an_image_whose_name_was_cut_is_kept() -> None:
+    cut = shorten_name("lab/" + "n" * 1000, 200)
+    assert list(kept(plan(snapshot(image("lab/a:1", names=("lab/a:1", cut))))).values()) == ["unknown"]
 
 
 def cache(runtime: str = "docker", root: str | None = "/var/lib/docker") -> ImageCacheFact:

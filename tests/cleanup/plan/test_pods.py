@@ -42,12 +42,17 @@ def agent(received_at: float = NOW - 5, silent: bool = False, **parts: Any) -> A
 
 
 def plan(
-    *pods: PodFact, agents: AgentFact | None = None, confirmed: tuple[str, ...] = (), **settings: Any
+    *pods: PodFact,
+    agents: AgentFact | None = None,
+    confirmed: tuple[str, ...] = (),
+    tenants: tuple[str, ...] = (),
+    **settings: Any,
 ) -> CleanupPlan:
     fields: dict[str, Any] = {"name": "p", "keep_newest": 0}
     policy = PodPolicy(**(fields | settings))
     identities = {pod.uid: Identity(user="zhang") for pod in pods}
-    return plan_pods(pods, PodContext(policy, NOW, {"n1": agents} if agents else {}, identities, frozenset(confirmed)))
+    known = {"n1": agents} if agents else {}
+    return plan_pods(pods, PodContext(policy, NOW, known, identities, frozenset(confirmed), frozenset(tenants)))
 
 
 def test_a_pod_that_ended_long_ago() -> None:
@@ -71,6 +76,13 @@ SPARED: list[tuple[str, PodFact, dict[str, Any], str]] = [
     ("its conditions changed lately", finished(conditions=(ConditionFact(type="Ready", since=NOW),)), {}, "too-young"),
     ("the last of its job", finished(owner=JOB), {"keep_newest": 1}, "newest"),
 ]  # fmt: skip
+
+
+def test_a_pod_of_the_platform_is_exempt_and_that_of_a_tenant_is_not() -> None:
+    daemon = finished(namespace="monitoring", owner=OwnerRef(kind="DaemonSet", name="d"))
+    assert names(plan(daemon, tenants=("monitoring",))) == ["monitoring/p"]
+    assert kept(plan(daemon, tenants=("team",))) == {"monitoring/p": "exempt"}
+    assert names(plan(finished(namespace="monitoring", owner=JOB), tenants=("team",))) == ["monitoring/p"]
 
 
 @pytest.mark.parametrize(("pod", "settings", "protection"), [row[1:] for row in SPARED], ids=[row[0] for row in SPARED])

@@ -15,6 +15,7 @@ from monitor.agent.collectors.gpu import GpuCollector
 from monitor.agent.collectors.gpu_processes import GpuProcessesCollector
 from monitor.agent.collectors.host import HostCollector
 from monitor.agent.collectors.images import ImagesCollector
+from monitor.agent.collectors.kernel import KernelCollector
 from monitor.agent.collectors.kubelet import KubeletCollector
 from monitor.agent.collectors.logs import LogsCollector
 from monitor.agent.collectors.mounts import MountsCollector
@@ -23,6 +24,8 @@ from monitor.agent.collectors.probes import ProbesCollector
 from monitor.agent.collectors.runtime_usage import RuntimeUsageCollector
 from monitor.agent.collectors.shm import ShmCollector
 from monitor.agent.collectors.xid import XidCollector
+from monitor.agent.kernel.lines import FRAGMENTS
+from monitor.agent.kmsg import KernelLog, SharedKernelLog
 from monitor.agent.runner import CollectorRunner, CollectorWorker
 from monitor.agent.runtime import Runtimes
 from monitor.agent.settings import AgentSettings, Paths
@@ -34,6 +37,7 @@ class AgentDeps:
 
     settings: AgentSettings
     runtimes: Runtimes
+    kernel_log: SharedKernelLog
     latest: Callable[[str], Any]
 
     @property
@@ -54,7 +58,8 @@ COLLECTORS: tuple[tuple[CollectorFactory, tuple[str, ...]], ...] = (
     (lambda deps: HostCollector(deps.paths), ()),
     (lambda _: GpuCollector(), ()),
     (lambda deps: GpuProcessesCollector(deps.paths.proc), ()),
-    (lambda deps: XidCollector(deps.paths.kmsg), ()),
+    (lambda deps: XidCollector(deps.kernel_log), ()),
+    (lambda deps: KernelCollector(deps.kernel_log), ()),
     (lambda deps: PodDevicesCollector(deps.paths, deps.settings.device_resources), ()),
     (lambda deps: ContainersCollector(deps.runtimes), ()),
     (lambda deps: ContainerUsageCollector(deps.paths, deps.containers), ("containers",)),
@@ -74,7 +79,8 @@ def build_runner(settings: AgentSettings) -> CollectorRunner:
     """Runner of all enabled collectors, not yet started."""
     workers: dict[str, CollectorWorker] = {}
     runtimes = Runtimes(settings.paths.docker_socket, settings.paths.cri_sockets)
-    deps = AgentDeps(settings, runtimes, lambda name: workers[name].fresh() if name in workers else None)
+    kernel_log = SharedKernelLog(KernelLog(settings.paths.kmsg, FRAGMENTS))
+    deps = AgentDeps(settings, runtimes, kernel_log, lambda name: workers[name].fresh() if name in workers else None)
     for factory, after in COLLECTORS:
         collector = factory(deps)
         schedule = settings.collectors[collector.name]

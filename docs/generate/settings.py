@@ -26,6 +26,7 @@ READERS = {
     "parse_zone": "zone",
     "parse_networks": "networks",
     "parse_match": "match",
+    "parse_threshold": "threshold",
 }
 PLAIN = {bool: "bool", int: "int", float: "number", str: "text", SecretStr: "secret", Listen: "address"}
 NO_VALUE = "none"
@@ -144,6 +145,8 @@ def written(value: Any, kind: tuple[str, ...]) -> str:
     if isinstance(value, (tuple, frozenset)):
         items = sorted(value) if isinstance(value, frozenset) else value
         return f"[{', '.join(written(item, kind[1:]) for item in items)}]"
+    if kind[0] == "threshold":
+        return f"{value.count} in {format_duration(value.window)}"
     shown = {"duration": format_duration, "share": format_ratio, "size": _size}.get(kind[0])
     if shown is not None:
         return shown(value) if value else "0"

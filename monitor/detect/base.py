@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -18,6 +19,25 @@ Seconds = Annotated[float, "duration"]
 Ratio = Annotated[float, "ratio"]
 Bytes = Annotated[int, "size"]
 
+
+@dataclass(frozen=True)
+class Threshold:
+    """A number of events within a time, written `3 in 1h`."""
+
+    count: int
+    window: float
+
+    def met_until(self, events: Sequence[tuple[float, int]]) -> float:
+        """When fewer events than the threshold are within its window; `events` are times and numbers, oldest first."""
+        total = 0
+        for at, number in reversed(events):
+            total += number
+            if total >= self.count:
+                return at + self.window
+        return -math.inf
+
+
+ThresholdLimit = Annotated[Threshold, "threshold"]
 ANY_CAUSE = "*"
 AGE: Final = "seconds"  # the age of a finding with a start, which the engine adds to its headline and keeps current
 MAX_RAW_CHARS = 1000  # of the raw message in a finding

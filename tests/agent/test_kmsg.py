@@ -122,7 +122,7 @@ def test_overwritten_records_are_passed_over_and_a_failure_repeats_nothing(tmp_p
 
 
 class Device:
-    """Returns one record per read, as /dev/kmsg does, and counts the reads. None: the kernel has overwritten records."""
+    """Returns one record per read, as /dev/kmsg does, and counts the reads. None: records were overwritten."""
 
     def __init__(self, *records: bytes | None) -> None:
         self.records = list(reversed(records))

@@ -121,7 +121,7 @@ def full_snapshot() -> NodeSnapshot:
                 ),
             ),
             skipped_lines=7,
-        ),  # fmt: skip
+        ),
         xid=XidFacts(
             counts=(XidCount(code=79, count=2, last_at=AT - 60, gpu_uuid=LOST, pci_bus_id="0000:86:00.0"),),
             recent=(XidEvent(at=AT - 60, code=79, source="both", gpu_uuid=LOST, message="GPU fell off the bus."),),

@@ -16,7 +16,7 @@ _MAX_SEARCHED_CHARS = 1000
 _MAX_DEVICE_CHARS = 128
 _MAX_MESSAGE_CHARS = 300
 _MAX_CODE = 10**9
-_UNCORRECTED_BIT = 1 << 61  # UC in the status of a bank of x86 machine checks
+_UNCORRECTED_BITS = 1 << 61  # UC in the status of a bank of x86 machine checks
 
 
 class KernelLine(NamedTuple):
@@ -93,7 +93,7 @@ def _apei(match: re.Match[str], text: str) -> KernelLine:
 
 
 def _machine_check(match: re.Match[str], text: str) -> KernelLine:
-    uncorrected = int(match["status"], 16) & _UNCORRECTED_BIT
+    uncorrected = int(match["status"], 16) & _UNCORRECTED_BITS
     return KernelLine(Kind.HARDWARE_UNCORRECTED if uncorrected else Kind.HARDWARE_CORRECTED, text, match["device"])
 
 

@@ -12,7 +12,7 @@ from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kernel import KernelEvent
 from monitor.facts.kernel import KernelEventKind as Kind
 from monitor.facts.kube import ContainerStatusFact, PodFact
-from monitor.facts.nvidia.actions import Action
+from monitor.facts.nvidia.actions import ErrorAction
 from monitor.facts.nvidia.sxids import sxid_action
 from monitor.facts.text import Value
 
@@ -32,12 +32,14 @@ _CAUSES: dict[str, str] = {
     Kind.CONTAINER_OOM: "container-out-of-memory",
 }
 _SWITCH_CAUSES = {
-    Action.NONE: "nvswitch-harmless",
-    Action.RESET_GPU: "nvswitch-reset",
-    Action.REBOOT_NODE: "nvswitch-reboot",
+    ErrorAction.NONE: "nvswitch-harmless",
+    ErrorAction.RESET_GPU: "nvswitch-reset",
+    ErrorAction.REBOOT_NODE: "nvswitch-reboot",
 }
 _DISK_CAUSES = frozenset({"disk-error", "filesystem-error", "filesystem-read-only"})
-_PARTITION = re.compile(r"(?:n\d{1,4})?p?\d{0,4}", re.ASCII)  # what follows nvme0 in nvme0n1p1, or sda in sda1
+# What follows nvme0 in nvme0n1p1, and sda in sda1: a name that ends with a digit has no number right after it.
+_PARTITION_OF_NUMBERED = re.compile(r"(?:n\d{1,4})?(?:p\d{1,4})?", re.ASCII)
+_PARTITION = re.compile(r"\d{0,4}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -94,9 +96,9 @@ def _subject(
 
 def _mounts_of_disk(device: str, report: NodeReport) -> list[str]:
     """Mounts of a disk, or of its partitions."""
+    partition = _PARTITION_OF_NUMBERED if device[-1:].isdecimal() else _PARTITION
     for fact in report.snapshot.disk_io or ():
-        rest = fact.device.removeprefix(device)
-        if fact.mounts and (fact.device == device or (rest != fact.device and _PARTITION.fullmatch(rest))):
+        if fact.mounts and fact.device.startswith(device) and partition.fullmatch(fact.device, len(device)):
             return list(fact.mounts)
     return []
 

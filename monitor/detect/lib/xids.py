@@ -6,7 +6,7 @@ about them than what to do; all others have the class of their action.
 
 from __future__ import annotations
 
-from monitor.facts.nvidia.actions import Action
+from monitor.facts.nvidia.actions import ErrorAction
 from monitor.facts.nvidia.xids import NVLINK5_CODES, XidMeaning, catalog, xid_meaning
 
 UNKNOWN_CAUSE = "xid-unknown"
@@ -18,13 +18,13 @@ _BY_CODE = {
     94: "xid-memory-contained",
 }
 _BY_ACTION = {
-    Action.NONE: None,
-    Action.RESTART_JOB: "xid-application",
-    Action.RESET_GPU: "xid-reset",
-    Action.REBOOT_NODE: "xid-reboot",
-    Action.CONTACT_VENDOR: "xid-vendor",
-    Action.UPDATE_SOFTWARE: "xid-software",
-    Action.CHECK_POWER: "xid-power",
+    ErrorAction.NONE: None,
+    ErrorAction.RESTART_JOB: "xid-application",
+    ErrorAction.RESET_GPU: "xid-reset",
+    ErrorAction.REBOOT_NODE: "xid-reboot",
+    ErrorAction.CONTACT_VENDOR: "xid-vendor",
+    ErrorAction.UPDATE_SOFTWARE: "xid-software",
+    ErrorAction.CHECK_POWER: "xid-power",
 }
 
 
@@ -33,7 +33,7 @@ def cause_of(code: int, message: str | None) -> tuple[str | None, XidMeaning | N
     meaning = xid_meaning(code, message)
     if meaning is None:
         return UNKNOWN_CAUSE, None
-    if meaning.code in NVLINK5_CODES and meaning.action is Action.RESET_GPU:
+    if meaning.code in NVLINK5_CODES and meaning.action is ErrorAction.RESET_GPU:
         return "xid-nvlink", meaning
     return _BY_CODE.get(meaning.code, _BY_ACTION[meaning.action]), meaning
 

@@ -129,5 +129,5 @@ RULE = Rule(
     NAME, Limits, CAUSES, evaluate, SubjectKind.NODE, needs=("kernel",),
     refines=("containers", "disk", "disk_io", "gpu", "mounts", "pods"),
     suppressed_by=("gpu-fault", "mount-lost", "node-down"),
-    latency={cause: Latency(resolve_limit=Limits().of_cause(cause).window, collector="kernel") for cause in CAUSES},
+    latency={cause: Latency(resolve_limit=Limits().of_cause(cause).window) for cause in CAUSES},
 )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 
-class Action(StrEnum):
+class ErrorAction(StrEnum):
     """What an administrator does about an error. The texts are `xid.action.<action>`."""
 
     NONE = "none"
@@ -28,24 +28,30 @@ class FollowUp(StrEnum):
 
 
 # Weakest first: of several rows that match a line, the strongest counts.
-STRENGTH = (Action.NONE, Action.RESTART_JOB, Action.CONTACT_VENDOR, Action.RESET_GPU, Action.REBOOT_NODE)
+STRENGTH = (
+    ErrorAction.NONE,
+    ErrorAction.RESTART_JOB,
+    ErrorAction.CONTACT_VENDOR,
+    ErrorAction.RESET_GPU,
+    ErrorAction.REBOOT_NODE,
+)
 # A workflow is named by what it begins with. 48: the GPU has to be reset to retire the memory. 74: reset the link by
 # resetting the GPU. 45 and CHECK_UVM: a program was ended, and another error says why, if there is one.
 _ACTIONS = {
-    "IGNORE": Action.NONE,
-    "XID_154_EVAL": Action.NONE,  # XID 154 follows if something has to be done
-    "RESTART_APP": Action.RESTART_JOB,
-    "WORKFLOW_XID_45": Action.RESTART_JOB,
-    "CHECK_UVM": Action.RESTART_JOB,
-    "RESET_GPU": Action.RESET_GPU,
-    "WORKFLOW_XID_48": Action.RESET_GPU,
-    "WORKFLOW_NVLINK_ERR": Action.RESET_GPU,
-    "RESTART_BM": Action.REBOOT_NODE,
-    "RESTART_VM": Action.REBOOT_NODE,  # the node is the virtual machine
-    "UPDATE_SWFW": Action.UPDATE_SOFTWARE,
-    "CHECK_MECHANICALS": Action.CHECK_POWER,
-    "CONTACT_SUPPORT": Action.CONTACT_VENDOR,
-    "": Action.CONTACT_VENDOR,  # the catalogue names no resolution
+    "IGNORE": ErrorAction.NONE,
+    "XID_154_EVAL": ErrorAction.NONE,  # XID 154 follows if something has to be done
+    "RESTART_APP": ErrorAction.RESTART_JOB,
+    "WORKFLOW_XID_45": ErrorAction.RESTART_JOB,
+    "CHECK_UVM": ErrorAction.RESTART_JOB,
+    "RESET_GPU": ErrorAction.RESET_GPU,
+    "WORKFLOW_XID_48": ErrorAction.RESET_GPU,
+    "WORKFLOW_NVLINK_ERR": ErrorAction.RESET_GPU,
+    "RESTART_BM": ErrorAction.REBOOT_NODE,
+    "RESTART_VM": ErrorAction.REBOOT_NODE,  # the node is the virtual machine
+    "UPDATE_SWFW": ErrorAction.UPDATE_SOFTWARE,
+    "CHECK_MECHANICALS": ErrorAction.CHECK_POWER,
+    "CONTACT_SUPPORT": ErrorAction.CONTACT_VENDOR,
+    "": ErrorAction.CONTACT_VENDOR,  # the catalogue names no resolution
 }
 # By the beginning of the investigatory resolution.
 _FOLLOW_UPS = (
@@ -64,9 +70,9 @@ _FOLLOW_UPS = (
 )
 
 
-def action_of(resolution: str) -> Action:
-    """Action of an immediate resolution."""
-    return _ACTIONS.get(resolution, Action.CONTACT_VENDOR)
+def action_of(resolution: str) -> ErrorAction:
+    """ErrorAction of an immediate resolution."""
+    return _ACTIONS.get(resolution, ErrorAction.CONTACT_VENDOR)
 
 
 def follow_up_of(resolution: str) -> FollowUp | None:
@@ -74,6 +80,6 @@ def follow_up_of(resolution: str) -> FollowUp | None:
     return next((step for prefix, step in _FOLLOW_UPS if resolution.startswith(prefix)), None)
 
 
-def strongest(actions: list[Action]) -> Action:
+def strongest(actions: list[ErrorAction]) -> ErrorAction:
     """The action that includes the others."""
     return max(actions, key=lambda action: STRENGTH.index(action) if action in STRENGTH else 0)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from monitor.facts.nvidia.actions import Action, strongest
+from monitor.facts.nvidia.actions import ErrorAction, strongest
 from monitor.facts.nvidia.sxid_rows import ALWAYS_FATAL, FATAL, NON_FATAL
 
-_CLASSES = ((NON_FATAL, Action.NONE), (FATAL, Action.RESET_GPU), (ALWAYS_FATAL, Action.REBOOT_NODE))
+_CLASSES = (
+    (NON_FATAL, ErrorAction.NONE),
+    (FATAL, ErrorAction.RESET_GPU),
+    (ALWAYS_FATAL, ErrorAction.REBOOT_NODE),
+)
 _BY_CODE = {code: action for codes, action in _CLASSES for code in codes}
 
 
-def sxid_action(code: int, *, fatal: bool | None = None) -> Action:
-    """Action by the class of a code. `fatal` is what the line says about this occurrence; the worse of both counts.
+def sxid_action(code: int, *, fatal: bool | None = None) -> ErrorAction:
+    """ErrorAction by the class of a code. `fatal` is what the line says about this occurrence; the worse of both counts.
 
     A code outside the table is judged by the line alone; without either the vendor has to be asked.
     """
     known = _BY_CODE.get(code)
-    stated = None if fatal is None else (Action.RESET_GPU if fatal else Action.NONE)
+    stated = None if fatal is None else (ErrorAction.RESET_GPU if fatal else ErrorAction.NONE)
     actions = [action for action in (known, stated) if action is not None]
-    return strongest(actions) if actions else Action.CONTACT_VENDOR
+    return strongest(actions) if actions else ErrorAction.CONTACT_VENDOR

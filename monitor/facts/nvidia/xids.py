@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from monitor.facts.nvidia.actions import Action, FollowUp, action_of, follow_up_of, strongest
+from monitor.facts.nvidia.actions import ErrorAction, FollowUp, action_of, follow_up_of, strongest
 from monitor.facts.nvidia.nvlink5_rows import NVLINK5_UNITS
 from monitor.facts.nvidia.xid_rows import XID_ROWS
 
@@ -20,11 +20,11 @@ _RECOVERY = re.compile(r"recovery action changed from 0x[0-9a-fA-F]{1,8} \([^()]
 # Pairs of words in parentheses; older drivers print only the first word, in brackets.
 _NVLINK5_WORDS = re.compile(r"[(\[]0x([0-9a-fA-F]{1,8})(?: 0x([0-9a-fA-F]{1,8}))?")
 _RECOVERY_ACTIONS = {
-    0: Action.NONE,
-    1: Action.RESET_GPU,
-    2: Action.REBOOT_NODE,
-    3: Action.RESTART_JOB,  # drain peer-to-peer traffic: the jobs on its NVLinks have to end
-    4: Action.RESET_GPU,  # drain, then reset
+    0: ErrorAction.NONE,
+    1: ErrorAction.RESET_GPU,
+    2: ErrorAction.REBOOT_NODE,
+    3: ErrorAction.RESTART_JOB,  # drain peer-to-peer traffic: the jobs on its NVLinks have to end
+    4: ErrorAction.RESET_GPU,  # drain, then reset
 }
 
 
@@ -34,7 +34,7 @@ class XidMeaning:
 
     code: int
     name: str
-    action: Action
+    action: ErrorAction
     then: FollowUp | None = None
 
 
@@ -45,7 +45,7 @@ def catalog() -> dict[int, XidMeaning]:
 
 
 @cache
-def codes_of(*actions: Action) -> tuple[int, ...]:
+def codes_of(*actions: ErrorAction) -> tuple[int, ...]:
     """Codes of the catalogue with one of these actions, without those that only the line decides."""
     return tuple(code for code, known in catalog().items() if known.action in actions and code not in DECIDED_BY_LINE)
 
@@ -66,7 +66,7 @@ def xid_meaning(code: int, message: str | None = None) -> XidMeaning | None:
 def _origin_meaning(origin: int, removal: XidMeaning) -> XidMeaning:
     """Meaning of a removal that names its origin. Nothing to add if the origin's own line says what to do."""
     known = catalog().get(origin, removal)
-    return XidMeaning(origin, known.name, Action.NONE) if origin in DECIDED_BY_LINE else known
+    return XidMeaning(origin, known.name, ErrorAction.NONE) if origin in DECIDED_BY_LINE else known
 
 
 def _recovery_meaning(known: XidMeaning, text: str) -> XidMeaning | None:
@@ -84,9 +84,9 @@ def _nvlink5_meaning(known: XidMeaning, text: str) -> XidMeaning | None:
         then = next((step for _, now, step in rows if action_of(now) is action), "")
         return XidMeaning(known.code, rows[0][0], action, follow_up_of(then))
     if re.search(r"\bNon-?fatal\b", text, re.IGNORECASE):
-        return XidMeaning(known.code, known.name, Action.NONE)
+        return XidMeaning(known.code, known.name, ErrorAction.NONE)
     fatal = re.search(r"\bFatal\b", text, re.IGNORECASE)
-    return XidMeaning(known.code, known.name, Action.RESET_GPU, FollowUp.CONTACT_VENDOR) if fatal else None
+    return XidMeaning(known.code, known.name, ErrorAction.RESET_GPU, FollowUp.CONTACT_VENDOR) if fatal else None
 
 
 def _nvlink5_rows(code: int, text: str, words: re.Match[str]) -> list[tuple[str, str, str]]:

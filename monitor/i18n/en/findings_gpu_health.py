@@ -22,7 +22,7 @@ WORDS: dict[str, str] = {
     "doc.gpu-fault.limit.xid_reboot": "Likewise: reboot the node.",
     "doc.gpu-fault.limit.xid_vendor": "Likewise: contact the vendor.",
     "doc.gpu-fault.limit.xid_ignored": "XIDs to ignore.",
-    "doc.gpu-fault.limit.xid_thresholds": "XIDs that are reported only if they repeat, such as `{31: 5 in 1h}`.",
+    "doc.gpu-fault.limit.xid_thresholds": "XIDs that are reported only if they repeat, such as `31: 5 in 1h`.",
     "gpu-fault.driver-hung": (
         "The GPU driver on {node} has not responded for {seconds:duration}: its GPUs are not visible."
     ),
@@ -70,7 +70,8 @@ WORDS: dict[str, str] = {
     ),
     "gpu-fault.xid-nvlink": "NVLink of GPU {gpu} on {node} failed (XID {code}): multi-GPU jobs may hang or slow down.",
     "gpu-fault.xid-nvlink.advice": (
-        "On {node}: nvidia-smi nvlink -e -i {gpu}; then reset all GPUs of the node together, or reboot {node}."
+        "On {node}: nvidia-smi nvlink -e -i {gpu}; then stop the jobs and reset all GPUs of the node together "
+        "(nvidia-smi --gpu-reset), or reboot {node}."
     ),
     "gpu-fault.remap-pending": "GPU {gpu} on {node} needs a reset to remap defective memory.",
     "gpu-fault.remap-pending.advice": "Once its job has ended, on {node}: nvidia-smi --gpu-reset -i {gpu}",

@@ -22,7 +22,7 @@ WORDS: dict[str, str] = {
     "doc.gpu-fault.limit.xid_reboot": "同上：重启节点。",
     "doc.gpu-fault.limit.xid_vendor": "同上：联系厂商。",
     "doc.gpu-fault.limit.xid_ignored": "忽略的 XID。",
-    "doc.gpu-fault.limit.xid_thresholds": "反复出现才告警的 XID，例如 `{31: 5 in 1h}`。",
+    "doc.gpu-fault.limit.xid_thresholds": "反复出现才告警的 XID，例如 `31: 5 in 1h`。",
     "gpu-fault.driver-hung": "{node} 的 GPU 驱动已 {seconds:duration}没有响应：看不到它的任何 GPU。",
     "gpu-fault.driver-hung.advice": (
         "在 {node} 上执行：dmesg -T | grep -i nvrm | tail。卡死的驱动不会自己恢复："
@@ -58,7 +58,8 @@ WORDS: dict[str, str] = {
     ),
     "gpu-fault.xid-nvlink": "{node} 的 GPU {gpu} NVLink 出错（XID {code}）：多 GPU 作业可能卡住或变慢。",
     "gpu-fault.xid-nvlink.advice": (
-        "在 {node} 上执行：nvidia-smi nvlink -e -i {gpu}；然后一起重置该节点所有 GPU，或重启 {node}。"
+        "在 {node} 上执行：nvidia-smi nvlink -e -i {gpu}；然后停掉作业，一起重置该节点所有 GPU"
+        "（nvidia-smi --gpu-reset），或重启 {node}。"
     ),
     "gpu-fault.remap-pending": "{node} 的 GPU {gpu} 需要重置才能替换损坏的显存。",
     "gpu-fault.remap-pending.advice": ("等它的作业结束后，在 {node} 上执行：nvidia-smi --gpu-reset -i {gpu}"),

@@ -1,4 +1,4 @@
-"""Lines of the kernel log and what they report. The wordings are those of Linux 4.14 to 6.17 and of NVIDIA's drivers."""
+"""Lines of the kernel log and what they report. Wordings of Linux 4.14 to 6.17 and of NVIDIA's drivers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from monitor.agent.kernel.lines import FRAGMENTS, PATTERNS, KernelLine, classify
+from monitor.agent.kernel.lines import FRAGMENTS, PATTERNS, classify
 from monitor.base.text import ELLIPSIS
 from monitor.facts.kernel import KernelEventKind
 
@@ -59,8 +59,8 @@ LINES: tuple[tuple[str, str, str | None], ...] = (
      "sda1"),
     ("EXT4-fs (sda1): Remounting filesystem read-only", "filesystem-read-only", "sda1"),
     ("XFS (dm-0): metadata I/O error in \"xfs_buf_ioend\" at daddr 0x1 len 1 error 5", "filesystem-error", "dm-0"),
-    ("XFS (nvme0n1p1): Corruption of in-memory data (0x8) detected at xfs_defer (fs/xfs.c:1).  Shutting down "
-     "filesystem.", "filesystem-read-only", "nvme0n1p1"),
+    ("XFS (nvme0n1p1): Corruption of in-memory data (0x8) detected at x (fs/xfs.c:1).  Shutting down filesystem.",
+     "filesystem-read-only", "nvme0n1p1"),
     ("BTRFS info (device sdb2): forced readonly", "filesystem-read-only", "sdb2"),
     ("BTRFS info (device sdb2 state EA): forced readonly", "filesystem-read-only", "sdb2"),
     ("nfs: server nas.lab not responding, still trying", "nfs-not-responding", "nas.lab"),

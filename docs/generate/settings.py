@@ -145,8 +145,6 @@ def written(value: Any, kind: tuple[str, ...]) -> str:
     if isinstance(value, (tuple, frozenset)):
         items = sorted(value) if isinstance(value, frozenset) else value
         return f"[{', '.join(written(item, kind[1:]) for item in items)}]"
-    if kind[0] == "threshold":
-        return f"{value.count} in {format_duration(value.window)}"
     shown = {"duration": format_duration, "share": format_ratio, "size": _size}.get(kind[0])
     if shown is not None:
         return shown(value) if value else "0"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from monitor.agent.collectors import Collector
@@ -37,12 +38,15 @@ class AgentDeps:
 
     settings: AgentSettings
     runtimes: Runtimes
-    kernel_log: SharedKernelLog
     latest: Callable[[str], Any]
 
     @property
     def paths(self) -> Paths:
         return self.settings.paths
+
+    @cached_property
+    def kernel_log(self) -> SharedKernelLog:
+        return SharedKernelLog(KernelLog(self.paths.kmsg, FRAGMENTS))
 
     def containers(self) -> Any:
         return self.latest("containers")
@@ -79,8 +83,7 @@ def build_runner(settings: AgentSettings) -> CollectorRunner:
     """Runner of all enabled collectors, not yet started."""
     workers: dict[str, CollectorWorker] = {}
     runtimes = Runtimes(settings.paths.docker_socket, settings.paths.cri_sockets)
-    kernel_log = SharedKernelLog(KernelLog(settings.paths.kmsg, FRAGMENTS))
-    deps = AgentDeps(settings, runtimes, kernel_log, lambda name: workers[name].fresh() if name in workers else None)
+    deps = AgentDeps(settings, runtimes, lambda name: workers[name].fresh() if name in workers else None)
     for factory, after in COLLECTORS:
         collector = factory(deps)
         schedule = settings.collectors[collector.name]

@@ -16,7 +16,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
-from pydantic import BeforeValidator, create_model
+from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema, create_model
 
 from monitor.base.text import unknown
 from monitor.base.units import parse_duration, quoted
@@ -38,7 +38,9 @@ def parse_threshold(value: object) -> Threshold:
     return Threshold(int(count), parse_duration(window.strip()))
 
 
-EventThreshold = Annotated[Threshold, BeforeValidator(parse_threshold)]
+EventThreshold = Annotated[
+    Threshold, BeforeValidator(parse_threshold), PlainSerializer(str), WithJsonSchema({"type": "string"})
+]
 MARKS: Mapping[str, Any] = {"duration": Duration, "ratio": Ratio, "size": Size, "threshold": EventThreshold}
 
 

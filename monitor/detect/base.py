@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Annotated, Any, Final, Generic, TypeVar
 
 from monitor.base.globs import matches_glob
+from monitor.base.units import format_duration
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Scope
 from monitor.facts.services import ServiceFact
@@ -26,6 +27,9 @@ class Threshold:
 
     count: int
     window: float
+
+    def __str__(self) -> str:
+        return f"{self.count} in {format_duration(self.window)}"
 
     def met_until(self, events: Sequence[tuple[float, int]]) -> float:
         """When fewer events than the threshold are within its window; `events` are times and numbers, oldest first."""

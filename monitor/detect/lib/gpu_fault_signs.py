@@ -112,9 +112,11 @@ def _xids(snapshot: NodeSnapshot, classify: ClassifyXid) -> _Xids:
     by_bus_id = _by_bus_id(snapshot)
     xids: _Xids = {}
     recent = snapshot.xid.recent if snapshot.xid else ()
-    listed = {(event.pci_bus_id or event.gpu_uuid, event.code) for event in recent}
+    listed = {(gpu, event.code) for event in recent for gpu in (event.pci_bus_id, event.gpu_uuid) if gpu}
     counts = snapshot.xid.counts if snapshot.xid else ()
-    older = [count for count in counts if (count.pci_bus_id or count.gpu_uuid, count.code) not in listed]
+    older = [
+        count for count in counts if listed.isdisjoint({(count.pci_bus_id, count.code), (count.gpu_uuid, count.code)})
+    ]
     entries: tuple[XidCount | XidEvent, ...] = (*older, *recent)
     for entry in entries:
         at, message = (entry.at, entry.message) if isinstance(entry, XidEvent) else (entry.last_at, None)

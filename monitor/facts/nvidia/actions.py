@@ -71,7 +71,7 @@ _FOLLOW_UPS = (
 
 
 def action_of(resolution: str) -> ErrorAction:
-    """ErrorAction of an immediate resolution."""
+    """Action of an immediate resolution."""
     return _ACTIONS.get(resolution, ErrorAction.CONTACT_VENDOR)
 
 

@@ -14,7 +14,7 @@ _BY_CODE = {code: action for codes, action in _CLASSES for code in codes}
 
 
 def sxid_action(code: int, *, fatal: bool | None = None) -> ErrorAction:
-    """ErrorAction by the class of a code. `fatal` is what the line says about this occurrence; the worse of both counts.
+    """Action by the class of a code. `fatal` is what the line says about this occurrence; the worse of both counts.
 
     A code outside the table is judged by the line alone; without either the vendor has to be asked.
     """

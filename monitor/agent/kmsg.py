@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from monitor.base.clock import Clock
 
-MAX_LINES_PER_READ = 20_000
+MAX_LINES_PER_READ = 10_000
 MAX_LINES_PER_FRAGMENT = 1000  # in one read
 MAX_QUEUED_MESSAGES = 5000  # for a collector that does not run
 _RECORD_BYTES = 16384  # a read into a buffer smaller than the record fails, and would fail forever

@@ -3,9 +3,9 @@
 A record is `priority,sequence,microseconds since boot,flags;message`, then lines that begin with a space. Every process
 that may write to /dev/kmsg can add messages, but only the kernel can use facility 0.
 
-A burst of lines costs little: a line without one of the fragments is dropped after one search, each
-fragment has a limit of lines per read, and so has the read itself. What is not read stays for the next read unless the
-kernel overwrites it.
+A burst of lines costs little: a line without one of the fragments is dropped after one search, each fragment has a
+limit of lines per read, and so has the read itself. What is not read stays for the next read unless the kernel
+overwrites it.
 """
 
 from __future__ import annotations
@@ -77,10 +77,9 @@ class KernelLog:
         """New messages. Raise OSError if the log cannot be read."""
         if self._file is None:
             self._file = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        records = [parsed for line in self._selected(self._file) if (parsed := parse_record(line)) is not None]
-        new = [
-            record for record in records if record.sequence > self._last_sequence
-        ]  # the others were read before an error
+        records = self._selected(self._file)
+        # The others were read before an error.
+        new = [record for record in records if record.sequence > self._last_sequence]
         now = self._clock.time()
         # The log's clock drifts from the wall clock by seconds per day; a new message was written since the last read.
         messages = [
@@ -96,20 +95,18 @@ class KernelLog:
             os.close(self._file)
             self._file = None
 
-    def _selected(self, file: int) -> Iterator[str]:
-        """Lines of the kernel with a fragment, up to the limit of each fragment."""
+    def _selected(self, file: int) -> Iterator[KernelRecord]:
+        """Records with a fragment, up to the limit of each fragment."""
         taken: Counter[bytes] = Counter()
         for line in self._lines(file):
-            if line[1:2] != b",":  # facility 0 has priorities of one digit
-                continue
             found = self._fragments.search(line)
             if found is None:
                 continue
-            taken[found.group()] += 1
-            if taken[found.group()] > MAX_LINES_PER_FRAGMENT:
+            if taken[found.group()] >= MAX_LINES_PER_FRAGMENT:
                 self.skipped += 1
-            else:
-                yield line.decode("utf-8", "replace")
+            elif (record := parse_record(line.decode("utf-8", "replace"))) is not None:
+                taken[found.group()] += 1
+                yield record
 
     def _lines(self, file: int) -> Iterator[bytes]:
         """Lines, up to the limit of a read. A regular file returns many records per read, or half of one."""

@@ -169,6 +169,14 @@ def test_a_flood_of_one_fragment_is_limited_and_hides_no_other(tmp_path: Path) -
     log.close()
 
 
+def test_what_a_user_writes_does_not_count_against_the_limit(tmp_path: Path) -> None:
+    forged = [f"12,{number},1,-;NVRM: forged\n".encode() for number in range(2 * MAX_LINES_PER_FRAGMENT)]
+    log = log_on(Device(*forged, record(9999, "NVRM: real")), tmp_path, "NVRM")
+    assert [message.text for message in log.read()] == ["NVRM: real"]
+    assert log.skipped == 0
+    log.close()
+
+
 def test_overwritten_lines_are_counted(tmp_path: Path) -> None:
     log = log_on(Device(record(7, "NVRM: 7"), None, record(100, "NVRM: 100")), tmp_path, "NVRM")
     assert [message.text for message in log.read()] == ["NVRM: 7", "NVRM: 100"]

@@ -251,7 +251,7 @@ def _logged(kind: str, count: int = 1, device: str = "sdz") -> Any:
 
 
 def _shape(name: str, cause: str, act: Any, labels: dict[str, str] | None = None) -> Shape:
-    return Shape(name, (), 20 * 60.0, act, (Tell("kernel-fault", cause, labels or {"node": "{node}"}),))
+    return Shape(name, (), 10 * 60.0, act, (Tell("kernel-fault", cause, labels or {"node": "{node}"}),))
 
 
 SHAPES = (

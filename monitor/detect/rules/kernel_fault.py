@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from monitor.base.text import shorten
 from monitor.detect.base import Latency, Rule, RuleContext, RuleResult, SubjectKind, Threshold, ThresholdLimit
 from monitor.detect.findings import make_finding, shorten_raw
+from monitor.detect.labels import label_value
 from monitor.detect.lib.kernel_events import Occurrence, occurrences
 from monitor.detect.subjects import NodeSubject
 from monitor.facts.findings import Finding, Scope, Severity
@@ -28,6 +30,7 @@ _HUNDRED_AN_HOUR = Threshold(100, _HOUR_SECONDS)
 _ONCE_A_QUARTER_HOUR = Threshold(1, _QUARTER_HOUR_SECONDS)
 _MAX_MESSAGE_CHARS = 200
 _MAX_STATED_CAUSES = 3
+_MAX_EXPLAINED_FINDINGS = 1000
 # Most severe first: the first one is the cause of a subject that has several.
 _CRITICAL = (
     "memory-error", "nvswitch-reboot", "cpu-lockup", "filesystem-read-only", "pcie-error", "nvswitch-reset",
@@ -48,7 +51,10 @@ _SWITCH_CAUSES = frozenset({"nvswitch-reboot", "nvswitch-reset", "nvswitch-vendo
 
 @dataclass(frozen=True)
 class Limits:
-    """How many events of each cause within which time are reported, for as long as they are within that time."""
+    """How many events of each cause within which time are reported, for as long as they are within that time.
+
+    `everywhere` is the number of nodes to which an NFS server does not respond at once that makes it one finding.
+    """
 
     memory_error: ThresholdLimit = _ONCE_A_DAY
     memory_corrected: ThresholdLimit = _TEN_A_DAY
@@ -66,6 +72,7 @@ class Limits:
     nvswitch_harmless: ThresholdLimit = _TEN_AN_HOUR
     node_out_of_memory: ThresholdLimit = _ONCE_AN_HOUR
     container_out_of_memory: ThresholdLimit = _ONCE_A_QUARTER_HOUR
+    everywhere: int = 3
 
     def of_cause(self, cause: str) -> Threshold:
         threshold: Threshold = getattr(self, cause.replace("-", "_"))
@@ -113,6 +120,29 @@ def _finding(labels: dict[str, str], causes: dict[str, list[Occurrence]]) -> Fin
     )  # fmt: skip
 
 
+def correlate(findings: Sequence[Finding], context: RuleContext) -> Sequence[Finding]:
+    """The findings, and one about each NFS server that several nodes miss."""
+    by_server: defaultdict[str, list[Finding]] = defaultdict(list)
+    for finding in findings:
+        if finding.cause == "nfs-not-responding":
+            by_server[str(finding.headline.values["device"])].append(finding)
+    limits: Limits = context.limits.default
+    servers = [_server(name, missing) for name, missing in by_server.items() if len(missing) >= limits.everywhere]
+    return [*findings, *servers]
+
+
+def _server(name: str, missing: Sequence[Finding]) -> Finding:
+    first = min(missing, key=lambda finding: (finding.since or 0.0, finding.labels["node"]))
+    values = first.headline.values | {"count": len(missing)}
+    scopes = [Scope(labels=finding.labels, rules=(NAME,)) for finding in missing[:_MAX_EXPLAINED_FINDINGS]]
+    return make_finding(
+        NAME, first.cause, {"mount": first.labels["mount"], "service": label_value(name)}, values,
+        severity=Severity.CRITICAL, key=f"{NAME}.nfs-server", evidence=first.evidence,
+        advice_key=f"{NAME}.{first.cause}.advice", since=first.since, explains=scopes,
+        held=all(finding.held for finding in missing), raw=first.raw,
+    )  # fmt: skip
+
+
 def _line(events: Sequence[Occurrence]) -> Text:
     message = shorten(events[-1].message, _MAX_MESSAGE_CHARS)
     return Text(f"{NAME}.line", {"count": sum(event.count for event in events), "message": message})
@@ -128,6 +158,6 @@ def _explains(cause: str, labels: dict[str, str]) -> tuple[Scope, ...]:
 RULE = Rule(
     NAME, Limits, CAUSES, evaluate, SubjectKind.NODE, needs=("kernel",),
     refines=("containers", "disk", "disk_io", "gpu", "mounts", "pods"),
-    suppressed_by=("gpu-fault", "mount-lost", "node-down"),
+    suppressed_by=("gpu-fault", "mount-lost", "node-down"), correlate=correlate,
     latency={cause: Latency(resolve_limit=Limits().of_cause(cause).window) for cause in CAUSES},
 )  # fmt: skip

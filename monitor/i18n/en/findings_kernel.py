@@ -33,6 +33,7 @@ WORDS: dict[str, str] = {
     **{
         f"doc.kernel-fault.limit.{name}": f"Reported: this many {what}, in this time." for name, what in _LIMITS.items()
     },
+    "doc.kernel-fault.limit.everywhere": "Number of nodes that miss an NFS server from which the server is at fault.",
     "kernel-fault.line": "Kernel log, {count:line|lines}: {message}",
     "kernel-fault.memory-error": (
         "The memory or CPU of {node} had {count:error|errors} that the hardware could not correct ({device})."
@@ -102,6 +103,7 @@ WORDS: dict[str, str] = {
         "Drain {node}, check the disk (smartctl -a /dev/{device}) and the filesystem (fsck or xfs_repair), then reboot."
     ),
     "kernel-fault.nfs-not-responding": "NFS server {device} does not respond to {node} ({mount}).",
+    "kernel-fault.nfs-server": "NFS server {device} does not respond to {count:node|nodes} ({mount}).",
     "kernel-fault.nfs-not-responding.advice": (
         "Check the server and the network from {node}: ping {device}; nfsstat -m. Processes continue once {device} "
         "responds; restarting them does not help."

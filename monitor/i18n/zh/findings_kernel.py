@@ -28,6 +28,7 @@ WORDS: dict[str, str] = {
     "doc.kernel-fault.severity": "取决于原因，从严重到提示",
     "doc.kernel-fault.incident": "硬件损坏，作业失败数天后才被发现。",
     **{f"doc.kernel-fault.limit.{name}": f"在此时间内达到此次数才告警：{what}。" for name, what in _LIMITS.items()},
+    "doc.kernel-fault.limit.everywhere": "至少几个节点连不上同一台 NFS 服务器时，认定是服务器的问题。",
     "kernel-fault.line": "内核日志，{count} 行：{message}",
     "kernel-fault.memory-error": "{node} 的内存或 CPU 出现 {count} 个硬件无法纠正的错误（{device}）。",
     "kernel-fault.memory-error.advice": (
@@ -79,6 +80,7 @@ WORDS: dict[str, str] = {
         "腾空 {node}，检查磁盘（smartctl -a /dev/{device}）和文件系统（fsck 或 xfs_repair），然后重启。"
     ),
     "kernel-fault.nfs-not-responding": "NFS 服务器 {device} 对 {node} 没有响应（{mount}）。",
+    "kernel-fault.nfs-server": "NFS 服务器 {device} 对 {count} 个节点没有响应（{mount}）。",
     "kernel-fault.nfs-not-responding.advice": (
         "从 {node} 检查服务器和网络：ping {device}；nfsstat -m。{device} 恢复后进程会继续，重启进程没有用。"
     ),

@@ -208,6 +208,21 @@ def test_a_lost_mount_explains_its_server() -> None:
     assert found["mount-lost/hung"] is None
 
 
+def test_a_server_that_several_nodes_miss_is_one_finding() -> None:
+    line = event("nfs-not-responding", device="nas")
+    agents = [
+        agent(card(), node=f"n{number}", kernel=KernelFacts(recent=(line,)), disk=(nas(),)) for number in range(1, 4)
+    ]
+    assert len(run(RULE, rule_context(*agents[:2])).findings) == 2
+    found = detect((RULE,), {}, rule_context(*agents), DetectionHistory()).findings
+    server = next(finding for finding in found if "node" not in finding.labels)
+    assert server.labels == {"mount": "/nas", "service": "nas"}
+    assert [finding.explained_by for finding in found if finding is not server] == [server.key] * 3
+    assert server.explained_by is None
+    assert "NFS server nas does not respond to 3 nodes (/nas)" in said(server)
+    assert "NFS 服务器 nas 对 3 个节点没有响应" in said(server, "zh")
+
+
 def test_a_broken_gpu_explains_its_slot() -> None:
     xid = XidFacts(recent=(XidEvent(at=NOW - 60, code=79, source="kernel", gpu_uuid=uuid(0)),))
     found = all_rules(rule_context(node_with(event("pcie-uncorrected", device=PCI), xid=xid)))

@@ -8,7 +8,9 @@ import sys
 
 from bench.report import fails, section, write
 
-BENCHMARKS = ("agent", "agent_cluster", "poll", "view", "detect", "evaluation", "datasets", "page", "alert", "scale")
+BENCHMARKS = (
+    "agent", "agent_cluster", "kernel_log", "poll", "view", "detect", "evaluation", "datasets", "page", "alert", "scale",
+)  # fmt: skip
 
 
 def main(names: list[str]) -> int:

@@ -64,6 +64,7 @@ def snapshot(node: str, pods: Sequence[Placed], gpus: int, chance: random.Random
         gpu=GpuInventory(gpus=tuple(cards), driver_version="550.54.15", cuda_version="12.4"),
         gpu_processes=tuple(_process(card, pod, chance) for card, pod in held),
         xid=None,
+        kernel=None,
         pod_devices=tuple(_device(card, pod) for card, pod in held),
         containers=tuple(container for pod in pods for container in _containers(pod)),
         container_usage=tuple(_usage(pod, chance) for pod in pods),

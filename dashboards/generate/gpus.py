@@ -134,6 +134,7 @@ GPU_ROW = Row(
 
 _ECC = 'gpuwarden_gpu_ecc_errors_total{{lifetime="volatile",kind="{}"}}'
 _XID_AT = by_node("gpuwarden_gpu_xid_last_seconds", "gpu", "pci_bus_id", "xid")
+_KERNEL_AT = by_node("gpuwarden_kernel_event_last_seconds", "kind")
 FAULTS = Row(
     "gpus.faults",
     (
@@ -201,6 +202,24 @@ FAULTS = Row(
             (top(of_gpus(rate("gpuwarden_gpu_nvlink_errors_total"), "kind")), f"{_GPU} NVLink {{{{kind}}}}"),
             style=styles.PER_SECOND,
             width=24,
+        ),
+        table(
+            "gpus.kernel",
+            [by_node("gpuwarden_kernel_events_total", "kind"), f"1000 * {_KERNEL_AT}"],
+            [
+                Column("node", "node", link="node-gpus"),
+                Column("kind", "kind"),
+                Column("A", "times", width=70),
+                Column("B", "last", styles.SINCE),
+            ],
+            width=12,
+            height=8,
+            sort_by=("last", True),
+        ),
+        series(
+            "gpus.kernel-skipped",
+            (top(by_node(grown("gpuwarden_kernel_lines_skipped_total"))), "{{node}}"),
+            width=12,
         ),
     ),
 )

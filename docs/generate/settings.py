@@ -26,6 +26,7 @@ READERS = {
     "parse_zone": "zone",
     "parse_networks": "networks",
     "parse_match": "match",
+    "parse_threshold": "threshold",
 }
 PLAIN = {bool: "bool", int: "int", float: "number", str: "text", SecretStr: "secret", Listen: "address"}
 NO_VALUE = "none"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from monitor.agent.collectors import Collector
@@ -15,6 +16,7 @@ from monitor.agent.collectors.gpu import GpuCollector
 from monitor.agent.collectors.gpu_processes import GpuProcessesCollector
 from monitor.agent.collectors.host import HostCollector
 from monitor.agent.collectors.images import ImagesCollector
+from monitor.agent.collectors.kernel import KernelCollector
 from monitor.agent.collectors.kubelet import KubeletCollector
 from monitor.agent.collectors.logs import LogsCollector
 from monitor.agent.collectors.mounts import MountsCollector
@@ -23,6 +25,8 @@ from monitor.agent.collectors.probes import ProbesCollector
 from monitor.agent.collectors.runtime_usage import RuntimeUsageCollector
 from monitor.agent.collectors.shm import ShmCollector
 from monitor.agent.collectors.xid import XidCollector
+from monitor.agent.kernel.lines import FRAGMENTS
+from monitor.agent.kmsg import KernelLog, SharedKernelLog
 from monitor.agent.runner import CollectorRunner, CollectorWorker
 from monitor.agent.runtime import Runtimes
 from monitor.agent.settings import AgentSettings, Paths
@@ -40,6 +44,10 @@ class AgentDeps:
     def paths(self) -> Paths:
         return self.settings.paths
 
+    @cached_property
+    def kernel_log(self) -> SharedKernelLog:
+        return SharedKernelLog(KernelLog(self.paths.kmsg, FRAGMENTS))
+
     def containers(self) -> Any:
         return self.latest("containers")
 
@@ -54,7 +62,8 @@ COLLECTORS: tuple[tuple[CollectorFactory, tuple[str, ...]], ...] = (
     (lambda deps: HostCollector(deps.paths), ()),
     (lambda _: GpuCollector(), ()),
     (lambda deps: GpuProcessesCollector(deps.paths.proc), ()),
-    (lambda deps: XidCollector(deps.paths.kmsg), ()),
+    (lambda deps: XidCollector(deps.kernel_log), ()),
+    (lambda deps: KernelCollector(deps.kernel_log), ()),
     (lambda deps: PodDevicesCollector(deps.paths, deps.settings.device_resources), ()),
     (lambda deps: ContainersCollector(deps.runtimes), ()),
     (lambda deps: ContainerUsageCollector(deps.paths, deps.containers), ("containers",)),

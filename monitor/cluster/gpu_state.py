@@ -10,6 +10,8 @@ import msgspec
 from monitor.cluster.holders import GpuClaim, PodFate
 from monitor.facts.cluster import GpuState
 from monitor.facts.gpu import GpuFact, XidEvent
+from monitor.facts.nvidia.actions import ErrorAction
+from monitor.facts.nvidia.xids import codes_of
 from monitor.facts.text import Evidence
 
 Values = dict[str, str | int | float]
@@ -27,7 +29,7 @@ class StateLimits:
     idle_after: float = 1800.0
     xid_hold: float = 900.0
     ghost_bytes: int = 1024**3
-    faulty_xids: frozenset[int] = frozenset({48, 62, 64, 74, 79, 95, 119, 120, 140, 143})
+    faulty_xids: frozenset[int] = frozenset(codes_of(ErrorAction.RESET_GPU, ErrorAction.REBOOT_NODE))
 
 
 class GpuInput(msgspec.Struct, frozen=True, kw_only=True, gc=False):

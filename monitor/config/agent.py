@@ -48,6 +48,7 @@ class CollectorsConfig(Section):
     gpu: CollectorConfig = _collector("5s", "10s")
     gpu_processes: CollectorConfig = _collector("5s", "10s")
     xid: CollectorConfig = _collector("5s", "10s")
+    kernel: CollectorConfig = _collector("5s", "10s")
     pod_devices: CollectorConfig = _collector("15s", "10s")
     containers: CollectorConfig = _collector("15s", "15s")
     container_usage: CollectorConfig = _collector("15s", "10s")

@@ -16,15 +16,32 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
-from pydantic import create_model
+from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema, create_model
 
 from monitor.base.text import unknown
+from monitor.base.units import parse_duration, quoted
 from monitor.config.types import Duration, Ratio, Section, Size, check_with
-from monitor.detect.base import Limits, Override, Rule
+from monitor.detect.base import Limits, Override, Rule, Threshold
 from monitor.detect.rules import RULES
 from monitor.facts.findings import LABELS
 
-MARKS: Mapping[str, Any] = {"duration": Duration, "ratio": Ratio, "size": Size}
+MAX_EVENTS = 1_000_000
+
+
+def parse_threshold(value: object) -> Threshold:
+    """`3 in 1h`: a number of events and the time in which they occur."""
+    if isinstance(value, Threshold):
+        return value
+    count, _, window = value.partition(" in ") if isinstance(value, str) else ("", "", "")
+    if not count.strip().isdecimal() or not 1 <= int(count[:9]) <= MAX_EVENTS or not window.strip():
+        raise ValueError(f"{quoted(value)} is not a number of events in a time; write for example 3 in 1h")
+    return Threshold(int(count), parse_duration(window.strip()))
+
+
+EventThreshold = Annotated[
+    Threshold, BeforeValidator(parse_threshold), PlainSerializer(str), WithJsonSchema({"type": "string"})
+]
+MARKS: Mapping[str, Any] = {"duration": Duration, "ratio": Ratio, "size": Size, "threshold": EventThreshold}
 
 
 def _check_match(match: dict[str, str]) -> None:
@@ -66,6 +83,8 @@ def setting_type(hint: Any) -> Any:
         plain, *marks = get_args(hint)
         return next((MARKS[mark] for mark in marks if mark in MARKS), plain)
     options = get_args(hint)
+    if get_origin(hint) is dict:
+        return dict[options[0], setting_type(options[1])]  # type: ignore[valid-type, misc]  # types made at run time
     if type(None) in options:
         return next(setting_type(option) for option in options if option is not type(None)) | None
     return hint

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Annotated, Any, Final, Generic, TypeVar
 
 from monitor.base.globs import matches_glob
+from monitor.base.units import format_duration
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Scope
 from monitor.facts.services import ServiceFact
@@ -18,6 +20,28 @@ Seconds = Annotated[float, "duration"]
 Ratio = Annotated[float, "ratio"]
 Bytes = Annotated[int, "size"]
 
+
+@dataclass(frozen=True)
+class Threshold:
+    """A number of events within a time, written `3 in 1h`."""
+
+    count: int
+    window: float
+
+    def __str__(self) -> str:
+        return f"{self.count} in {format_duration(self.window)}"
+
+    def met_until(self, events: Sequence[tuple[float, int]]) -> float:
+        """When fewer events than the threshold are within its window; `events` are times and numbers, oldest first."""
+        total = 0
+        for at, number in reversed(events):
+            total += number
+            if total >= self.count:
+                return at + self.window
+        return -math.inf
+
+
+ThresholdLimit = Annotated[Threshold, "threshold"]
 ANY_CAUSE = "*"
 AGE: Final = "seconds"  # the age of a finding with a start, which the engine adds to its headline and keeps current
 MAX_RAW_CHARS = 1000  # of the raw message in a finding

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from monitor.facts.actions import ActionsFact
 from monitor.facts.base import LONG_LIST, SHORT_LIST, BoundedFloat, BoundedInt, BoundedText, Fact, Identifier
 from monitor.facts.gpu import GpuInventory, GpuProcessFact, PodDeviceFact, XidFacts
+from monitor.facts.kernel import KernelFacts
 from monitor.facts.storage import (
     DiskFact,
     DiskIoFact,
@@ -52,6 +53,7 @@ class NodeSnapshot(Fact, frozen=True, kw_only=True):
     gpu: GpuInventory | None = None
     gpu_processes: Annotated[tuple[GpuProcessFact, ...], LONG_LIST] | None = None
     xid: XidFacts | None = None
+    kernel: KernelFacts | None = None
     pod_devices: Annotated[tuple[PodDeviceFact, ...], LONG_LIST] | None = None
     containers: Annotated[tuple[ContainerFact, ...], LONG_LIST] | None = None
     container_usage: Annotated[tuple[ContainerUsageFact, ...], LONG_LIST] | None = None

@@ -8,6 +8,7 @@ import random
 from dataclasses import dataclass, field
 
 from monitor.facts import CollectorFact, ImageFact, MountFact, XidEvent
+from monitor.facts.kernel import KernelEvent
 
 GIB = 1 << 30
 GPU_MEMORY_BYTES = 80 * GIB
@@ -104,6 +105,7 @@ class SimNode:
     booked: list[SimContainer] = field(default_factory=list)  # whose GPUs the kubelet never released
     mounts: list[MountFact] = field(default_factory=list)
     xids: list[XidEvent] = field(default_factory=list)
+    kernel_events: list[KernelEvent] = field(default_factory=list)
     collectors: list[CollectorFact] = field(default_factory=list)  # only failing ones
     build_cache_bytes: int = 0
     refused: dict[str, int] = field(default_factory=dict)  # refused actions by reason

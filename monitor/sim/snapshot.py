@@ -25,6 +25,7 @@ from monitor.facts import (
     XidFacts,
 )
 from monitor.facts.actions import ActionsFact
+from monitor.facts.kernel import KernelFacts
 from monitor.sim.node import GIB, GPU_MEMORY_BYTES, SimContainer, SimDisk, SimGpu, SimNode, SimProcess
 
 MODEL = "NVIDIA A100-SXM4-80GB"
@@ -48,6 +49,7 @@ def snapshot(node: SimNode, now: float) -> NodeSnapshot:
         gpu=None if "gpu" in hung else _inventory(node),
         gpu_processes=tuple(_process(node, process) for process in node.processes),
         xid=XidFacts(recent=tuple(node.xids)),
+        kernel=KernelFacts(recent=tuple(node.kernel_events)),
         pod_devices=tuple(_device(node, container, gpu) for container in allocated for gpu in container.gpus),
         containers=tuple(map(_container, containers)),
         container_usage=tuple(map(_usage, containers)),

@@ -9,7 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from monitor.agent.kmsg import KernelLog, KernelMessage, KernelRecord, parse_record
+from monitor.agent.kmsg import (
+    MAX_LINES_PER_FRAGMENT,
+    MAX_LINES_PER_READ,
+    MAX_QUEUED_MESSAGES,
+    KernelLog,
+    KernelMessage,
+    KernelRecord,
+    SharedKernelLog,
+    parse_record,
+)
 from tests.support import need
 from tests.support.clock import FakeClock
 
@@ -39,7 +48,7 @@ def test_records(line: str, expect: KernelRecord | None) -> None:
 
 
 def log_of(path: Path, clock: FakeClock | None = None) -> KernelLog:
-    return KernelLog(str(path), "NVRM", booted_at=BOOTED_AT, clock=clock or FakeClock(NOW))
+    return KernelLog(str(path), ("NVRM",), booted_at=BOOTED_AT, clock=clock or FakeClock(NOW))
 
 
 def test_each_message_once_and_only_those_asked_for(tmp_path: Path) -> None:
@@ -104,12 +113,97 @@ def test_overwritten_records_are_passed_over_and_a_failure_repeats_nothing(tmp_p
             raise answer
         return answer
 
-    log = KernelLog(str(path), "NVRM", BOOTED_AT, FakeClock(NOW), read)
+    log = KernelLog(str(path), ("NVRM",), BOOTED_AT, FakeClock(NOW), read)
     assert [message.text for message in log.read()] == ["NVRM: 1", "NVRM: 2"]
     with pytest.raises(OSError, match="broken"):
         log.read()
     assert [message.text for message in log.read()] == ["NVRM: 3"]
     log.close()
+
+
+class Device:
+    """Returns one record per read, as /dev/kmsg does, and counts the reads. None: records were overwritten."""
+
+    def __init__(self, *records: bytes | None) -> None:
+        self.records = list(reversed(records))
+        self.reads = 0
+
+    def read(self, _file: int, _size: int) -> bytes:
+        self.reads += 1
+        if not self.records:
+            raise BlockingIOError
+        record = self.records.pop()
+        if record is None:
+            raise OSError(errno.EPIPE, "")
+        return record
+
+
+def log_on(device: Device, tmp_path: Path, *fragments: str) -> KernelLog:
+    path = tmp_path / "kmsg"
+    path.write_text("")
+    return KernelLog(str(path), fragments, BOOTED_AT, FakeClock(NOW), device.read)
+
+
+def record(number: int, text: str) -> bytes:
+    return f"4,{number},{number},-;{text}\n".encode()
+
+
+def test_a_burst_is_read_in_bounded_steps_and_nothing_is_lost(tmp_path: Path) -> None:
+    burst = [record(number, "usb 1-1: new device") for number in range(100_000)]
+    device = Device(*burst, record(100_000, "NVRM: after the burst"))
+    log = log_on(device, tmp_path, "NVRM")
+    for step in range(100_000 // MAX_LINES_PER_READ):
+        assert log.read() == []
+        assert device.reads == (step + 1) * MAX_LINES_PER_READ
+    assert [message.text for message in log.read()] == ["NVRM: after the burst"]
+    assert log.skipped == 0
+    log.close()
+
+
+def test_a_flood_of_one_fragment_is_limited_and_hides_no_other(tmp_path: Path) -> None:
+    flood = [record(number, "NVRM: again") for number in range(MAX_LINES_PER_FRAGMENT + 50)]
+    log = log_on(Device(*flood, record(9999, "AER: rare")), tmp_path, "NVRM", "AER")
+    texts = [message.text for message in log.read()]
+    assert texts == ["NVRM: again"] * MAX_LINES_PER_FRAGMENT + ["AER: rare"]
+    assert log.skipped == 50
+    log.close()
+
+
+def test_what_a_user_writes_does_not_count_against_the_limit(tmp_path: Path) -> None:
+    forged = [f"12,{number},1,-;NVRM: forged\n".encode() for number in range(2 * MAX_LINES_PER_FRAGMENT)]
+    log = log_on(Device(*forged, record(9999, "NVRM: real")), tmp_path, "NVRM")
+    assert [message.text for message in log.read()] == ["NVRM: real"]
+    assert log.skipped == 0
+    log.close()
+
+
+def test_overwritten_lines_are_counted(tmp_path: Path) -> None:
+    log = log_on(Device(record(7, "NVRM: 7"), None, record(100, "NVRM: 100")), tmp_path, "NVRM")
+    assert [message.text for message in log.read()] == ["NVRM: 7", "NVRM: 100"]
+    assert log.skipped == 92
+    log.close()
+
+
+def test_every_subscriber_gets_every_message_once(tmp_path: Path) -> None:
+    device = Device(record(1, "NVRM: 1"))
+    shared = SharedKernelLog(log_on(device, tmp_path, "NVRM"))
+    one, other = shared.subscribe(), shared.subscribe()
+    assert [message.text for message in one()] == ["NVRM: 1"]
+    device.records = [record(2, "NVRM: 2")]
+    assert [message.text for message in other()] == ["NVRM: 1", "NVRM: 2"]
+    assert [message.text for message in one()] == ["NVRM: 2"]
+    assert (one(), other()) == ([], [])
+
+
+def test_a_subscriber_that_never_reads_costs_bounded_memory(tmp_path: Path) -> None:
+    device = Device()
+    shared = SharedKernelLog(log_on(device, tmp_path, "NVRM"))
+    reads, sleeps = shared.subscribe(), shared.subscribe()
+    for step in range(MAX_QUEUED_MESSAGES // MAX_LINES_PER_FRAGMENT + 2):
+        numbers = range(step * MAX_LINES_PER_FRAGMENT, (step + 1) * MAX_LINES_PER_FRAGMENT)
+        device.records = [record(number, "NVRM: x") for number in reversed(numbers)]
+        assert len(reads()) == MAX_LINES_PER_FRAGMENT
+    assert len(sleeps()) == MAX_QUEUED_MESSAGES
 
 
 def test_a_log_that_cannot_be_opened(tmp_path: Path) -> None:
@@ -119,7 +213,7 @@ def test_a_log_that_cannot_be_opened(tmp_path: Path) -> None:
 
 def test_the_real_log_is_read_to_its_end_and_what_a_user_writes_is_not_the_kernel(tmp_path: Path) -> None:
     need(os.access("/dev/kmsg", os.W_OK), "root, to write to /dev/kmsg")
-    everything = KernelLog("/dev/kmsg", "")
+    everything = KernelLog("/dev/kmsg", ("",))
     messages = everything.read()
     assert messages
     assert all(message.at <= time.time() for message in messages)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from monitor.base.units import parse_duration
-from monitor.detect.lib import xids
+from monitor.detect.lib.xids import codes_of_cause
 from monitor.detect.meta.receivers import RETRYING_AFTER_SECONDS
 from monitor.detect.rules import (
     actions_refused,
@@ -20,6 +20,7 @@ from monitor.detect.rules import (
     gpu_wedged,
     image_cache_large,
     image_oversize,
+    kernel_fault,
     mount_lost,
     pod_silent,
     shm_pressure,
@@ -33,11 +34,15 @@ def codes(*classes: tuple[int, ...]) -> str:
     return "|".join(str(code) for group in classes for code in group)
 
 
-ALL_XIDS = (
-    xids.APPLICATION, xids.MEMORY_CONTAINED, xids.MEMORY, xids.NVLINK, xids.OFF_BUS, xids.DRIVER, xids.IGNORED
+XID_CAUSES = (
+    "xid-off-bus", "xid-memory", "xid-driver", "xid-reset", "xid-reboot", "xid-nvlink", "xid-memory-contained",
+    "xid-vendor", "xid-software", "xid-power",
 )  # fmt: skip
+# Without an alert: application errors, and what needs no action.
+OTHER_XIDS = (codes_of_cause("xid-application"), codes_of_cause(None))
 FULL, FILLING, IDLE, SHM = disk_full.Limits(), disk_filling.Limits(), gpu_idle.Limits(), shm_pressure.Limits()
 IO, FAULT, MOUNT = disk_io_saturated.Limits(), gpu_fault.Limits(), mount_lost.Limits()
+KERNEL = kernel_fault.Limits()
 HOLD = f"< {FAULT.xid_hold:.0f}"
 
 # alert, severity, cause, what its expression has to say
@@ -52,12 +57,11 @@ FIGURES = (
     ("MountLost", "critical", "stale", [f">= {MOUNT.everywhere}"]),
     ("ImageCacheLarge", "warning", None, [f"> {image_cache_large.Limits().share}"]),
     ("ImageOversize", "warning", None, [f"> {image_oversize.Limits().size / GIB:.0f} * 1024 ^ 3"]),
-    ("GpuFault", "critical", "xid-off-bus", [f'xid="{codes(xids.OFF_BUS)}"', HOLD]),
-    ("GpuFault", "critical", "xid-memory", [f'xid=~"{codes(xids.MEMORY)}"', HOLD]),
-    ("GpuFault", "critical", "xid-driver", [f'xid=~"{codes(xids.DRIVER)}"', HOLD]),
-    ("GpuFault", "warning", "xid-nvlink", [f'xid="{codes(xids.NVLINK)}"', HOLD]),
-    ("GpuFault", "warning", "xid-memory-contained", [f'xid=~"{codes(xids.MEMORY_CONTAINED)}"', HOLD]),
-    ("GpuFault", "warning", "xid-unknown", [f'xid!~"{codes(*ALL_XIDS)}"', HOLD]),
+    *(("GpuFault", gpu_fault.SEVERITIES[cause].value, cause, [f'"{codes(codes_of_cause(cause))}"', HOLD])
+      for cause in XID_CAUSES),
+    ("GpuFault", "warning", "xid-unknown", [f'xid!~"{codes(*map(codes_of_cause, XID_CAUSES), *OTHER_XIDS)}"', HOLD]),
+    ("KernelFault", "critical", None, [f"< {KERNEL.cpu_lockup.window:.0f}", f"< {KERNEL.pcie_error.window:.0f}"]),
+    ("KernelFault", "warning", None, [f"< {KERNEL.hung_task.window:.0f}", f"< {KERNEL.nfs_not_responding.window:.0f}"]),
     ("GpuHot", "warning", "thermal", ["|".join(r for r, c in gpu_hot.REASONS.items() if c == gpu_hot.THERMAL)]),
     ("GpuHot", "warning", "power-brake", [r for r, c in gpu_hot.REASONS.items() if c == gpu_hot.BRAKE]),
     ("GpuWedged", "warning", None, [f"> {gpu_wedged.Limits().after:.0f}", "|".join(gpu_wedged.STATES)]),

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -9,8 +9,20 @@ from pydantic import ValidationError
 from monitor.config.file import load, variables
 from monitor.config.root import Config
 from monitor.config.rules import RulesSection, field_name, rules_config
-from monitor.detect.base import Bytes, Limits, Ratio, Rule, RuleResult, Seconds, SubjectKind
+from monitor.detect.base import (
+    Bytes,
+    Limits,
+    Ratio,
+    Rule,
+    RuleResult,
+    Seconds,
+    SubjectKind,
+    Threshold,
+    ThresholdLimit,
+)
 from monitor.detect.rules import RULES
+
+OFTEN = Threshold(3, 60.0)
 
 
 @dataclass(frozen=True)
@@ -23,6 +35,8 @@ class Every:
     count: int = 3
     sometimes: Seconds | None = None
     codes: tuple[int, ...] = (79,)
+    often: ThresholdLimit = OFTEN
+    by_code: dict[int, ThresholdLimit] = field(default_factory=dict)
 
 
 RULE = Rule("disk-full", Every, (), lambda *_: RuleResult(), SubjectKind.CLUSTER)
@@ -49,6 +63,8 @@ def test_the_defaults_are_those_of_the_rules() -> None:
         (7, "count", 7),
         ("1h", "sometimes", 3600.0),
         ([13, 31], "codes", (13, 31)),
+        ("5 in 10m", "often", Threshold(5, 600.0)),
+        ({31: "5 in 1h", "94": "2 in 1d"}, "by_code", {31: Threshold(5, 3600.0), 94: Threshold(2, 86400.0)}),
     ],
 )
 def test_limits_are_written_as_people_write_them(written: object, name: str, value: object) -> None:
@@ -57,7 +73,23 @@ def test_limits_are_written_as_people_write_them(written: object, name: str, val
 
 @pytest.mark.parametrize(
     "given",
-    [{"after": "soon"}, {"warning": "150%"}, {"largest": "-1"}, {"count": "x"}, {"aftr": "1m"}, {"enabled": "perhaps"}],
+    [
+        {"often": "5"},
+        {"often": 5},
+        {"often": "0 in 1h"},
+        {"often": "-1 in 1h"},
+        {"often": "5 in soon"},
+        {"often": "5 in "},
+        {"often": "9999999999 in 1h"},
+        {"by_code": {"x": "5 in 1h"}},
+        {"by_code": {"31": "often"}},
+        {"after": "soon"},
+        {"warning": "150%"},
+        {"largest": "-1"},
+        {"count": "x"},
+        {"aftr": "1m"},
+        {"enabled": "perhaps"},
+    ],
 )
 def test_what_is_not_a_limit(given: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):

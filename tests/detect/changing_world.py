@@ -14,6 +14,7 @@ from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import Identity, SourceView
 from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.gpu import GpuFact, GpuInventory, XidCount, XidEvent, XidFacts
+from monitor.facts.kernel import KernelEvent, KernelFacts
 from monitor.facts.kube import EventFact, NodeFact, PodContainerFact, PodFact, QuotaFact
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.services import ServiceFact
@@ -70,6 +71,25 @@ def gpu_variants(name: str) -> dict[str, Variants]:
             "unknown": None,
         },
         "xid": {"none": XidFacts(), "off the bus": xid, "unknown": None},
+        "kernel": kernel_variants(name),
+    }
+
+
+def kernel_variants(name: str) -> Variants:
+    """Kernel events. Names of disks, servers, GPUs and containers are in other parts of the snapshot."""
+    times: dict[str, Any] = {"since": NOW - 60, "at": NOW - 30, "message": "the line"}
+    disk_errors = KernelEvent(kind="disk-error", device="sda", count=5, **times)
+    nfs = KernelEvent(kind="nfs-not-responding", device="nas", **times)
+    pcie = KernelEvent(kind="pcie-uncorrected", device=card(0, name).pci_bus_id or "0000:10:00.0", **times)
+    oom = KernelEvent(kind="container-oom", device="python", container_id="id-train", pod_uid="uid-p0", **times)
+    recovered = KernelEvent(kind="nfs-recovered", device="nas", since=NOW, at=NOW)
+    return {
+        "none": KernelFacts(),
+        "one line": KernelFacts(recent=(structs.replace(disk_errors, count=1),)),
+        "several": KernelFacts(recent=(disk_errors, nfs, pcie, oom)),
+        "NFS recovered": KernelFacts(recent=(nfs, recovered, pcie)),
+        "GPU lost": KernelFacts(recent=(KernelEvent(kind="gpu-lost", device="0000:10:00.0", **times),)),
+        "unknown": None,
     }
 
 

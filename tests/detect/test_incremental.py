@@ -53,6 +53,7 @@ RECIPES: dict[str, list[Round]] = {
     "image-oversize": [[("part", "n1", "images", "large")]],
     "image-pull": [[("pod", "p1", "is refused"), ("event", "p1", "refused")]],
     "image-pull-slow": [[("event", "p1", "pulled"), ("pod", "p1", "runs on n1")]],
+    "kernel-fault": [[("part", "n1", "kernel", "several")]],
     "mass-deletion": [[("agent", "n2", "gone"), ("wait", 61.0)], [("part", "n1", "disk", "NAS has lost data")]],
     "mount-lost": [[("part", "n1", "mounts", "hung")], [("wait", 61.0)]],
     "node-down": [[("node", "n1", "silent")]],

@@ -57,7 +57,7 @@ TRAIN = (
     "dd if=/dev/zero of=/dev/shm/batch bs=1M count=62; dd if=/dev/zero of=/checkpoint bs=1M count=4;"
     " while :; do i=0; while [ $i -lt 9000 ]; do i=$((i+1)); done; echo step; done"
 )
-XIDS = (79, 48, 119, 74, 63, 8)  # one of each reported kind
+XIDS = (79, 48, 119, 74, 94, 999)  # one of each reported kind
 THERMAL, POWER_BRAKE = 0x60, 0x80
 
 

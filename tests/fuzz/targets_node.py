@@ -23,6 +23,8 @@ from monitor.agent.datasets import mounts
 from monitor.agent.grpc_client.session import Http2Session
 from monitor.agent.grpc_client.status import GrpcError
 from monitor.agent.http_io import MAX_BODY_BYTES, FramingError, body_length
+from monitor.agent.kernel.lines import classify
+from monitor.agent.kernel.summary import add_lines
 from monitor.agent.kmsg import KernelMessage, parse_record
 from monitor.agent.kubelet import pod_resources, podresources_pb2
 from monitor.agent.kubelet.checkpoint import CheckpointError, CheckpointFile
@@ -33,6 +35,8 @@ from monitor.agent.runtime.api import EngineError
 from monitor.agent.runtime.proto import cri_pb2
 from monitor.base.signing import RequestSignature, RequestVerifier
 from monitor.facts.gpu import XidFacts
+from monitor.facts.kernel import KernelFacts
+from monitor.facts.nvidia.xids import xid_meaning
 
 CONTAINER = "65a1b6ad09655b3f1475ede1aa0061a97c0d1ada9f2b2acac959afbc92094463"
 NO_FIGURE = (ValueError, OverflowError)  # invalid kernel output costs one run of one collector
@@ -96,15 +100,19 @@ def mount_table(data: bytes) -> None:
 
 
 def kernel_log(data: bytes) -> None:
-    """Lines of /dev/kmsg, up to the XIDs in them."""
-    facts = XidFacts()
+    """Lines of /dev/kmsg, up to the XIDs and events in them."""
+    facts, events = XidFacts(), KernelFacts()
     for line in data.decode("utf-8", "replace").split("\n"):
         record = parse_record(line)
         text = record.text if record is not None else line
         event = parse_xid(KernelMessage(record.since_boot if record is not None else 0.0, text))
         parse_uuid(text)
         facts = merge_events(facts, [event] if event is not None else [])
+        xid_meaning(event.code if event is not None else 149, text)
+        if (classified := classify(text)) is not None:
+            events = add_lines(events, [(float(len(events.recent)), classified)], 0)
     msgspec.json.decode(msgspec.json.encode(facts), type=XidFacts)  # not a fact: the daemon would reject it
+    msgspec.json.decode(msgspec.json.encode(events), type=KernelFacts)
 
 
 def checkpoint(data: bytes) -> None:

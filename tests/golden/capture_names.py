@@ -10,6 +10,7 @@ from monitor.agent.build import COLLECTORS, AgentDeps
 from monitor.agent.runtime import Runtimes
 from monitor.alert.receivers.registry import KINDS
 from monitor.config.root import Config
+from monitor.detect.base import Threshold
 from monitor.detect.meta import META_RULE_NAMES
 from monitor.detect.rules import RULES
 from monitor.facts.findings import LABELS
@@ -57,7 +58,8 @@ def _limits(kind: type[Any]) -> Iterator[tuple[str, str, Any]]:
     hints = get_type_hints(kind, include_extras=True)
     defaults = kind()
     for field in dataclasses.fields(kind):
-        yield field.name, _unit(hints[field.name]), getattr(defaults, field.name)
+        default = getattr(defaults, field.name)
+        yield field.name, _unit(hints[field.name]), str(default) if isinstance(default, Threshold) else default
 
 
 def _unit(hint: Any) -> str:

@@ -34,6 +34,7 @@ from monitor.facts import (
     XidFacts,
 )
 from monitor.facts.actions import ActionsFact
+from monitor.facts.kernel import KernelCount, KernelEvent, KernelFacts
 
 AT = 1_763_260_000.0
 GIB = 1024**3
@@ -103,6 +104,23 @@ def full_snapshot() -> NodeSnapshot:
                 state="D", state_since=AT - 400, started_at=AT - 7200, uid=1000, container_id=TRAINER, pod_uid=POD,
             ),
             GpuProcessFact(gpu_uuid=CARD, pid=4343, kind="compute", state="gone", state_since=AT - 10),
+        ),
+        kernel=KernelFacts(
+            counts=(
+                KernelCount(kind="disk-error", count=3, last_at=AT - 30),
+                KernelCount(kind="container-oom", count=1, last_at=AT - 90),
+            ),
+            recent=(
+                KernelEvent(
+                    kind="container-oom", since=AT - 90, at=AT - 90, device="python", container_id="c" * 64,
+                    pod_uid="9493223b-0000-4000-8000-000000000000", message="oom-kill:constraint=CONSTRAINT_MEMCG",
+                ),
+                KernelEvent(
+                    kind="disk-error", since=AT - 40, at=AT - 30, count=3, device="sda",
+                    message="I/O error, dev sda, sector 2048 op 0x0:(READ)",
+                ),
+            ),
+            skipped_lines=7,
         ),
         xid=XidFacts(
             counts=(XidCount(code=79, count=2, last_at=AT - 60, gpu_uuid=LOST, pci_bus_id="0000:86:00.0"),),

@@ -34,7 +34,7 @@ from monitor.present.findings import LocalizedFinding, localize_findings
 from monitor.queries.cluster import PodExplanation
 from monitor.web.context import PageData, PageDeps
 from monitor.web.pages.routes import page_routes
-from tests.support.snapshots import AT, full_snapshot
+from tests.support.snapshots import AT, LOST, full_snapshot
 
 EVIL = "<script>alert(1)</script>\"'&"
 TEMPLATES = Path(__file__).parents[2] / "monitor" / "web" / "templates"
@@ -60,7 +60,7 @@ class FakeCluster:
         gpus = (
             GpuView(node=self.name, state=GpuState.ZOMBIE, index=0, since=AT - 60, holders=(holder,), evidence=(
                 Evidence(key="pod-deleted", values={"pod": "nlp/bert-0", "pid": 7}),)),
-            GpuView(node=self.name, state=GpuState.BUSY, index=1, utilization_ratio=self.utilization),
+            GpuView(node=self.name, state=GpuState.BUSY, index=1, uuid=LOST, utilization_ratio=self.utilization),
         )  # fmt: skip
         pods = (
             PodView(uid="2", name="vit-0", namespace="cv", phase="Running", node=self.name, requested_gpus=1,
@@ -140,6 +140,8 @@ SHOWN = [
         ["zombie", "nlp/bert-0 was deleted, but its process 7 is still running", "cv/vit-0", "Other agent messages"],
     ),
     ("/gpus/gpu-01/0", ["zombie", "nlp/bert-0 was deleted"]),
+    ("/gpus/gpu-01/1", ["XID 79", "reboot the node"]),
+    ("/gpus/gpu-01/1?lang=zh", ["XID 79", "重启节点"]),
     ("/pods", ["cv/vit-0", "nlp/wait-gpu-01"]),
     ("/pods/nlp/bert-0", ["No room.", "it asks for 8", "<li>wait</li>"]),
     ("/users/zhang", ["nlp/wait-gpu-01", "gpu-01/0"]),

@@ -16,7 +16,7 @@ import msgspec
 from monitor.agent.collectors import AbsentError
 from monitor.agent.gpu import DriverMissingError, GpuDriverError, GpuEvents, new_events, normalize_pci_address
 from monitor.agent.guard import HungCallGuard, HungError
-from monitor.agent.kmsg import KernelLog, KernelMessage
+from monitor.agent.kmsg import KernelMessage, SharedKernelLog
 from monitor.base.clock import Clock
 from monitor.base.text import MAX_TEXT_CHARS, shorten
 from monitor.facts import XidCount, XidEvent, XidFacts
@@ -37,14 +37,13 @@ class XidCollector:
 
     def __init__(
         self,
-        kmsg: str,
+        log: SharedKernelLog,
         clock: Clock = time,
-        booted_at: float | None = None,
         driver_timeout: float = DRIVER_TIMEOUT_SECONDS,
         events: GpuEvents | None = None,
     ) -> None:
         self._clock = clock
-        self._log = KernelLog(kmsg, "NVRM: ", booted_at, clock)
+        self._read_messages = log.subscribe()
         self._events = events or new_events(clock)
         self._driver_timeout = driver_timeout
         # The kernel log matters most when the driver hangs, so the driver is read on another thread. Events are
@@ -69,7 +68,7 @@ class XidCollector:
 
     def _read_log(self) -> tuple[list[XidEvent], OSError | None]:
         try:
-            messages = self._log.read()
+            messages = self._read_messages()
         except OSError as error:
             return [], error
         self._uuids |= dict(pair for message in messages if (pair := parse_uuid(message.text)) is not None)

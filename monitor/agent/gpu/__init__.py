@@ -125,9 +125,9 @@ def normalize_pci_address(text: str) -> str:
     try:
         numbers = [int(part, 16) for part in address.split(":")]
         domain, bus, slot = numbers if len(numbers) == 3 else (0, *numbers)
-        normalized = f"{domain:04x}:{bus:02x}:{slot:02x}.{int(function or '0')}"
+        unit = int(function or "0")
     except ValueError:
         raise ValueError(f"not a PCI address: {text!r}") from None
-    if bus > 0xFF or slot > 0x1F:
+    if not (0 <= domain <= 0xFFFF_FFFF and 0 <= bus <= 0xFF and 0 <= slot <= 0x1F and 0 <= unit <= 7):
         raise ValueError(f"not a PCI address: {text!r}")
-    return normalized
+    return f"{domain:04x}:{bus:02x}:{slot:02x}.{unit}"

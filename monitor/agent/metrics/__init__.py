@@ -14,7 +14,7 @@ from typing import Any
 
 from prometheus_client.core import Metric
 
-from monitor.agent.metrics import actions, agent, containers, disks, gpus, host, images, kubelet, processes
+from monitor.agent.metrics import actions, agent, containers, disks, gpus, host, images, kernel, kubelet, processes
 from monitor.agent.metrics import snapshot as snapshot_metrics
 from monitor.base.metrics import text_of
 from monitor.facts import NodeSnapshot
@@ -32,6 +32,7 @@ GROUPS: tuple[tuple[tuple[str, ...], Render], ...] = (
     (("containers", "container_usage", "shm", "logs", "runtime_usage"), containers.families),
     (("disk", "disk_io", "mounts", "probes"), disks.families),
     (("images", "runtime_usage"), images.families),
+    (("kernel",), kernel.families),
     (("kubelet",), kubelet.families),
     (("actions",), actions.families),
 )

@@ -13,8 +13,8 @@ from monitor.agent.metrics.label_values import infos
 from monitor.facts import NodeSnapshot
 
 PARTS = (
-    "host", "gpu", "gpu_processes", "xid", "pod_devices", "containers", "container_usage", "shm", "logs", "disk",
-    "disk_io", "mounts", "images", "runtime_usage", "kubelet", "probes", "actions",
+    "host", "gpu", "gpu_processes", "xid", "kernel", "pod_devices", "containers", "container_usage", "shm", "logs",
+    "disk", "disk_io", "mounts", "images", "runtime_usage", "kubelet", "probes", "actions",
 )  # fmt: skip
 
 

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from monitor.base.text import shorten
 from monitor.detect.lib.gpu_counts import gpu_counts, gpus_are_shared
 from monitor.detect.subjects import NodeReport, NodeSubject
 from monitor.facts.gpu import GpuFact, XidCount, XidEvent
+from monitor.facts.kernel import KernelEventKind
 from monitor.facts.node import NodeSnapshot
+from monitor.facts.nvidia.actions import FollowUp
+from monitor.facts.nvidia.xids import XidMeaning
 from monitor.facts.text import Text, Value
 
 MAX_MESSAGE_CHARS = 200
+# Cause of an XID by code and message, None if it is ignored, and its meaning, None if it is unknown.
+ClassifyXid = Callable[[int, str | None], tuple[str | None, XidMeaning | None]]
+KERNEL_CAUSES: dict[str, str] = {KernelEventKind.GPU_INIT: "init-failed", KernelEventKind.GPU_LOST: "card-lost"}
 
 
 @dataclass(frozen=True)
@@ -25,6 +32,8 @@ class FaultSign:
     values: dict[str, Value] = field(default_factory=dict)
     evidence: tuple[Text, ...] = ()
     raw: str = ""
+    times: tuple[float, ...] = ()  # of events, which say nothing about the present
+    then: FollowUp | None = None
 
     @property
     def key(self) -> str:
@@ -61,34 +70,69 @@ def node_signs(node: NodeSubject, resource: str) -> Iterator[FaultSign]:
         yield FaultSign(None, "cards-missing", values={"cards": counts.gpus, "capacity": counts.capacity})
 
 
-def xid_signs(report: NodeReport, meaning: Callable[[int], str | None]) -> Iterator[FaultSign]:
-    """XIDs, one per code and GPU; `meaning` gives the cause of a code, or None if it is ignored."""
-    for (gpu, device, code), (at, message) in sorted(_xids(report.snapshot).items(), key=str):
-        cause = meaning(code)
+def xid_signs(report: NodeReport, classify: ClassifyXid) -> Iterator[FaultSign]:
+    """XIDs, one sign per code, cause and GPU."""
+    for (gpu, place, code, cause), events in sorted(_xids(report.snapshot, classify).items(), key=str):
+        name, then = events[-1].name, events[-1].then
+        message = next((event.message for event in reversed(events) if event.message), None)
+        values: dict[str, Value] = {"code": code, "message": shorten(message or "?", MAX_MESSAGE_CHARS), "place": place}
+        note = Text(key="gpu-fault.xid", values=values | {"name": name})
+        raw = f"Xid ({place}): {code}, {message}" if message else f"Xid ({place}): {code}"
+        times = tuple(sorted(event.at + report.skew for event in events))
+        yield FaultSign(gpu, cause, times[-1], values, (note,), raw, times, then)
+
+
+def kernel_signs(report: NodeReport) -> Iterator[FaultSign]:
+    """GPUs that the kernel reports as broken without an XID."""
+    by_bus_id = _by_bus_id(report.snapshot)
+    for event in report.snapshot.kernel.recent if report.snapshot.kernel else ():
+        cause = KERNEL_CAUSES.get(event.kind)
         if cause is not None:
-            values: dict[str, Value] = {"code": code, "message": shorten(message or "?", MAX_MESSAGE_CHARS)}
-            note = Text(key="gpu-fault.xid", values=values | {"place": device})
-            raw = f"Xid ({device}): {code}, {message}" if message else f"Xid ({device}): {code}"
-            yield FaultSign(gpu, cause, at + report.skew, values, (note,), raw)
+            line = event.message or "?"
+            values: dict[str, Value] = {"error": shorten(line, MAX_MESSAGE_CHARS), "place": event.device or "?"}
+            gpu, at = by_bus_id.get(event.device or ""), event.at + report.skew
+            yield FaultSign(gpu, cause, at, values, (Text("gpu-fault.line", values),), line, (at,))
 
 
-_Xids = dict[tuple[int | None, str, int], tuple[float, str | None]]
+class _Occurrence(NamedTuple):
+    """One XID."""
+
+    at: float
+    message: str | None
+    name: str
+    then: FollowUp | None
 
 
-def _xids(snapshot: NodeSnapshot) -> _Xids:
-    """Last time and message of each code on each GPU. The list of events may be truncated; the counts are not."""
-    gpus = snapshot.gpu.gpus if snapshot.gpu else ()
-    by_uuid: dict[str, int | None] = {gpu.uuid: gpu.index for gpu in gpus if gpu.uuid}
-    by_bus_id = {gpu.pci_bus_id: gpu.index for gpu in gpus if gpu.pci_bus_id}
+_Xids = dict[tuple[int | None, str, int, str], list[_Occurrence]]
+
+
+def _xids(snapshot: NodeSnapshot, classify: ClassifyXid) -> _Xids:
+    """XIDs of each GPU by code and cause. The list of events may be truncated; the counts are not."""
+    by_uuid: dict[str, int | None] = {gpu.uuid: gpu.index for gpu in _gpus(snapshot) if gpu.uuid}
+    by_bus_id = _by_bus_id(snapshot)
     xids: _Xids = {}
-    facts = snapshot.xid
-    if facts is None:
-        return xids
-    entries: tuple[XidCount | XidEvent, ...] = (*facts.counts, *facts.recent)
+    recent = snapshot.xid.recent if snapshot.xid else ()
+    listed = {(gpu, event.code) for event in recent for gpu in (event.pci_bus_id, event.gpu_uuid) if gpu}
+    counts = snapshot.xid.counts if snapshot.xid else ()
+    older = [
+        count for count in counts if listed.isdisjoint({(count.pci_bus_id, count.code), (count.gpu_uuid, count.code)})
+    ]
+    entries: tuple[XidCount | XidEvent, ...] = (*older, *recent)
     for entry in entries:
-        index = by_uuid.get(entry.gpu_uuid or "", by_bus_id.get(entry.pci_bus_id or ""))
-        key = index, entry.pci_bus_id or entry.gpu_uuid or "?", entry.code
         at, message = (entry.at, entry.message) if isinstance(entry, XidEvent) else (entry.last_at, None)
-        before = xids.get(key, (at, None))
-        xids[key] = max(at, before[0]), message or before[1]
+        cause, meaning = classify(entry.code, message)
+        if cause is None:
+            continue
+        index = by_uuid.get(entry.gpu_uuid or "", by_bus_id.get(entry.pci_bus_id or ""))
+        key = index, entry.pci_bus_id or entry.gpu_uuid or "?", meaning.code if meaning else entry.code, cause
+        occurrence = _Occurrence(at, message, meaning.name if meaning else "?", meaning.then if meaning else None)
+        xids.setdefault(key, []).append(occurrence)
     return xids
+
+
+def _gpus(snapshot: NodeSnapshot) -> tuple[GpuFact, ...]:
+    return snapshot.gpu.gpus if snapshot.gpu else ()
+
+
+def _by_bus_id(snapshot: NodeSnapshot) -> dict[str, int]:
+    return {gpu.pci_bus_id: gpu.index for gpu in _gpus(snapshot) if gpu.pci_bus_id}

@@ -24,6 +24,7 @@ from monitor.detect.rules import (
     image_oversize,
     image_pull,
     image_pull_slow,
+    kernel_fault,
     mass_deletion,
     mount_lost,
     node_down,
@@ -46,5 +47,5 @@ RULES: tuple[Rule, ...] = (
     quota_exhausted.RULE, shm_pressure.RULE,
     disk_full.RULE, disk_filling.RULE, disk_io_saturated.RULE, image_cache_large.RULE, image_oversize.RULE,
     mass_deletion.RULE, mount_lost.RULE,
-    node_down.RULE, agent_silent.RULE, actions_refused.RULE, service_down.RULE,
+    node_down.RULE, kernel_fault.RULE, agent_silent.RULE, actions_refused.RULE, service_down.RULE,
 )  # fmt: skip

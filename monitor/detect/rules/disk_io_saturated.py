@@ -126,5 +126,6 @@ def _pods(report: NodeReport, facts: ClusterFacts) -> list[Text]:
 RULE = Rule(
     NAME, Limits, (), evaluate, SubjectKind.NODE,
     needs=("disk_io",), uses=("containers", "gpu_processes", "pods"),
+    suppressed_by=("kernel-fault",),
     latency=Latency("after", Delay.FIRST_SEEN, _MAX_PAUSE_SECONDS, collector="disk_io"),
 )  # fmt: skip

@@ -59,7 +59,7 @@ def _finding(facts: ClusterFacts, node: str, mount: MountFact, since: float) -> 
     return make_finding(
         "mount-lost", cause, labels, where | {"error": mount.error or mount.state}, advice_values=where,
         severity=Severity.CRITICAL, evidence=(_SINCE, users) if pods else (_SINCE,),
-        since=since, explains=_explains(pods), raw=mount.error,
+        since=since, explains=(Scope(labels=labels, rules=("kernel-fault",)), *_explains(pods)), raw=mount.error,
     )  # fmt: skip
 
 
@@ -102,12 +102,12 @@ def _everywhere_finding(path: str, lost: list[Finding], total: int) -> Finding:
     cause = Counter(finding.cause for finding in lost).most_common(1)[0][0]
     first = min(lost, key=lambda finding: (finding.since or 0.0, finding.labels["node"]))
     values: dict[str, Value] = {"mount": path, "count": len(lost), "total": total, "state": cause}
-    pods = [scope for finding in lost for scope in finding.explains][:_MAX_EXPLAINED_PODS]
+    pods = [scope for finding in lost for scope in finding.explains if scope.rules == STUCK_RULES]
     labels = {"mount": label_value(path)}
     return make_finding(
         "mount-lost", cause, labels, values, severity=Severity.CRITICAL, key="mount-lost.everywhere",
         evidence=(_SINCE,), advice_values={"mount": path, "node": first.headline.values["node"]}, since=first.since,
-        explains=(Scope(labels=labels, rules=("mount-lost",)), *pods),
+        explains=(Scope(labels=labels, rules=("mount-lost", "kernel-fault")), *pods[:_MAX_EXPLAINED_PODS]),
         held=2 * sum(finding.held for finding in lost) > len(lost), raw=first.raw,
     )  # fmt: skip
 

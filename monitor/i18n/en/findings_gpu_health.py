@@ -12,13 +12,17 @@ WORDS: dict[str, str] = {
     "doc.gpu-fault.limit.missing_after": "How long GPUs may be missing.",
     "doc.gpu-fault.limit.xid_hold": "How long an XID is reported.",
     "doc.gpu-fault.limit.xid_application_hold": "How long an application XID is reported.",
-    "doc.gpu-fault.limit.xid_application": "Application errors: restart the job.",
-    "doc.gpu-fault.limit.xid_memory_contained": "Contained memory errors: reset when convenient.",
-    "doc.gpu-fault.limit.xid_memory": "Unreliable memory: reset the GPU.",
-    "doc.gpu-fault.limit.xid_nvlink": "NVLink errors.",
-    "doc.gpu-fault.limit.xid_off_bus": "GPU fell off the bus: reboot.",
-    "doc.gpu-fault.limit.xid_driver": "Driver or firmware errors: reset, else reboot.",
+    "doc.gpu-fault.limit.xid_application": "XIDs to treat as application errors, whatever NVIDIA's catalogue says.",
+    "doc.gpu-fault.limit.xid_memory_contained": "Likewise, as contained memory errors: reset when convenient.",
+    "doc.gpu-fault.limit.xid_memory": "Likewise, as unreliable memory: reset the GPU.",
+    "doc.gpu-fault.limit.xid_nvlink": "Likewise, as NVLink errors.",
+    "doc.gpu-fault.limit.xid_off_bus": "Likewise, as a GPU that fell off the bus: reboot.",
+    "doc.gpu-fault.limit.xid_driver": "Likewise, as driver or firmware errors: reset, else reboot.",
+    "doc.gpu-fault.limit.xid_reset": "Likewise: reset the GPU.",
+    "doc.gpu-fault.limit.xid_reboot": "Likewise: reboot the node.",
+    "doc.gpu-fault.limit.xid_vendor": "Likewise: contact the vendor.",
     "doc.gpu-fault.limit.xid_ignored": "XIDs to ignore.",
+    "doc.gpu-fault.limit.xid_thresholds": "XIDs that are reported only if they repeat, such as `31: 5 in 1h`.",
     "gpu-fault.driver-hung": (
         "The GPU driver on {node} has not responded for {seconds:duration}: its GPUs are not visible."
     ),
@@ -66,7 +70,8 @@ WORDS: dict[str, str] = {
     ),
     "gpu-fault.xid-nvlink": "NVLink of GPU {gpu} on {node} failed (XID {code}): multi-GPU jobs may hang or slow down.",
     "gpu-fault.xid-nvlink.advice": (
-        "On {node}: nvidia-smi nvlink -e -i {gpu}; then reset all GPUs of the node together, or reboot {node}."
+        "On {node}: nvidia-smi nvlink -e -i {gpu}; then stop the jobs and reset all GPUs of the node together "
+        "(nvidia-smi --gpu-reset), or reboot {node}."
     ),
     "gpu-fault.remap-pending": "GPU {gpu} on {node} needs a reset to remap defective memory.",
     "gpu-fault.remap-pending.advice": "Once its job has ended, on {node}: nvidia-smi --gpu-reset -i {gpu}",
@@ -78,15 +83,54 @@ WORDS: dict[str, str] = {
     ),
     "gpu-fault.xid-unknown": "GPU {gpu} on {node} reports the unclassified XID {code}.",
     "gpu-fault.xid-unknown.advice": (
-        "Look up XID {code} in NVIDIA's list and check dmesg -T | grep Xid on {node}. Then add it to its class in "
-        "the settings of gpu-fault."
+        "NVIDIA's catalogue does not say what to do. Check dmesg -T | grep Xid on {node} and look up XID {code} in a "
+        "newer catalogue; then add it to its class in the settings of gpu-fault."
     ),
     "gpu-fault.xid-application": "A program on GPU {gpu} of {node} failed or was killed (XID {code}).",
     "gpu-fault.xid-application.advice": (
-        "The GPU is healthy. Read the job's log on {node} and restart it; if many different jobs fail on GPU {gpu}, "
-        "test the GPU."
+        "Read the job's log on {node} and restart the job; the GPU itself needs no action. If many different jobs fail "
+        "on GPU {gpu}, test the GPU: dcgmi diag -r 3 -i {gpu}"
     ),
-    "gpu-fault.xid": "XID {code} at {place}: {message}",
+    "gpu-fault.xid-reset": "GPU {gpu} on {node} does not work correctly until it is reset (XID {code}).",
+    "gpu-fault.xid-reset.advice": (
+        "Stop the job, then on {node}: nvidia-smi --gpu-reset -i {gpu}. If the reset fails, drain and reboot {node}."
+    ),
+    "gpu-fault.xid-reboot": "GPU {gpu} on {node} does not recover without a reboot (XID {code}).",
+    "gpu-fault.xid-reboot.advice": "Drain and reboot {node}: kubectl drain {node} --ignore-daemonsets",
+    "gpu-fault.xid-vendor": "GPU {gpu} on {node} reports XID {code}, which only the vendor can judge.",
+    "gpu-fault.xid-vendor.advice": "Contact the vendor of {node} with the output of nvidia-bug-report.sh.",
+    "gpu-fault.xid-software": "GPU {gpu} on {node} needs other software (XID {code}).",
+    "gpu-fault.xid-software.advice": (
+        "Update the driver and firmware of {node}, and the driver in its virtual machines if it has any."
+    ),
+    "gpu-fault.xid-power": "GPU {gpu} on {node} receives too little power (XID {code}).",
+    "gpu-fault.xid-power.advice": (
+        "Check the power cables and the seating of GPU {gpu}, and the power supplies of {node}: ipmitool sdr type "
+        "'Power Supply'"
+    ),
+    "gpu-fault.init-failed": "The driver cannot initialise GPU {gpu} on {node}.",
+    "gpu-fault.init-failed.advice": (
+        "Drain and reboot {node}. If GPU {gpu} still fails, power-cycle the node, then contact the vendor with the "
+        "output of nvidia-bug-report.sh."
+    ),
+    "gpu-fault.then.contact-vendor": (
+        "If XID {code} returns on GPU {gpu}, contact the vendor with the output of nvidia-bug-report.sh."
+    ),
+    "gpu-fault.then.check-program": (
+        "If XID {code} returns with the same program, debug it with compute-sanitizer; if with others, test GPU {gpu}: "
+        "dcgmi diag -r 3 -i {gpu}"
+    ),
+    "gpu-fault.then.check-software": (
+        "If XID {code} returns on GPU {gpu}, update the driver of {node}, then report it to NVIDIA."
+    ),
+    "gpu-fault.then.check-link": (
+        "If XID {code} returns, check the NVLinks of GPU {gpu} and their cables: nvidia-smi nvlink -s -i {gpu}"
+    ),
+    "gpu-fault.then.restart-fabric-manager": (
+        "If XID {code} returns without another XID and {node} has NVSwitches: systemctl restart nvidia-fabricmanager"
+    ),
+    "gpu-fault.xid": "XID {code} ({name}) at {place}: {message}",
+    "gpu-fault.line": "Kernel log, {place}: {error}",
     "gpu-fault.ecc": "{errors:uncorrectable ECC error|uncorrectable ECC errors} since the driver was loaded.",
     "gpu-fault.remap-failed-seen": "Row remapping of its memory has failed.",
     "gpu-fault.remap-pending-seen": "Row remapping of its memory is pending a reset.",

@@ -11,6 +11,7 @@ from monitor.i18n.zh import (
     doctor,
     findings_gpu,
     findings_gpu_health,
+    findings_kernel,
     findings_monitor,
     findings_nodes,
     findings_pods,
@@ -32,6 +33,7 @@ FINDINGS = (
     | findings_pods.WORDS
     | findings_storage.WORDS
     | findings_nodes.WORDS
+    | findings_kernel.WORDS
     | findings_monitor.WORDS
 )
 ALERTS = alerts.WORDS

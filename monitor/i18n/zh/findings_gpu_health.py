@@ -12,13 +12,17 @@ WORDS: dict[str, str] = {
     "doc.gpu-fault.limit.missing_after": "GPU 缺失多久才告警。",
     "doc.gpu-fault.limit.xid_hold": "XID 出现后持续告警多久。",
     "doc.gpu-fault.limit.xid_application_hold": "同上，针对程序类 XID。",
-    "doc.gpu-fault.limit.xid_application": "程序错误类 XID：重启作业。",
-    "doc.gpu-fault.limit.xid_memory_contained": "已隔离的显存错误：方便时重置。",
-    "doc.gpu-fault.limit.xid_memory": "显存不可信：重置。",
-    "doc.gpu-fault.limit.xid_nvlink": "NVLink 类 XID。",
-    "doc.gpu-fault.limit.xid_off_bus": "GPU 从总线掉线类 XID：重启节点。",
-    "doc.gpu-fault.limit.xid_driver": "驱动或固件类 XID：重置，不行则重启。",
+    "doc.gpu-fault.limit.xid_application": "按程序错误处理的 XID，优先于 NVIDIA 的目录。",
+    "doc.gpu-fault.limit.xid_memory_contained": "同上，按已隔离的显存错误处理：方便时重置。",
+    "doc.gpu-fault.limit.xid_memory": "同上，按显存不可信处理：重置 GPU。",
+    "doc.gpu-fault.limit.xid_nvlink": "同上，按 NVLink 错误处理。",
+    "doc.gpu-fault.limit.xid_off_bus": "同上，按 GPU 从总线掉线处理：重启节点。",
+    "doc.gpu-fault.limit.xid_driver": "同上，按驱动或固件错误处理：重置，不行则重启。",
+    "doc.gpu-fault.limit.xid_reset": "同上：重置 GPU。",
+    "doc.gpu-fault.limit.xid_reboot": "同上：重启节点。",
+    "doc.gpu-fault.limit.xid_vendor": "同上：联系厂商。",
     "doc.gpu-fault.limit.xid_ignored": "忽略的 XID。",
+    "doc.gpu-fault.limit.xid_thresholds": "反复出现才告警的 XID，例如 `31: 5 in 1h`。",
     "gpu-fault.driver-hung": "{node} 的 GPU 驱动已 {seconds:duration}没有响应：看不到它的任何 GPU。",
     "gpu-fault.driver-hung.advice": (
         "在 {node} 上执行：dmesg -T | grep -i nvrm | tail。卡死的驱动不会自己恢复："
@@ -54,7 +58,8 @@ WORDS: dict[str, str] = {
     ),
     "gpu-fault.xid-nvlink": "{node} 的 GPU {gpu} NVLink 出错（XID {code}）：多 GPU 作业可能卡住或变慢。",
     "gpu-fault.xid-nvlink.advice": (
-        "在 {node} 上执行：nvidia-smi nvlink -e -i {gpu}；然后一起重置该节点所有 GPU，或重启 {node}。"
+        "在 {node} 上执行：nvidia-smi nvlink -e -i {gpu}；然后停掉作业，一起重置该节点所有 GPU"
+        "（nvidia-smi --gpu-reset），或重启 {node}。"
     ),
     "gpu-fault.remap-pending": "{node} 的 GPU {gpu} 需要重置才能替换损坏的显存。",
     "gpu-fault.remap-pending.advice": ("等它的作业结束后，在 {node} 上执行：nvidia-smi --gpu-reset -i {gpu}"),
@@ -64,13 +69,48 @@ WORDS: dict[str, str] = {
     ),
     "gpu-fault.xid-unknown": "{node} 的 GPU {gpu} 报告未归类的 XID {code}。",
     "gpu-fault.xid-unknown.advice": (
-        "在 NVIDIA 的列表里查 XID {code}，并在 {node} 上执行：dmesg -T | grep Xid。然后在 gpu-fault 的设置里给它归类。"
+        "NVIDIA 的目录没有说明如何处理。在 {node} 上执行：dmesg -T | grep Xid，并在更新的目录里查 XID {code}；"
+        "然后在 gpu-fault 的设置里给它归类。"
     ),
     "gpu-fault.xid-application": "{node} 的 GPU {gpu} 上有程序出错或被杀（XID {code}）。",
     "gpu-fault.xid-application.advice": (
-        "GPU 正常。查看 {node} 上该作业的日志并重启作业；如果很多不同的作业都在 GPU {gpu} 上失败，请检测该 GPU。"
+        "查看 {node} 上该作业的日志并重启作业；GPU 本身无需处理。"
+        "如果很多不同的作业都在 GPU {gpu} 上失败，请检测该 GPU：dcgmi diag -r 3 -i {gpu}"
     ),
-    "gpu-fault.xid": "XID {code}，位置 {place}：{message}",
+    "gpu-fault.xid-reset": "{node} 的 GPU {gpu} 工作异常，重置后才能恢复（XID {code}）。",
+    "gpu-fault.xid-reset.advice": (
+        "停掉作业，然后在 {node} 上重置 GPU：nvidia-smi --gpu-reset -i {gpu}。如果重置失败，腾空并重启 {node}。"
+    ),
+    "gpu-fault.xid-reboot": "{node} 的 GPU {gpu} 要重启节点才能恢复（XID {code}）。",
+    "gpu-fault.xid-reboot.advice": "腾空并重启 {node}：kubectl drain {node} --ignore-daemonsets",
+    "gpu-fault.xid-vendor": "{node} 的 GPU {gpu} 报告 XID {code}，需要厂商判断。",
+    "gpu-fault.xid-vendor.advice": "联系 {node} 的厂商，并附上 nvidia-bug-report.sh 的输出。",
+    "gpu-fault.xid-software": "{node} 的 GPU {gpu} 需要更新软件（XID {code}）。",
+    "gpu-fault.xid-software.advice": "更新 {node} 的驱动和固件；如果有虚拟机，也更新其中的驱动。",
+    "gpu-fault.xid-power": "{node} 的 GPU {gpu} 供电不足（XID {code}）。",
+    "gpu-fault.xid-power.advice": (
+        "检查 GPU {gpu} 的供电线和插槽，以及 {node} 的电源：ipmitool sdr type 'Power Supply'"
+    ),
+    "gpu-fault.init-failed": "驱动无法初始化 {node} 的 GPU {gpu}。",
+    "gpu-fault.init-failed.advice": (
+        "腾空并重启 {node}。如果 GPU {gpu} 仍然失败，断电重启节点，然后联系厂商并附上 nvidia-bug-report.sh 的输出。"
+    ),
+    "gpu-fault.then.contact-vendor": (
+        "如果 GPU {gpu} 再次出现 XID {code}，联系厂商并附上 nvidia-bug-report.sh 的输出。"
+    ),
+    "gpu-fault.then.check-program": (
+        "如果同一程序再次出现 XID {code}，用 compute-sanitizer 调试它；如果是不同的程序，检测 GPU {gpu}："
+        "dcgmi diag -r 3 -i {gpu}"
+    ),
+    "gpu-fault.then.check-software": "如果 GPU {gpu} 再次出现 XID {code}，更新 {node} 的驱动，然后向 NVIDIA 反馈。",
+    "gpu-fault.then.check-link": (
+        "如果再次出现 XID {code}，检查 GPU {gpu} 的 NVLink 和线缆：nvidia-smi nvlink -s -i {gpu}"
+    ),
+    "gpu-fault.then.restart-fabric-manager": (
+        "如果没有其他 XID 而 XID {code} 再次出现，并且 {node} 有 NVSwitch：systemctl restart nvidia-fabricmanager"
+    ),
+    "gpu-fault.xid": "XID {code}（{name}），位置 {place}：{message}",
+    "gpu-fault.line": "内核日志，位置 {place}：{error}",
     "gpu-fault.ecc": "驱动加载以来有 {errors} 个无法纠正的 ECC 错误。",
     "gpu-fault.remap-failed-seen": "显存行重映射失败。",
     "gpu-fault.remap-pending-seen": "显存行重映射待重置后生效。",

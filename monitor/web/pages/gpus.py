@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from monitor.facts.gpu import GpuFact, GpuProcessFact
+from monitor.facts.gpu import GpuFact, GpuProcessFact, XidCount
 from monitor.facts.node import NodeSnapshot
+from monitor.facts.nvidia.xids import xid_meaning
 from monitor.i18n.figures import percent
 from monitor.present.rows import ClusterIndex, gpu_rows
 from monitor.report.history import HistoryMetric, HistorySubject
@@ -47,6 +48,11 @@ def _processes(snapshot: NodeSnapshot | None, uuid: str | None) -> list[GpuProce
     return [process for process in processes if process.gpu_uuid == uuid]
 
 
-def _xids(snapshot: NodeSnapshot | None, uuid: str | None) -> list[object]:
-    xids = snapshot.xid.counts if snapshot is not None and snapshot.xid is not None else ()
-    return [xid for xid in xids if xid.gpu_uuid == uuid]
+def _xids(snapshot: NodeSnapshot | None, uuid: str | None) -> list[tuple[XidCount, str]]:
+    """XIDs of a GPU, each with the action that its last line requires."""
+    facts = snapshot.xid if snapshot is not None else None
+    if facts is None:
+        return []
+    lines = {event.code: event.message for event in facts.recent if event.gpu_uuid == uuid}
+    meanings = [(xid, xid_meaning(xid.code, lines.get(xid.code))) for xid in facts.counts if xid.gpu_uuid == uuid]
+    return [(xid, meaning.action.value if meaning is not None else "unknown") for xid, meaning in meanings]

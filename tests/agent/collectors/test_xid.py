@@ -9,7 +9,8 @@ import pytest
 from monitor.agent.collectors import AbsentError
 from monitor.agent.collectors.xid import MAX_RECENT, XidCollector, merge_events, parse_uuid, parse_xid, with_uuids
 from monitor.agent.gpu import GpuDriverError
-from monitor.agent.kmsg import KernelMessage
+from monitor.agent.kernel.lines import FRAGMENTS
+from monitor.agent.kmsg import KernelLog, KernelMessage, SharedKernelLog
 from monitor.base.text import ELLIPSIS, MAX_TEXT_CHARS
 from monitor.facts import XidCount, XidEvent, XidFacts
 from tests.nvml import InProcessNvml
@@ -176,7 +177,8 @@ def log(tmp_path: Path) -> Log:
 
 
 def collector_of(log: Log, clock: FakeClock) -> XidCollector:
-    return XidCollector(str(log.path), clock, BOOTED_AT, driver_timeout=0.2)
+    shared = SharedKernelLog(KernelLog(str(log.path), FRAGMENTS, BOOTED_AT, clock))
+    return XidCollector(shared, clock, driver_timeout=0.2)
 
 
 def test_both_sources_one_incident_and_what_was_before_the_start(nvml: InProcessNvml, log: Log) -> None:

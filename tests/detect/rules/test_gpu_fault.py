@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from monitor.detect.base import Threshold
 from monitor.detect.engine import Engine
 from monitor.detect.rules.gpu_fault import CAUSES, RULE, SEVERITIES, Limits
 from monitor.facts import CollectorFact, EccFact, RetiredPagesFact, RowRemapFact, XidCount, XidEvent, XidFacts
 from monitor.facts.agents import AgentFact
+from monitor.facts.kernel import KernelEvent, KernelFacts
 from monitor.i18n.en import FINDINGS
 from tests.cluster.builders import NOW, agent, card, device, node, pod, uuid
 from tests.detect.builders_gpu import after_silence, catalog_problems, causes, rule_context, run, said
@@ -28,15 +30,39 @@ def remaps(pending: bool = False, failed: bool = False) -> RowRemapFact:
     return RowRemapFact(corrected=0, uncorrected=1, pending=pending, failed=failed)
 
 
+def kernel(kind: str, ago: float = 60, device: str = "0000:3b:00.0") -> KernelFacts:
+    return KernelFacts(
+        recent=(KernelEvent(kind=kind, since=NOW - ago, at=NOW - ago, device=device, message="the line"),)
+    )
+
+
+RECOVERY = "GPU recovery action changed from 0x0 (None) to 0x{} ({})"
+LINK_DOWN = "NETIR_LINK_EVT  Fatal   XC0 i0 Link 01 (0x021425c6 0x00000000 0x00000000)"
+INIT_FAILED = kernel("gpu-init")
 OLD_COUNT = XidFacts(counts=(XidCount(code=79, count=1, last_at=NOW - 60, gpu_uuid=uuid(0)),))
 
 CASES: tuple[tuple[str, AgentFact, Any, list[str]], ...] = (
     ("well", agent(card(ecc=EccFact(enabled=True, volatile_uncorrected_sram=0), row_remaps=remaps())), None, []),
     *((f"XID {code}", agent(card(), xid=xid(code)), None, ["xid-application"])
-      for code in (13, 31, 43, 45, 68, 69, 109)),
-    *((f"XID {code}", agent(card(), xid=xid(code)), None, ["xid-memory-contained"]) for code in (63, 94)),
-    *((f"XID {code}", agent(card(), xid=xid(code)), None, ["xid-memory"]) for code in (48, 64, 95)),
-    *((f"XID {code}", agent(card(), xid=xid(code)), None, ["xid-driver"]) for code in (62, 119, 120, 140, 143)),
+      for code in (13, 31, 45, 68, 69)),
+    ("XID 94", agent(card(), xid=xid(94)), None, ["xid-memory-contained"]),
+    *((f"XID {code}", agent(card(), xid=xid(code)), None, ["xid-memory"]) for code in (48, 64, 95, 140)),
+    *((f"XID {code}", agent(card(), xid=xid(code)), None, ["xid-driver"]) for code in (62, 119, 120, 143)),
+    *((f"XID {code}", agent(card(), xid=xid(code)), None, ["xid-reset"]) for code in (46, 109, 110, 158)),
+    ("45 follows its origin", agent(card(), xid=xid(45, message="Ch 8 caused by previous Xid 109")), None,
+     ["xid-reset"]),
+    ("45 whose origin has its own line", agent(card(), xid=xid(45, message="Ch 8 caused by previous Xid 149")), None,
+     []),
+    ("154 asks for a reboot", agent(card(), xid=xid(154, message=RECOVERY.format(2, "Node Reboot Required"))), None,
+     ["xid-reboot"]),
+    ("154 asks for nothing", agent(card(), xid=xid(154, message=RECOVERY.format(0, "None"))), None, []),
+    ("154 without its line", agent(card(), xid=xid(154, message=None)), None, ["xid-unknown"]),
+    ("a link of NVLink 5 is down", agent(card(), xid=xid(149, message=LINK_DOWN)), None, ["xid-nvlink"]),
+    ("a GPU that cannot be initialised", agent(card(), kernel=INIT_FAILED), None, ["init-failed"]),
+    ("a GPU that vanished without an XID", agent(card(), kernel=kernel("gpu-lost")), None, ["card-lost"]),
+    ("an old line about a GPU", agent(card(), kernel=kernel("gpu-lost", 3600)), None, []),
+    ("lines about other devices", agent(card(), kernel=kernel("disk-error")), None, []),
+    *((f"XID {code} means nothing", agent(card(), xid=xid(code)), None, []) for code in (43, 63)),
     ("XID 74", agent(card(), xid=xid(74)), None, ["xid-nvlink"]),
     ("XID 79", agent(card(), xid=xid(79)), None, ["xid-off-bus"]),
     ("XID 92 means nothing", agent(card(), xid=xid(92)), None, []),
@@ -125,6 +151,31 @@ def test_the_table_is_configuration() -> None:
     given = rule_context(agent(card(), xid=xid(79)))
     assert causes(run(RULE, given, None, Limits(xid_off_bus=(), xid_nvlink=(79,)))) == [("warning", "xid-nvlink")]
     assert causes(run(RULE, given, None, None, n1=Limits(xid_ignored=(79,)))) == []
+
+
+def test_a_code_may_have_a_threshold() -> None:
+    events = tuple(
+        XidEvent(at=NOW - ago, code=31, source="kernel", gpu_uuid=uuid(0), message="x") for ago in (500, 300, 100)
+    )
+    given = rule_context(agent(card(), xid=XidFacts(recent=events)))
+    for count, window, found in ((3, 600, 1), (4, 600, 0), (3, 500, 0), (3, 501, 1)):
+        limits = Limits(xid_thresholds={31: Threshold(count, float(window))})
+        assert len(run(RULE, given, None, limits).findings) == found, (count, window)
+
+
+def test_an_old_agent_sends_only_xids() -> None:
+    given = rule_context(agent(card(), xid=xid(109)))
+    assert given.facts.snapshots["n1"].kernel is None
+    assert causes(run(RULE, given)) == [("critical", "xid-reset")]
+
+
+def test_a_gpu_without_an_index_is_named_by_its_address() -> None:
+    (finding,) = run(RULE, rule_context(agent(card(), kernel=INIT_FAILED))).findings
+    assert finding.labels == {"node": "n1"}
+    assert "GPU 0000:3b:00.0 on n1" in said(finding)
+    assert "无法初始化 n1 的 GPU 0000:3b:00.0" in said(finding, "zh")
+    known = agent(card(pci_bus_id="0000:3b:00.0"), kernel=INIT_FAILED)
+    assert run(RULE, rule_context(known)).findings[0].labels == {"node": "n1", "gpu": "0"}
 
 
 def test_what_it_says() -> None:

@@ -66,11 +66,19 @@ PANELS = {
     "gpus.xids": (
         "XIDs",
         (
-            "Codes that the driver reported since the agent started. 48, 79, 95, 119 and such: drain the node, reset, "
-            "replace if it comes back. 13, 31, 43 are most often the program's own fault."
+            "Codes that the driver reported since the agent started. 48, 95, 109, 119 and such: drain the node and "
+            "reset the card; 79: reboot. 13 and 31 are most often the program's own fault, 43 and 63 need no action."
         ),
     ),
     "gpus.xids-line": ("Cards with a fresh XID", "Cards that reported a code within the last five minutes."),
+    "gpus.kernel": (
+        "Kernel log",
+        "Kinds of errors in the kernel logs since the agents started. The alert kernel-fault says what to do.",
+    ),
+    "gpus.kernel-skipped": (
+        "Kernel lines skipped",
+        "Lines that came too fast to be classified. Something floods the kernel log: dmesg -T on the node shows what.",
+    ),
     "gpus.ecc": (
         "ECC errors",
         "One uncorrected error is enough to take the card out. Corrected ones that keep coming announce it.",

@@ -33,6 +33,7 @@ _COLUMNS = {
     "items": "Items",
     "job": "Job",
     "largest-on-one-node": "Most on one node",
+    "kind": "Kind",
     "last": "Last seen",
     "last-run": "Last run",
     "last-used": "Last used",

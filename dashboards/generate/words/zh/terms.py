@@ -34,6 +34,7 @@ _COLUMNS = {
     "items": "处理项数",
     "job": "作业",
     "largest-on-one-node": "单节点最多",
+    "kind": "类别",
     "last": "最近一次",
     "last-run": "上次执行",
     "last-used": "上次使用",

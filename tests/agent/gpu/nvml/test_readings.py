@@ -40,7 +40,21 @@ def test_a_pci_address_has_one_form(text: str, expect: str) -> None:
     assert normalize_pci_address(text) == expect
 
 
-@pytest.mark.parametrize("text", ["", "GPU", "10de:2204", "0000:00:3b:00", "3b", "0000:3b:zz", "0000:3b:00.x"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "GPU",
+        "10de:2204",
+        "0000:00:3b:00",
+        "3b",
+        "0000:3b:zz",
+        "0000:3b:00.x",
+        "0" * 300 + "1ffffffff:3b:00",
+        "0000:3b:00.8",
+        "0000:3b:00." + "1" * 300,
+    ],
+)
 def test_what_is_no_pci_address_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="not a PCI address"):
         normalize_pci_address(text)

@@ -1,0 +1,1 @@
+"""Classifies lines of the kernel log, and keeps a bounded summary of them."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from itertools import chain
 
 from monitor.explain.image_pull import PULL_REASONS, PullFailure, PullFailureCause, classify, registry_of
@@ -17,7 +16,10 @@ from monitor.facts.text import Text, Value
 IMAGE_SPECIFIC_CAUSES = (
     PullFailureCause.WRONG_ARCHITECTURE,
     PullFailureCause.UNAUTHORIZED,
+    PullFailureCause.POLICY,
     PullFailureCause.NOT_FOUND,
+    PullFailureCause.BAD_IMAGE,
+    PullFailureCause.OLD_FORMAT,
     PullFailureCause.BAD_NAME,
     PullFailureCause.NEVER_PULL,
 )
@@ -47,9 +49,7 @@ def failing(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> P
         evidence.append(Text(Key.PULL_SAYS, {"message": quote(failure.message)}))
     if event is not None and event.count > 1:
         evidence.append(Text(Key.PULL_ATTEMPTS, {"count": event.count}))
-    headline, advice = Text(Key.PULL_RUNTIME_DOWN, values), Text(Key.PULL_RUNTIME_DOWN_ADVICE, values)
-    diagnosis = family_diagnosis(PodStatus.PULLING, "PULL", failure.cause.name, values, evidence)
-    return replace(diagnosis, headline=headline, advice=(advice,)) if failure.runtime_down else diagnosis
+    return family_diagnosis(PodStatus.PULLING, "PULL", failure.cause.name, values, evidence)
 
 
 def _image_of(pod: PodFact, status: ContainerStatusFact) -> str | None:
@@ -67,7 +67,7 @@ def _newest_failure(
         if event.container in (None, status.name)
         and any(fragment in (event.message or "").lower() for fragment in _CONCLUSIVE_FRAGMENTS)
     ]
-    if from_status.cause is not PullFailureCause.UNKNOWN or from_status.runtime_down or not events:
+    if from_status.cause is not PullFailureCause.UNKNOWN or not events:
         return from_status, events[-1] if events else None
     return classify(status.reason, events[-1].message, image), events[-1]
 

@@ -68,7 +68,9 @@ def _start(row: CorpusRow) -> _Case:
     if kind in _WAITING:
         return _Case(pod(node=NODE, statuses=(waiting(_WAITING[kind], row.messages[0]),)))
     if kind in _EVENTS:
-        return _Case(pod(node=NODE, started_at=NOW - 300), {"nodes": [node(NODE)], "events": _events(_EVENTS[kind], row)})
+        return _Case(
+            pod(node=NODE, started_at=NOW - 300), {"nodes": [node(NODE)], "events": _events(_EVENTS[kind], row)}
+        )
     if kind == "exit":
         status = looping(int(details[0]), reason=details[1], message=row.messages[0] or None)
         return _Case(pod(node=NODE, statuses=(status,)))

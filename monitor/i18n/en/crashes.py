@@ -85,6 +85,11 @@ WORDS: dict[str, str] = {
     ),
     "crash_signal": "Container {container} was killed by signal {signal} (exit code {code}).",
     "crash_signal_advice": "Its log may show why: kubectl logs {pod} -n {namespace} -c {container} --previous",
+    "crash_inotify": "Container {container} failed: the inotify limits of {node} are used up.",
+    "crash_inotify_advice": (
+        "On {node}: sysctl -w fs.inotify.max_user_instances=8192 fs.inotify.max_user_watches=1048576, "
+        "permanently in /etc/sysctl.d."
+    ),
     "ran_for": "It had run for {ran:duration}; restarted {restarts:time|times}.",
     "restarted": "Restarted {restarts:time|times}.",
     "memory_limit": "Its memory limit is {limit:bytes}.",
@@ -105,6 +110,43 @@ WORDS: dict[str, str] = {
         "Free space on {node} first. Write data to a volume, not into the container; then submit it again."
     ),
     "preempted": "A pod with a higher priority preempted it on {node}.",
+    "evicted_emptydir": (
+        "It was removed because one of its emptyDir volumes exceeded its own sizeLimit; {node} is fine."
+    ),
+    "evicted_emptydir_advice": (
+        "Raise the sizeLimit of the emptyDir that the message names (for medium Memory also limits.memory), "
+        "or write less into it."
+    ),
+    "evicted_own_limit": "It was removed because it exceeded its own ephemeral-storage limit; {node} is fine.",
+    "evicted_own_limit_advice": (
+        "Raise limits.ephemeral-storage, or write data and checkpoints to a volume instead of the container."
+    ),
+    "evicted_pids": "{node} evicted it because the node ran out of process ids.",
+    "evicted_pids_advice": (
+        "Find the pod that forks on {node} (ps -eLf), and set podPidsLimit in the kubelet's configuration."
+    ),
+    "evicted_other": "The kubelet of {node} evicted it.",
+    "evicted_other_advice": "Read the message above; then kubectl describe node {node}",
+    "preempted_critical": "{node} removed it to make room for a critical system pod.",
+    "preempted_critical_advice": (
+        "Its controller replaces it. If it happens again, raise the resources that {node} reserves for the "
+        "system (kubeReserved, systemReserved)."
+    ),
+    "admission_topology": (
+        "{node} refused it: its CPUs, memory and devices cannot be aligned on one NUMA node ({reason})."
+    ),
+    "admission_topology_advice": (
+        "Request fewer GPUs or CPUs per pod, or relax topologyManagerPolicy of the kubelet on {node} (best-effort)."
+    ),
+    "admission_affinity": "{node} refused it: the node's labels no longer match the pod ({reason}).",
+    "admission_affinity_advice": (
+        "Restore the labels of {node}, or delete the pod so that it is scheduled again: kubectl get node "
+        "{node} --show-labels"
+    ),
+    "admission_other": "The kubelet of {node} refused it ({reason}).",
+    "admission_other_advice": (
+        "Read the message above, and delete the pod so that it is scheduled again; then kubectl describe node {node}"
+    ),
     "deadline": "It exceeded its maximum run time (activeDeadlineSeconds).",
     "deadline_advice": "Raise activeDeadlineSeconds of the job, or save checkpoints and resume from them.",
     "node_went_down": "Its node {node} was shut down or lost.",

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.explain.crash import _START_FRAGMENTS, cannot_start
+from monitor.explain.chain.causes import StartFailureCause
+from monitor.explain.crash import SANDBOX_CAUSES, cannot_start
 from monitor.explain.keys import Key
 from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.kube import ContainerStatusFact, PodFact
@@ -180,11 +181,11 @@ def test_cannot_start(case: Case) -> None:
 
 
 def test_every_word_has_its_sentences() -> None:
-    causes = [*(cause for cause, _ in _START_FRAGMENTS), "OTHER"]
+    causes = [cause.name for cause in StartFailureCause if cause not in SANDBOX_CAUSES]
     assert {f"START_{cause}{end}" for cause in causes for end in ("", "_ADVICE")} <= set(Key.__members__)
 
 
 @given(st.text())
 def test_no_message_breaks_it(message: str) -> None:
     status = waiting("RunContainerError", message)
-    assert cannot_start(crashing(status), status, make_cluster_facts()).cause.startswith("start-")
+    assert cannot_start(crashing(status), status, make_cluster_facts()).cause.startswith(("start-", "sandbox-"))

@@ -200,7 +200,7 @@ CASES = [
         stuck(
             statuses=(waiting("ErrImagePull", "rpc error: code = Unavailable desc = error reading from server: EOF"),)
         ),
-        "pull-unknown",
+        "pull-runtime-down",
         says=("The container runtime of gpu-01 does not respond, so", "systemctl status containerd docker"),
         facts=HERE,
     ),

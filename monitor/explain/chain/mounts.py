@@ -77,10 +77,10 @@ def _of_helper(chain: Chain, low: str) -> M | None:
         return M.STALE
     if match := _NFS_HELPER.search(low):
         return find(match[1], phrases.NFS)
-    if says(low, phrases.HELPER):
-        return M.HELPER_MISSING
     if says(low, ("wrong fs type", "bad superblock")):
         return M.HELPER_MISSING if _NETWORK_SOURCE.search(low) else M.BAD_FILESYSTEM
+    if says(low, phrases.HELPER):
+        return M.HELPER_MISSING
     return M.BAD_FILESYSTEM if says(words, phrases.BAD_FILESYSTEM) else None
 
 

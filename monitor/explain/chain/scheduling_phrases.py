@@ -11,7 +11,7 @@ SENTENCES = wording(
         C.CLAIM_UNBOUND,
         (
             "unbound immediate persistentvolumeclaim", "non-existent persistentvolume", "is being deleted",
-            "persistent volumes to bind", "storageclass", "pvc is not bound", "bound to a lost", "unbound persistentvolume",
+            "storageclass", "pvc is not bound", "bound to a lost", "unbound persistentvolume",
         ),
     ),
     (C.CLAIM_MISSING, ("persistentvolumeclaim",)),
@@ -20,7 +20,7 @@ SENTENCES = wording(
         ("volume node affinity", "no available volume zone", "persistentvolume's node affinity", "volume zone"),
     ),
     (C.VOLUME_LIMIT, ("max volume count", "too many volumes", "volume limits")),
-    (C.VOLUME, ("enough free storage", "volumebinding", "storage capacity")),
+    (C.VOLUME, ("persistent volumes to bind", "enough free storage", "volumebinding", "storage capacity")),
     # dynamic resource allocation
     (C.DEVICE_CLASS_MISSING, ("device class",)),
     (

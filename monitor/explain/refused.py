@@ -18,7 +18,6 @@ REFUSED_CAUSES = (
     "node-refused",
     "admission-topology",
     "admission-affinity",
-    "start-apparmor",
     "admission-other",
 )
 EVICTED_CAUSES = ("evicted", "evicted-own-limit", "evicted-emptydir", "evicted-pids", "evicted-other")

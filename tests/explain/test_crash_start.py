@@ -98,7 +98,7 @@ CASES = [
                 + "stderr: Auto-detected mode as 'legacy' nvidia-container-cli: initialization error: load library failed: libnvidia-ml.so.1: cannot open shared object file: no such file or directory",
             )
         ),
-        "start-driver-broken",
+        "start-driver-not-loaded",
         facts=HERE,
     ),
     Case(
@@ -109,7 +109,7 @@ CASES = [
                 "OCI runtime create failed: unable to retrieve OCI runtime error (open /run/containerd/x/log.json: no such file or directory): fork/exec /usr/bin/nvidia-container-runtime: permission denied: unknown",
             )
         ),
-        "start-runtime-broken",
+        "start-toolkit-broken",
         facts=HERE,
     ),
     Case(

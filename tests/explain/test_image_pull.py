@@ -107,6 +107,7 @@ NEW_CAUSES = [
     (P.POLICY, RESOLVE + "unexpected status from HEAD request to https://harbor.lab/v2/nlp/bert/manifests/1: 412 Precondition Failed"),
     (P.BAD_IMAGE, DOCKER + "failed to register layer: archive/tar: invalid tar header"),
     (P.OLD_FORMAT, DOCKER + "application/vnd.docker.distribution.manifest.v1+prettyjws not supported"),
+    (P.DAMAGED_LAYER, CONTAINERD + 'failed commit on ref "layer-sha256:a": unexpected commit digest sha256:b, expected sha256:a: failed precondition'),
     (P.CORRUPT_LAYER, CONTAINERD + "failed to extract layer sha256:9d32: gzip: invalid checksum"),
     (P.NODE_DISK, CONTAINERD + "failed to extract layer sha256:9d32: write /var/lib/containerd/a: input/output error: unknown"),
     (P.RUNTIME_DOWN, "rpc error: code = Unavailable desc = error reading from server: EOF"),

@@ -42,6 +42,7 @@ _EXPLAINED = {
     "evicted": EVICTED_CAUSES,
 }  # fmt: skip
 _CAUSES = {explained: cause for cause, several in _EXPLAINED.items() for explained in several}
+_REMOVED_CAUSES = (*REFUSED_CAUSES, *EVICTED_CAUSES, "start-apparmor")
 PROGRAM, UNKNOWN = "program", "unknown"
 CAUSES = (*_EXPLAINED, PROGRAM, UNKNOWN)
 _MESSAGE_KEYS = (Key.RUNTIME_SAYS.value, Key.LAST_WORDS.value)
@@ -79,7 +80,7 @@ def evaluate(pod: PodFact, context: RuleContext, memory: Any, now: float) -> Rul
 def _refused(pod: PodFact) -> PodDiagnosis | None:
     """Why the kubelet refused or evicted the pod, if it did."""
     answer = refused(pod) if pod.phase == "Failed" else None
-    return answer if answer is not None and answer.cause in (*REFUSED_CAUSES, *EVICTED_CAUSES) else None
+    return answer if answer is not None and answer.cause in _REMOVED_CAUSES else None
 
 
 def _ended(pod: PodFact) -> float:

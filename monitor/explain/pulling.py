@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import chain
 
-from monitor.explain.image_pull import PULL_REASONS, PullFailure, PullFailureCause, classify, registry_of
+from monitor.explain.chain.causes import PullFailureCause
+from monitor.explain.chain.hosts import registry_of
+from monitor.explain.image_pull import PULL_REASONS, PullFailure, classify
 from monitor.explain.keys import Key
 from monitor.explain.model import PodDiagnosis, PodStatus, family_diagnosis
 from monitor.explain.quote import quote

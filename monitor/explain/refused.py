@@ -28,7 +28,7 @@ _EVICTIONS: Wording[tuple[str, Key, Key]] = wording(
     (("evicted-emptydir", Key.EVICTED_EMPTYDIR, Key.EVICTED_EMPTYDIR_ADVICE), ("emptydir volume",)),
     (
         ("evicted-own-limit", Key.EVICTED_OWN_LIMIT, Key.EVICTED_OWN_LIMIT_ADVICE),
-        ("exceeds the total limit of containers", "local ephemeral storage limit", "ephemeral local storage usage exceeds"),
+        ("exceeds the total limit of containers", "local ephemeral storage limit", "local storage usage exceeds"),
     ),
     (("preempted", Key.PREEMPTED_CRITICAL, Key.PREEMPTED_CRITICAL_ADVICE), ("admit critical pod", "preempted")),
     (("node-lost", Key.NODE_WENT_DOWN, Key.SUBMIT_AGAIN_ADVICE), ("node shutdown", "node is shutting down")),
@@ -43,7 +43,7 @@ _QUEUE_REASONS = (SchedulingCause.QUEUE_MISSING, SchedulingCause.QUEUE_CLOSED, S
 
 
 def refused(pod: PodFact) -> PodDiagnosis | None:
-    """Diagnosis from the pod's own reason, set when Kubernetes ended the pod rather than its program; None otherwise."""
+    """Diagnosis from the pod's own reason, set when Kubernetes ended the pod rather than its program, or None."""
     reason, message = pod.reason or "", pod.message or ""
     values: dict[str, Value] = {
         "pod": pod.name,

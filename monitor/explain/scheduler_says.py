@@ -68,10 +68,10 @@ def by_message(pod: PodFact, verdict: SchedulerVerdict) -> PodDiagnosis | None:
 def reason_diagnosis(reason: SchedulingPart, values: dict[str, Value], message: str) -> PodDiagnosis:
     """Diagnosis with the texts of a reason, quoting the message."""
     key = _KEYS.get(reason.cause) or Key[f"SCHED_{reason.cause.name}"]
-    values = {"name": reason.name or "?", "message": quote(reason.text)} | values
+    named: dict[str, Value] = {"name": reason.name or "?", "message": quote(reason.text)}
     says = Text(Key.SCHEDULER_SAYS, {"message": quote(message)})
     cause = _PENDING_CAUSES.get(reason.cause, PendingCause.OTHER)
-    return pending_diagnosis(cause, key, Key[f"{key.name}_ADVICE"], values, (says,))
+    return pending_diagnosis(cause, key, Key[f"{key.name}_ADVICE"], named | values, (says,))
 
 
 def _diagnosis(pod: PodFact, verdict: SchedulerVerdict, reason: SchedulingPart) -> PodDiagnosis:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from monitor.explain.image_pull import registry_of
+from monitor.explain.chain.hosts import registry_of
 from tests.explain.corpus_rows import (
     CORPUS_DIR,
     FILE_KINDS,

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.explain.image_pull import PULL_REASONS, PullFailureCause, classify, registry_of
+from monitor.explain.chain.causes import PullFailureCause
+from monitor.explain.chain.hosts import registry_of
+from monitor.explain.image_pull import PULL_REASONS, classify
 
 P = PullFailureCause
 CONTAINERD = 'failed to pull and unpack image "harbor.lab/nlp/bert:1": '

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from monitor.explain.image_pull import PullFailureCause
+from monitor.explain.chain.causes import PullFailureCause
 from monitor.explain.keys import Key
 from monitor.facts.agents import AgentFact
 from monitor.facts.kube import PodContainerFact, PodFact

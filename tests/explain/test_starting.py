@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from monitor.explain.keys import Key
 from monitor.explain.crash import SANDBOX_CAUSES
+from monitor.explain.keys import Key
 from monitor.facts.kube import PodFact
 from tests.explain.builders import NOW, Case, check, event, names, node, pod, running_container, waiting
 

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from monitor.explain.chain.causes import MountFailureCause
 from monitor.explain.keys import Key
-from monitor.explain.volumes import MountFailureCause, classify
+from monitor.explain.volumes import classify
 from monitor.facts.kube import PodVolumeFact
 from tests.explain.builders import Case, check, event, names, node, pod, waiting
 

@@ -43,7 +43,7 @@ ATTACHMENT = wording(
     (M.VOLUME_MISSING, ("code = notfound", "volume not found", "notfound", "does not exist", "no such volume")),
     (
         M.STORAGE_DENIED,
-        ("unauthorizedoperation", "not authorized", "accessdenied", "access denied", "forbidden", "invalidclienttokenid"),
+        ("unauthorizedoperation", "not authorized", "accessdenied", "access denied", "forbidden", "invalidclient"),
     ),
 )  # fmt: skip
 DEAD = (
@@ -77,9 +77,12 @@ STORAGE = wording(
     (
         M.STORAGE_DENIED,
         (
-            "accessdenied", "access denied", "invalidaccesskeyid", "signaturedoesnotmatch", "403 forbidden", "invalid credentials",
-            "authentication failed", "unauthenticated", "permissiondenied", "invalid key", "not authorized", "logon failure",
-            "unauthorized", "status code: 403", "authorizationpermissionmismatch", "authenticationfailed", "login failed",
+            "accessdenied", "access denied", "invalidaccesskeyid", "signaturedoesnotmatch", "403 forbidden",
+            "invalid credentials",
+            "authentication failed", "unauthenticated", "permissiondenied", "invalid key", "not authorized",
+            "logon failure",
+            "unauthorized", "status code: 403", "authorizationpermissionmismatch", "authenticationfailed",
+            "login failed",
             "invalid password", "key does not have", "mount error 13", "mount error(13)",
         ),
     ),
@@ -100,10 +103,14 @@ STORAGE = wording(
             "failed to connect to", "unable to connect", "could not connect", "mon_command failed", "no monitors",
             "cannot connect", "monclient", "no mds", "i/o timeout", "no route to host", "network is unreachable",
             "connection timed out", "host is down", "name or service not known", "no such host", "failed to resolve",
-            "could not resolve", "unable to resolve", "network unreachable", "connection reset", "nodename nor servname",
+            "could not resolve", "unable to resolve", "network unreachable", "connection reset",
+            "nodename nor servname",
         ),
     ),
-    (M.MULTI_ATTACH, ("is still being used", "already attached to", "volume is in use", "exclusively locked", "image is locked")),
+    (
+        M.MULTI_ATTACH,
+        ("is still being used", "already attached to", "volume is in use", "exclusively locked", "image is locked"),
+    ),
     (M.TIMED_OUT, ("not ready in", "function timeout", "operation with the given volume", "mount timeout")),
 )  # fmt: skip
 LAST = wording(

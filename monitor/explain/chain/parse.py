@@ -37,12 +37,17 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Clauses from the outermost to the innermost program. `words` is the wording of all of them, without names."""
+    """Clauses from the outermost to the innermost program, and all of them together.
+
+    `low` is the lower-cased text, `words` the wording without names.
+    """
 
     clauses: tuple[Clause, ...]
+    low: str = field(init=False)
     words: str = field(init=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "low", ": ".join([clause.low for clause in self.clauses]))
         object.__setattr__(self, "words", ": ".join([clause.words for clause in self.clauses]))
 
     @property
@@ -56,11 +61,6 @@ class Chain:
             if clause.words not in _CODE_NAMES:
                 return clause.words
         return self.last.words
-
-    @property
-    def low(self) -> str:
-        """All clauses, lower-cased."""
-        return ": ".join([clause.low for clause in self.clauses])
 
 
 EMPTY = Clause("", "", "")
@@ -99,14 +99,12 @@ def _chain(text: str, name: str | None) -> Chain:
         parts = parts[: MAX_CLAUSES // 2] + parts[-MAX_CLAUSES // 2 :]
     clauses, code = [], None
     for part in parts:
-        part = part.strip(_TRIM)
-        if part.startswith(_CODE):
-            code, _, part = part[len(_CODE) :].partition(f" {_DESCRIPTION}")
-            part = part.strip(_TRIM)
-        elif part.startswith(_DESCRIPTION):
-            part = part[len(_DESCRIPTION) :].strip(_TRIM)
-        if part and part != "rpc error":
-            clauses.append(_clause(part, code, name))
+        sentence = part.strip(_TRIM)
+        if sentence.startswith(_CODE):
+            code, _, sentence = sentence[len(_CODE) :].partition(f" {_DESCRIPTION}")
+        sentence = sentence.removeprefix(_DESCRIPTION).strip(_TRIM)
+        if sentence and sentence != "rpc error":
+            clauses.append(_clause(sentence, code, name))
             code = None
     return Chain(tuple(clauses) or (EMPTY,))
 

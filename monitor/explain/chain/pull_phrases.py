@@ -16,7 +16,7 @@ UNMISTAKABLE = wording(
             "due to configured policy", "is not signed", "no valid trust data", "remote trust data does not exist",
             "vulnerability severity", "prevent vulnerable", "blocked by xray", "download blocked",
             "blocked by policy", "image policy", "signature was required", "quarantined", "violates policy",
-            "denied by policy", "signature verification failed", "no matching signatures", 
+            "denied by policy", "signature verification failed", "no matching signatures",
         ),
     ),
     (
@@ -34,7 +34,8 @@ UNMISTAKABLE = wording(
         P.WRONG_ARCHITECTURE,
         (
             "no match for platform", "no matching manifest for", "no image found in manifest list for",
-            "no image found in image index for", "cannot be used on this platform", "does not match the specified platform",
+            "no image found in image index for", "cannot be used on this platform",
+            "does not match the specified platform",
             "no manifest found for platform", "no suitable image found for", "does not match the expected platform",
         ),
     ),
@@ -62,10 +63,11 @@ UNMISTAKABLE = wording(
             "unsupported media type", "mismatched image rootfs and manifest layers", "unexpected media type",
             "number of layers and diffids don't match", "manifest invalid", "invalid manifest", "unrecognized manifest",
             "unsupported manifest", "is not a container image", "not an image", "invalid tar header",
-            "layers from manifest don't match image configuration", "unsupported layer", 
-            "unsupported compression", "invalid image config", "unsupported image", "diffids", "encountered unknown type",
-            
-            "unsupported mimetype", "mediatype in manifest should be", "empty manifest", 
+            "layers from manifest don't match image configuration", "unsupported layer",
+            "unsupported compression", "invalid image config", "unsupported image", "diffids",
+            "encountered unknown type",
+
+            "unsupported mimetype", "mediatype in manifest should be", "empty manifest",
         ),
     ),
 )  # fmt: skip
@@ -91,7 +93,8 @@ STORE = wording(
         P.DAMAGED_LAYER,
         (
             "unexpected commit digest", "failed size validation", "verification failed", "digest mismatch",
-            "wrong diff id", "unexpected digest", "does not match", "don't match", "unexpected size", "digest did not match",
+            "wrong diff id", "unexpected digest", "does not match", "don't match", "unexpected size",
+            "digest did not match",
             "invalid digest", "commit failed: unexpected", "digest invalid",
         ),
     ),
@@ -131,7 +134,8 @@ REGISTRY = wording(
         (
             "unauthorized", "authentication required", "no basic auth credentials", "pull access denied",
             "insufficient_scope", "insufficient scope", "access to the resource is denied", "authorization failed",
-            "denied: ", "access denied", "is denied", "denied by", "requested access", "forbidden", "not authorized", "incorrect username or password", "invalid username/password",
+            "denied: ", "access denied", "is denied", "denied by", "requested access", "forbidden", "not authorized",
+            "incorrect username or password", "invalid username/password",
             "unable to retrieve auth token", "invalid credentials", "bad credentials", "authrequired",
             "no credentials", "unauthenticated", "accessdenied", "not accessible with", "docker login", "invalid_grant",
         ),
@@ -140,7 +144,8 @@ REGISTRY = wording(
         P.REGISTRY_ERROR,
         (
             "internal server error", "bad gateway", "service unavailable", "gateway time", "bad request",
-            "invalid character '<'", "error parsing http", "unknown error", "origin error", "looking for beginning of value",
+            "invalid character '<'", "error parsing http", "unknown error", "origin error",
+            "looking for beginning of value",
         ),
     ),
 )  # fmt: skip
@@ -163,7 +168,8 @@ TRANSPORT = wording(
     (
         P.DNS,
         (
-            "no such host", "server misbehaving", "name resolution", "name or service not known", "cannot unmarshal dns",
+            "no such host", "server misbehaving", "name resolution", "name or service not known",
+            "cannot unmarshal dns",
             "no address associated with hostname", "lookup ", "no answer from dns", "no suitable address",
         ),
     ),
@@ -173,7 +179,7 @@ TRANSPORT = wording(
         (
             "i/o timeout", "client.timeout", "awaiting response headers", "awaiting headers", "connection timed out",
             "operation timed out", "no route to host", "network is unreachable", "host is down", "host is unreachable",
-            "request canceled while waiting for connection", "timed out", 
+            "request canceled while waiting for connection", "timed out",
         ),
     ),
     (
@@ -188,7 +194,8 @@ TRANSPORT = wording(
 )  # fmt: skip
 CANCELLED = ("context deadline exceeded", "context canceled", "deadlineexceeded", "no progress", "operation timeout")
 EXPIRED = (
-    "token has expired", "token is expired", "token expired", "expiredtoken", "expired token", "credentials have expired",
+    "token has expired", "token is expired", "token expired", "expiredtoken", "expired token",
+    "credentials have expired",
     "credentials expired", "password has expired", "session has expired", "keys are expired", "account has expired",
     "account is expired", "credential has expired", "has expired. reauthenticate", "request is expired", "jwt expired",
     "robot account expired", "secret is expired", "secret has expired",

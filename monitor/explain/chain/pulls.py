@@ -30,16 +30,18 @@ _REMOTE_SNAPSHOTTERS = ("nydus", "stargz", "soci-", "overlaybd", "fuse-overlayfs
 _NO_SNAPSHOTTER = re.compile(
     r"snapshotter \S* ?(?:was )?not (?:found|loaded)|snapshotter not loaded|unknown snapshotter"
 )
+# How clauses begin that speak of the node's store: layers, snapshots, and system calls on files.
 _STORE = re.compile(
-    r"failed to (?:extract layer|register layer|unpack|prepare extraction snapshot|prepare snapshot|create snapshot|"
+    r"failed to (?:extract layer|register layer|unpack|prepare (?:extraction )?snapshot|create (?:prepare )?snapshot|"
     r"commit snapshot|create content writer|open writer|send write|get reader from content store|mount|write|stat|"
-    r"apply|create prepare snapshot dir|rename|handle|ingest|create temp dir|lease content|read expected|"
-    r"initialize|load image|convert whiteout)|"
+    r"apply|rename|handle|ingest|create temp dir|lease content|read expected|initialize|load image|convert whiteout)|"
     r"failed commit on ref|apply layer error|mount callback failed|error (?:processing|creating|committing|unpacking)|"
-    r"unable to (?:unpack|prepare|create)|(?:adding|committing|storing|writing|applying|copying) (?:layer|blob|the finished|to)|"
-    r"untar|unpigz|archive/tar|gzip|filesystem layer|layer verification|content digest|blob \S+ expected|parent snapshot|"
-    r"snapshot \S+|(?:write|mkdir|open|rename|lchown|chown|chmod|symlink|link|unlinkat|remove|stat|lstat|mknod|truncate|"
-    r"fsync|sync|readdirent|failed to send write) /|lsetxattr|wrong diff id|unexpected commit|store"
+    r"unable to (?:unpack|prepare|create)|"
+    r"(?:adding|committing|storing|writing|applying|copying) (?:layer|blob|the finished|to)|"
+    r"untar|unpigz|archive/tar|gzip|filesystem layer|layer verification|content digest|blob \S+ expected|"
+    r"parent snapshot|snapshot \S+|"
+    r"(?:write|mkdir|open|rename|l?chown|chmod|symlink|link|unlinkat|remove|l?stat|mknod|truncate|f?sync|readdirent) /|"
+    r"lsetxattr|wrong diff id|unexpected commit|store"
 )
 _NODE_SOCKET_LOST = (
     "error reading from server", "transport is closing", "cannot connect to the docker daemon",

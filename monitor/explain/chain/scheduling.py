@@ -40,12 +40,10 @@ class SchedulingPart:
 def parse_scheduling(message: str | None) -> tuple[SchedulingPart, ...]:
     """Reasons of a message, without the result of preemption, which is about other pods."""
     text = _PREEMPTION.split((message or "")[:MAX_CHARS], maxsplit=1)[0].strip()
-    match = None
-    for match in _NODES.finditer(text):
-        pass  # Volcano quotes the scheduler's message within its own
-    if match is None:
+    *_, reasons = _NODES.split(text)  # Volcano quotes the scheduler's message within its own
+    if reasons == text:
         return _whole(text)
-    pieces = _PART.split(text[match.end() :].rstrip(" ."))
+    pieces = _PART.split(reasons.rstrip(" ."))
     parts = [_part(pieces[0], None)] if pieces[0].strip(" .,") else []
     parts += [_part(piece, int(count[:9])) for count, piece in zip(pieces[1::2], pieces[2::2], strict=True)]
     return tuple(parts[:MAX_PARTS])

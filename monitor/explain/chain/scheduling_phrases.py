@@ -31,7 +31,8 @@ SENTENCES = wording(
         C.DEVICE_CLAIM_MISSING,
         (
             "create the resourceclaim", "resourceclaimtemplate", "resourceclaim template", "resource claim template",
-            "resourceclaim not found", "claim not found", "could not find v1.resourceclaim", "resourceclaim does not exist",
+            "resourceclaim not found", "claim not found", "could not find v1.resourceclaim",
+            "resourceclaim does not exist",
             "resourceclaim not created", "referenced resourceclaim",
         ),
     ),
@@ -51,7 +52,8 @@ SENTENCES = wording(
     (
         C.VGPU_UNFIT,
         (
-            "nodeunfitpod", "numanotfit", "modenotfit", "exclusivedeviceallocateconflict", "cardnotfoundcustomfilterrule",
+            "nodeunfitpod", "numanotfit", "modenotfit", "exclusivedeviceallocateconflict",
+            "cardnotfoundcustomfilterrule",
             "nodeinsufficientdevice", "allocatedcardsinsufficientrequest", "cardmigtopologyinfeasible", "cardnothealth",
             "topologynotfit", "no available node, all node scores do not meet",
         ),
@@ -60,7 +62,8 @@ SENTENCES = wording(
     (
         C.QUOTA,
         (
-            "exceedsgpuquota", "insufficient quotas", "elasticquota", "elastic quota", "resourcequotanotfit", "quotaname",
+            "exceedsgpuquota", "insufficient quotas", "elasticquota", "elastic quota", "resourcequotanotfit",
+            "quotaname",
             "exceeds the available user quota", "user quota",
         ),
     ),
@@ -76,7 +79,8 @@ SENTENCES = wording(
     (
         C.QUEUE_CLOSED,
         (
-            "is inactive", "is stopped", "is closed", "status is `closed`", "status is `closing`", "queue with state `open`",
+            "is inactive", "is stopped", "is closed", "status is `closed`", "status is `closing`",
+            "queue with state `open`",
             "stoppolicy", "is draining", "is not running",
         ),
     ),
@@ -93,7 +97,8 @@ SENTENCES = wording(
     (
         C.QUEUE_FULL,
         (
-            "queue resource quota", "insufficient unused quota", "does not fit in queue", "borrowing limit", "insufficient quota",
+            "queue resource quota", "insufficient unused quota", "does not fit in queue", "borrowing limit",
+            "insufficient quota",
             "queue is overused", "exceeds queue", "queue quota", "allowable limit", "couldn't assign flavors",
         ),
     ),
@@ -103,7 +108,8 @@ SENTENCES = wording(
     (
         C.GANG_INCOMPLETE,
         (
-            "not collect enough", "gang has not init", "can't find gang", "cannot find enough sibling", "enough sibling pods",
+            "not collect enough", "gang has not init", "can't find gang", "cannot find enough sibling",
+            "enough sibling pods",
             "not enough valid tasks", "not enough pods of task", "notenoughpods", "notenoughtasks", "gang to appear",
             "less than minmember", "pods number less",
         ),

@@ -36,7 +36,7 @@ NVIDIA_RUNTIME = wording(
     (S.GPU_LOST, ("gpu is lost", "fallen off the bus")),
     (
         S.DRIVER_NOT_LOADED,
-        ("driver not loaded", "libnvidia-ml.so", "libcuda.so", "failed to initialize nvml", "error_libraries_not_found"),
+        ("driver not loaded", "libnvidia-ml.so", "libcuda.so", "failed to initialize nvml", "libraries_not_found"),
     ),
     (S.TOOLKIT_BROKEN, ("could not select device driver",)),
 )  # fmt: skip
@@ -45,10 +45,13 @@ NVML = wording(
     (S.GPU_LOST, ("gpu is lost", "fallen off the bus")),
     (S.DRIVER_BROKEN, ("failed to initialize nvml", "nvml error", "nvidia-smi has failed")),
 )
+CDI = ("cdi device", "cdi host device", "cdi registry", "cdi spec")
 DEVICE = (
-    "error stating device path", "error gathering device information", "not a device node", "failed to stat device",
-    "lstat /dev/", "stat /dev/", "device path /dev/",
-)  # fmt: skip
+    "error stating device path",
+    "error gathering device information",
+    "not a device node",
+    "failed to stat device",
+)
 
 SANDBOX_IMAGE = ("sandbox image", "pause image", "/pause:", "infra container image", "/pause@")
 NETWORK = (
@@ -70,7 +73,8 @@ CNI = wording(
     (
         S.CNI_MISSING,
         (
-            "not initialized", "uninitialized", "not ready", "subnet.env", "failed to find plugin", "no networks found in",
+            "not initialized", "uninitialized", "not ready", "subnet.env", "failed to find plugin",
+            "no networks found in",
             "/var/lib/calico/nodename", "dial unix", "is the agent running", "unable to connect to cilium",
             "no such file or directory", "no valid networks found", "has not yet been initialized",
             "network config not found", "missing network name", "127.0.0.1:50051", "daemon is not running",
@@ -105,14 +109,16 @@ CGROUP = (
 )  # fmt: skip
 
 RUNTIME_CLASS = (
-    "no runtime for", "runtime handler", "runtimehandler", "invalid runtime name", "unknown runtime", "binary not installed",
+    "no runtime for", "runtime handler", "runtimehandler", "invalid runtime name", "unknown runtime",
+    "binary not installed",
     "runtimeclass", "runtime class",
 )  # fmt: skip
 NODE_STORE = (
     "content digest", "content store", "parent snapshot", "error unpacking image", "layer not known", "image not known",
     "failed to get image from containerd", "unable to find image", "blob not found", "no such image",
     "snapshot does not exist", "failed to unpack image", "failed to stat snapshot", "no such container layer",
-    "creating read-write layer", "rw layer", "failed to mount rootfs", "failed to create snapshot", "failed to get snapshot",
+    "creating read-write layer", "rw layer", "failed to mount rootfs", "failed to create snapshot",
+    "failed to get snapshot",
 )  # fmt: skip
 RUNTIME_BROKEN = (
     "unable to retrieve oci runtime error",
@@ -121,7 +127,8 @@ RUNTIME_BROKEN = (
     "fork/exec /usr/sbin/",
 )
 SLOW = (
-    "context deadline exceeded", "deadlineexceeded", "is reserved for", "reserve container name", "reserve sandbox name",
+    "context deadline exceeded", "deadlineexceeded", "is reserved for", "reserve container name",
+    "reserve sandbox name",
     "reserve pod name", "dial unix", "operation timeout", "ttrpc: closed", "timed out", "context canceled",
     "error reading from server", "is the docker daemon running", "transport is closing", "timeout expired",
 )  # fmt: skip
@@ -129,7 +136,8 @@ SLOW = (
 HOOK = ("lifecycle hook", "poststarthook", "prestarthook", "poststart hook", "failedpoststart")
 USER = (
     "unable to find user", "no users found", "no matching entries in passwd", "unable to find group", "no groups found",
-    "no matching entries in group", "cannot find user", "find user", "unknown user", "no such user", "get supplementary groups",
+    "no matching entries in group", "cannot find user", "find user", "unknown user", "no such user",
+    "get supplementary groups",
 )  # fmt: skip
 WORKDIR = (
     "chdir to cwd",

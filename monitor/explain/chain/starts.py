@@ -1,4 +1,4 @@
-"""Cause of a container or sandbox that cannot be created or started: the runtime, runc, its hooks, the network plugin."""
+"""Cause of a container or sandbox that cannot be created or started: runtime, runc, its hooks, network plugin."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from monitor.explain.chain.wording import find, says
 
 _EXEC = re.compile(r"exec:? \"?(?P<file>[^\"\s:]+)|executable file `?\"?(?P<named>[^`\"\s]+)")
 _STAT = re.compile(r"(?:stat|open|fork/exec|exec) (?P<path>/\S*)")
+_DEVICE = re.compile(r"(?:stat|open|mknod|device|device path) \"?/dev/(?!shm|null|pts)")
 _NODE_PATHS = (
     "/var/lib/containerd",
     "/var/lib/docker",
@@ -40,10 +41,9 @@ class StartAnswer:
 def classify_start(message: str | None) -> StartAnswer:
     """Cause of a container that cannot be created or started; unknown messages yield OTHER."""
     chain = parse(message)
-    low = chain.low
-    file = _file(low)
+    file = _file(chain.low)
     for decide in (_of_gpu, _of_security, _of_network, _of_volume, _of_cgroup, _of_runtime, _of_program):
-        if cause := decide(chain, low):
+        if cause := decide(chain):
             return StartAnswer(cause, file, chain.last)
     return StartAnswer(S.OTHER, file, chain.last)
 
@@ -55,19 +55,18 @@ def _file(low: str) -> str | None:
     return match["path"] if match else None
 
 
-def _of_gpu(chain: Chain, low: str) -> S | None:
+def _of_gpu(chain: Chain) -> S | None:
     """NVIDIA's hook, its container runtime, CDI, and device nodes."""
-    if says(low, _NVIDIA_CLI) and (said := _after(low, "nvidia-container-cli: ")):
+    if says(chain.low, _NVIDIA_CLI) and (said := _after(chain.low, "nvidia-container-cli: ")):
         return find(said, phrases.NVIDIA_CLI) or S.DRIVER_BROKEN
-    if "cdi device" in low or "cdi host device" in low or "cdi registry" in low or "cdi spec" in low:
+    if says(chain.low, phrases.CDI):
         return S.CDI
-    if _TOOLKIT.search(low):
-        return find(low, phrases.NVIDIA_RUNTIME) or S.TOOLKIT_BROKEN
-    if cause := find(low, phrases.NVML):
+    if _TOOLKIT.search(chain.low):
+        return find(chain.low, phrases.NVIDIA_RUNTIME) or S.TOOLKIT_BROKEN
+    if cause := find(chain.low, phrases.NVML):
         return cause
-    if says(low, phrases.DEVICE) or ("/dev/" in low and says(chain.words, phrases.MISSING) and "/dev/shm" not in low):
-        return S.DEVICE_MISSING
-    return None
+    missing = _DEVICE.search(chain.low) is not None and says(chain.words, phrases.MISSING)
+    return S.DEVICE_MISSING if missing or says(chain.low, phrases.DEVICE) else None
 
 
 def _after(low: str, speaker: str) -> str:
@@ -75,51 +74,55 @@ def _after(low: str, speaker: str) -> str:
     return low.rpartition(speaker)[2] if speaker in low else ""
 
 
-def _of_security(chain: Chain, low: str) -> S | None:
-    if "apparmor" in low:
+def _of_security(chain: Chain) -> S | None:
+    if "apparmor" in chain.low:
         return S.APPARMOR
-    if "seccomp" in low:
+    if "seccomp" in chain.low:
         return S.SECCOMP
-    if "session key" in low:
+    if "session key" in chain.low:
         return S.KEYRING
-    return S.SECURITY_PROFILE if "selinux" in low or "/attr/" in low or "security label" in low else None
+    return (
+        S.SECURITY_PROFILE if "selinux" in chain.low or "/attr/" in chain.low or "security label" in chain.low else None
+    )
 
 
-def _of_network(chain: Chain, low: str) -> S | None:
+def _of_network(chain: Chain) -> S | None:
     """The network plugin of a sandbox. It calls the API server, daemons of its own and the kernel."""
-    if says(low, phrases.SANDBOX_IMAGE):
+    if says(chain.low, phrases.SANDBOX_IMAGE):
         return S.PAUSE_IMAGE
     if not says(chain.words, phrases.NETWORK):
         return None
-    return find(low, phrases.CNI) or S.NETWORK
+    return find(chain.low, phrases.CNI) or S.NETWORK
 
 
-def _of_volume(chain: Chain, low: str) -> S | None:
+def _of_volume(chain: Chain) -> S | None:
     """A mount of the container: what is mounted, where, and whether it is alive."""
     words = chain.words
     if says(words, phrases.DEAD_MOUNT):
         return S.MOUNT_DEAD
-    volume = _VOLUME_PATH.search(low) is not None
+    volume = _VOLUME_PATH.search(chain.low) is not None
     if volume and ("file exists" in words or "input/output error" in words or "host is down" in words):
         return S.MOUNT_DEAD
     if "subpath" in words:
         return S.SUBPATH
-    if "volume-subpaths" in low and says(words, phrases.MISSING):
+    if "volume-subpaths" in chain.low and says(words, phrases.MISSING):
         return S.SUBPATH
     if says(words, ("are you trying to mount a directory", "not a directory", "is a directory")) and not (
         "chdir" in words or _starts_program(chain)
     ):
         return S.MOUNT_KIND
-    if "read-only file system" in words and ("rootfs" in low or "mountpoint" in low or "mounting" in low):
+    if "read-only file system" in words and (
+        "rootfs" in chain.low or "mountpoint" in chain.low or "mounting" in chain.low
+    ):
         return S.READ_ONLY_ROOT
     return None
 
 
-def _of_cgroup(chain: Chain, low: str) -> S | None:
-    """cgroups and limits of the kernel. Both may fail with "no space left on device", which is not the disk."""
+def _of_cgroup(chain: Chain) -> S | None:
+    """Cgroups and limits of the kernel. Both may fail with "no space left on device", which is not the disk."""
     words = chain.words
     if says(words, phrases.MEMORY_TOO_LOW) or (
-        "memory" in low and "cgroup" in low and "device or resource busy" in words
+        "memory" in chain.low and "cgroup" in chain.low and "device or resource busy" in words
     ):
         return S.MEMORY_LIMIT_LOW
     if "inotify" in words or "fsnotify" in words:
@@ -128,28 +131,28 @@ def _of_cgroup(chain: Chain, low: str) -> S | None:
         return S.PIDS_LIMIT
     if "too many open files" in words:
         return S.NODE_LIMIT
-    return S.CGROUP if says(low, phrases.CGROUP) else None
+    return S.CGROUP if says(chain.low, phrases.CGROUP) else None
 
 
-def _of_runtime(chain: Chain, low: str) -> S | None:
+def _of_runtime(chain: Chain) -> S | None:
     """The container runtime and its store on the node."""
     words = chain.words
-    if says(low, phrases.RUNTIME_CLASS):
+    if says(chain.low, phrases.RUNTIME_CLASS):
         return S.RUNTIME_CLASS
     if says(words, ("no space left on device", "disk quota exceeded")):
         return S.DISK_FULL
     if says(words, ("input/output error", "read-only file system", "structure needs cleaning")):
-        return S.NODE_DISK if says(low, _NODE_PATHS) else None
+        return S.NODE_DISK if says(chain.low, _NODE_PATHS) else None
     if says(words, phrases.NODE_STORE) or (
-        "/overlay" in low and says(words, phrases.MISSING) and "mount" not in words and not _starts_program(chain)
+        "/overlay" in chain.low and says(words, phrases.MISSING) and "mount" not in words and not _starts_program(chain)
     ):
         return S.NODE_STORE
-    if says(low, phrases.RUNTIME_BROKEN):
+    if says(chain.low, phrases.RUNTIME_BROKEN):
         return S.RUNTIME_BROKEN
-    return S.RUNTIME_SLOW if says(low, phrases.SLOW) else None
+    return S.RUNTIME_SLOW if says(chain.low, phrases.SLOW) else None
 
 
-def _of_program(chain: Chain, low: str) -> S | None:
+def _of_program(chain: Chain) -> S | None:
     """The program that the container starts: its hook, user, directory and file."""
     words = chain.words
     if says(words, phrases.HOOK):

@@ -32,7 +32,9 @@ WORDS: dict[str, str] = {
         "Pod {pod} of {user} cannot pull {image}: {host} denies access to {node}, or the repository does not exist."
     ),
     "image-pull.not-found": "Pod {pod} of {user} cannot pull {image}: it does not exist in {registry}.",
-    "image-pull.damaged-layer": "Pod {pod} of {user} cannot pull {image}: what {node} downloads does not match its digest.",
+    "image-pull.damaged-layer": (
+        "Pod {pod} of {user} cannot pull {image}: what {node} downloads does not match its digest."
+    ),
     "image-pull.bad-name": "Pod {pod} of {user} cannot pull {image}: the image name is invalid.",
     "image-pull.never-pull": (
         "Pod {pod} of {user} has no image: {image} is not on {node}, and the pod forbids pulling it."

@@ -81,9 +81,13 @@ WORDS: dict[str, str] = {
     "evicted_other": "{node} 的 kubelet 驱逐了它。",
     "evicted_other_advice": "看上面的信息；再执行 kubectl describe node {node}",
     "preempted_critical": "{node} 为了给关键系统 Pod 腾位置而移除了它。",
-    "preempted_critical_advice": "它的控制器会重新创建。若再次发生，调大 {node} 为系统预留的资源（kubeReserved、systemReserved）。",
+    "preempted_critical_advice": (
+        "它的控制器会重新创建。若再次发生，调大 {node} 为系统预留的资源（kubeReserved、systemReserved）。"
+    ),
     "admission_topology": "{node} 拒绝了它：CPU、内存和设备无法对齐到同一个 NUMA 节点（{reason}）。",
-    "admission_topology_advice": "减少每个 Pod 的 GPU 或 CPU，或放宽 {node} 上 kubelet 的 topologyManagerPolicy（best-effort）。",
+    "admission_topology_advice": (
+        "减少每个 Pod 的 GPU 或 CPU，或放宽 {node} 上 kubelet 的 topologyManagerPolicy（best-effort）。"
+    ),
     "admission_affinity": "{node} 拒绝了它：节点的标签已不符合 Pod 的要求（{reason}）。",
     "admission_affinity_advice": "恢复 {node} 的标签，或删除该 Pod 让它重新调度：kubectl get node {node} --show-labels",
     "admission_other": "{node} 的 kubelet 拒绝了它（{reason}）。",

@@ -25,8 +25,12 @@ WORDS: dict[str, str] = {
     "pod-pending.taint": "{job}（{user}）有 {count} 个 Pod 已等待 {seconds:duration}：可用的节点都有污点。",
     "pod-pending.selector": "{job}（{user}）有 {count} 个 Pod 已等待 {seconds:duration}：没有节点带有它要求的标签。",
     "pod-pending.volume": "{job}（{user}）有 {count} 个 Pod 已等待 {seconds:duration}：存储卷还没有就绪。",
-    "pod-pending.vgpu": "{job}（{user}）有 {count} 个 Pod 已等待 {seconds:duration}：没有 GPU 能满足它的共享 GPU 申请。",
-    "pod-pending.device-claim": "{job}（{user}）有 {count} 个 Pod 已等待 {seconds:duration}：资源声明要的设备没有分配。",
+    "pod-pending.vgpu": (
+        "{job}（{user}）有 {count} 个 Pod 已等待 {seconds:duration}：没有 GPU 能满足它的共享 GPU 申请。"
+    ),
+    "pod-pending.device-claim": (
+        "{job}（{user}）有 {count} 个 Pod 已等待 {seconds:duration}：资源声明要的设备没有分配。"
+    ),
     "pod-pending.topology": "{job}（{user}）有 {count} 个 Pod 已等待 {seconds:duration}：没有放得下的拓扑域。",
     "pod-pending.priority": "{job}（{user}）有 {count} 个 Pod 已等待 {seconds:duration}：其他作业优先级更高。",
     "pod-pending.overtaken": "{job}（{user}）有 {count} 个 Pod 已等待 {seconds:duration}：后提交的作业先拿到了 GPU。",
@@ -90,9 +94,15 @@ WORDS: dict[str, str] = {
     "pod-start-failed.security-profile": (
         "{node} 上 {user} 的 Pod {pod} 的容器 {container} 启动不了：安全配置无法应用（已重启 {restarts} 次）。"
     ),
-    "pod-start-failed.volume": "{node} 上 {user} 的 Pod {pod} 的容器 {container} 启动不了：某个挂载有问题（已重启 {restarts} 次）。",
-    "pod-start-failed.program": "{node} 上 {user} 的 Pod {pod} 的容器 {container} 运行不下去：程序报错退出（已重启 {restarts} 次）。",
-    "pod-start-failed.unknown": "{node} 上 {user} 的 Pod {pod} 的容器 {container} 启动不了，原因未知（已重启 {restarts} 次）。",
+    "pod-start-failed.volume": (
+        "{node} 上 {user} 的 Pod {pod} 的容器 {container} 启动不了：某个挂载有问题（已重启 {restarts} 次）。"
+    ),
+    "pod-start-failed.program": (
+        "{node} 上 {user} 的 Pod {pod} 的容器 {container} 运行不下去：程序报错退出（已重启 {restarts} 次）。"
+    ),
+    "pod-start-failed.unknown": (
+        "{node} 上 {user} 的 Pod {pod} 的容器 {container} 启动不了，原因未知（已重启 {restarts} 次）。"
+    ),
     "pod-start-failed.refused": "{node} 的 kubelet 拒绝了 {user} 的 Pod {pod}。",
     "pod-start-failed.evicted": "{node} 的 kubelet 驱逐了 {user} 的 Pod {pod}。",
     # pod-stuck-terminating

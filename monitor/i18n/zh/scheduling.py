@@ -8,7 +8,9 @@ WORDS: dict[str, str] = {
         "释放设备，或放宽声明的选择条件：kubectl get resourceclaims -n {namespace}；kubectl get resourceslices"
     ),
     "sched_device_claim_missing": "它引用的资源声明或其模板不存在。",
-    "sched_device_claim_missing_advice": "创建它或改正名称：kubectl get resourceclaims,resourceclaimtemplates -n {namespace}",
+    "sched_device_claim_missing_advice": (
+        "创建它或改正名称：kubectl get resourceclaims,resourceclaimtemplates -n {namespace}"
+    ),
     "sched_device_claim_driver": "DRA 驱动没有给它的资源声明分配设备。",
     "sched_device_claim_driver_advice": (
         "查看驱动的控制器及其日志：kubectl get pods -A | grep -i dra；kubectl get resourceclaims -n {namespace}"
@@ -59,7 +61,9 @@ WORDS: dict[str, str] = {
         "podset-preferred-topology），或使用带 topology 的 flavor。光等没有用。"
     ),
     "sched_queue_uncovered": "队列没有覆盖它申请的某种资源。",
-    "sched_queue_uncovered_advice": "请管理员把信息里提到的资源加进 ClusterQueue 的 coveredResources，或从作业里去掉它。",
+    "sched_queue_uncovered_advice": (
+        "请管理员把信息里提到的资源加进 ClusterQueue 的 coveredResources，或从作业里去掉它。"
+    ),
     "sched_queued": "调度器 {scheduler} 已让它排队，没有给出更多原因。",
     "sched_queued_advice": "查看它的队列在 {scheduler} 里的剩余容量；调度器本身正常。",
     "sched_gang_incomplete": "它所在的组不完整：已有的 Pod 少于启动所需。",

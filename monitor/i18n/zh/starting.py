@@ -136,7 +136,9 @@ WORDS: dict[str, str] = {
     "start_runtime_slow": "{node} 的容器运行时没有及时响应。",
     "start_runtime_slow_advice": "{node} 负载过高或运行时卡住：systemctl status containerd docker；检查磁盘 I/O。",
     "sandbox_cni_auth": "API server 不接受 {node} 上网络插件的凭据。",
-    "sandbox_cni_auth_advice": "重启 {node} 上网络插件的 Pod，它会更新 /etc/cni/net.d 里的 kubeconfig；再检查时钟和集群证书。",
+    "sandbox_cni_auth_advice": (
+        "重启 {node} 上网络插件的 Pod，它会更新 /etc/cni/net.d 里的 kubeconfig；再检查时钟和集群证书。"
+    ),
     "sandbox_cni_missing": "{node} 上的网络插件没有安装或尚未就绪。",
     "sandbox_cni_missing_advice": (
         "启动 {node} 上网络插件的 Pod：kubectl get pods -A -o wide | grep -E 'calico|flannel|cilium'；在节点"
@@ -176,7 +178,9 @@ WORDS: dict[str, str] = {
         "把该配置放到 {node} 的 /var/lib/kubelet/seccomp，改用 RuntimeDefault，或升级那里的 runc 和 libseccomp。"
     ),
     "start_security_profile": "{node} 无法应用容器的安全标签（SELinux）。",
-    "start_security_profile_advice": "在 {node} 上执行：getenforce；安装与运行时匹配的 container-selinux，或改正 Pod 的 seLinuxOptions。",
+    "start_security_profile_advice": (
+        "在 {node} 上执行：getenforce；安装与运行时匹配的 container-selinux，或改正 Pod 的 seLinuxOptions。"
+    ),
     "start_keyring": "{node} 的内核密钥配额已用完，无法再启动容器。",
     "start_keyring_advice": (
         "在 {node} 上执行：sysctl -w kernel.keys.maxkeys=20000 kernel.keys.maxbytes=400000，并写入 /etc/sysctl.d。"
@@ -191,7 +195,9 @@ WORDS: dict[str, str] = {
         "在 {node} 上找出大量创建进程的程序（ps -eLf | wc -l），或调大 kubelet 的 podPidsLimit 和 kernel.pid_max。"
     ),
     "start_node_limit": "{node} 的内核限制已达上限：打开的文件过多。",
-    "start_node_limit_advice": "在 {node} 上执行：sysctl fs.file-nr；调大 fs.file-max，或 containerd、docker 服务的 LimitNOFILE。",
+    "start_node_limit_advice": (
+        "在 {node} 上执行：sysctl fs.file-nr；调大 fs.file-max，或 containerd、docker 服务的 LimitNOFILE。"
+    ),
     "start_cgroup": "{node} 无法建立容器的 cgroup。",
     "start_cgroup_advice": (
         "在 {node} 上执行：systemctl status containerd；journalctl -u systemd；kubelet 和运行时的 cgroup 驱动"
@@ -200,7 +206,9 @@ WORDS: dict[str, str] = {
     "start_memory_limit_low": "容器 {container} 的内存上限太小，连启动都不够。",
     "start_memory_limit_low_advice": "调大 {container} 的 limits.memory，并检查单位（Mi、Gi，而不是 m）。",
     "start_read_only_root": "容器 {container} 缺少挂载点，而它的根文件系统是只读的。",
-    "start_read_only_root_advice": "在 {container} 的镜像里创建该目录，把卷挂到别处，或把 readOnlyRootFilesystem 设为 false。",
+    "start_read_only_root_advice": (
+        "在 {container} 的镜像里创建该目录，把卷挂到别处，或把 readOnlyRootFilesystem 设为 false。"
+    ),
     "start_subpath": "容器 {container} 的卷的 subPath 无法准备。",
     "start_subpath_advice": "检查该路径在卷里是否存在、类型是否正确，{container} 的用户是否有权创建。",
     "start_mount_dead": "容器 {container} 需要的挂载在 {node} 上已失效：服务器或 FUSE 进程已不在。",
@@ -208,7 +216,9 @@ WORDS: dict[str, str] = {
         "在 {node} 上对信息里的路径执行 umount -l，或重启 CSI 驱动的挂载 Pod；然后删除 Pod {pod}，让它重新挂载。"
     ),
     "start_node_disk": "{node} 的磁盘出错或变成只读：容器 {container} 无法创建。",
-    "start_node_disk_advice": "在 {node} 上执行：dmesg | grep -iE 'i/o error|remount|ext4|xfs'。封锁并腾空节点，检查或更换磁盘。",
+    "start_node_disk_advice": (
+        "在 {node} 上执行：dmesg | grep -iE 'i/o error|remount|ext4|xfs'。封锁并腾空节点，检查或更换磁盘。"
+    ),
     "start_node_store": "{node} 的镜像存储不一致：{container} 的镜像内容已不在。",
     "start_node_store_advice": (
         "在 {node} 上删除该镜像及其内容后重新拉取（crictl rmi IMAGE；crictl pull IMAGE）。仓库里的镜像没有问题。"

@@ -8,7 +8,7 @@ import sys
 
 from bench.report import fails, section, write
 
-BENCHMARKS = ("agent", "agent_cluster", "poll", "view", "detect", "datasets", "page", "alert", "scale")
+BENCHMARKS = ("agent", "agent_cluster", "poll", "view", "detect", "explain", "datasets", "page", "alert", "scale")
 
 
 def main(names: list[str]) -> int:

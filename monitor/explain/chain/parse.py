@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 MAX_CHARS = 8192
 MAX_CLAUSES = 96
 
 # runc and Docker before 2021 quote the error they wrap, each level with one more backslash per quote.
-_ESCAPED = re.compile(r"\\+([\"'nt])")
+_ESCAPED = re.compile(r"(?<!\\)\\+([\"'nt])")
 _UNESCAPED = {"n": "\n", "t": " "}
 # Where one program's sentence ends and that of the program it called begins. Addresses have no space after a colon.
 _SEPARATORS = (": ", ":\n", " - Server message", ' caused "', " caused by ", " caused by:", " err:", "\n")
@@ -25,8 +26,7 @@ _QUOTES = "\"'`"
 _END_OF_NAME = ",.;:)"
 
 
-@dataclass(frozen=True, slots=True)
-class Clause:
+class Clause(NamedTuple):
     """One sentence of the chain. `words` is its lower-cased text without names, `code` the gRPC code before it."""
 
     text: str
@@ -120,12 +120,17 @@ def _wording(low: str, name: str | None) -> str:
         low = low.replace(name, "_")
     if "/" not in low and '"' not in low and "'" not in low and "sha256:" not in low:
         return low
-    return " ".join(["_" if _is_name(token) else token for token in low.split(" ")])
+    return " ".join(
+        [
+            "_" if ("/" in token or token[:1] in _QUOTES or token[:7] == "sha256:") and _is_name(token) else token
+            for token in low.split(" ")
+        ]
+    )
 
 
 def _is_name(token: str) -> bool:
     """Whether a token is a quoted word, an address, a path or a digest. `i/o` and `archive/tar` are words."""
-    if token[:1] in ('"', "'", "`") and len(token) > 1:
+    if len(token) > 1 and token[0] in _QUOTES:
         return token.rstrip(_END_OF_NAME)[-1] in _QUOTES or "/" in token or ":" in token
     if "/" in token:
         first = token.lstrip("(").partition("/")[0]

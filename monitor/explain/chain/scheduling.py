@@ -15,13 +15,13 @@ from monitor.explain.chain.parse import MAX_CHARS
 from monitor.explain.chain.wording import find
 
 _PREEMPTION = re.compile(r"(?:no new claims to deallocate, |still not schedulable, )?preemption: ", re.IGNORECASE)
-_NODES = re.compile(r"(?:\d+/\d+|\ball) nodes are (?:un)?available[:,]?\s*", re.IGNORECASE)
+_NODES = re.compile(r"(?:(?<!\d)\d{1,9}/\d{1,9}|\ball) nodes are (?:un)?available[:,]?\s*", re.IGNORECASE)
 _PART = re.compile(r"(?:^|[,.;]\s+)(\d+)\s+(?=\S)")
 _RESOURCE = re.compile(r"insufficient ([\w.-]+(?:/[\w.-]+)?)", re.IGNORECASE)
 _TAINT = re.compile(r"taints? \{?\(?([\w./-]+)")
-_GANG_STATUS = re.compile(r"(\d+) (Pending|Running|Succeeded|Bound|Binding|Allocated|Pipelined|Releasing)\b")
-_MIN_AVAILABLE = re.compile(r"(\d+) minAvailable")
-_GANG_TASKS = re.compile(r"(\d+)/(\d+) tasks in gang unschedulable")
+_GANG_STATUS = re.compile(r"(?<!\d)(\d{1,9}) (Pending|Running|Succeeded|Bound|Binding|Allocated|Pipelined|Releasing)\b")
+_MIN_AVAILABLE = re.compile(r"(?<!\d)(\d{1,9}) minAvailable")
+_GANG_TASKS = re.compile(r"(?<!\d)(\d{1,9})/(\d{1,9}) tasks in gang unschedulable")
 _GPU = re.compile(r"/(?:gpu|vgpu|dcunum|mlu|npu|ascend\w*)$|^gpu$", re.IGNORECASE)
 _CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 MAX_PARTS = 64
@@ -86,10 +86,10 @@ def _gang(text: str) -> C | None:
     if needed is None:
         return None
     status = text.partition(";")[0]
-    present = sum(int(count[:9]) for count, _ in _GANG_STATUS.findall(status))
+    present = sum(int(count) for count, _ in _GANG_STATUS.findall(status))
     if not present and tasks is not None:
-        present = int(tasks[2][:9])
-    return C.GANG_WAITING if present >= int(needed[1][:9]) else C.GANG_INCOMPLETE
+        present = int(tasks[2])
+    return C.GANG_WAITING if present >= int(needed[1]) else C.GANG_INCOMPLETE
 
 
 def _part(text: str, nodes: int | None) -> SchedulingPart:

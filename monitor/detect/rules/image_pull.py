@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import Rule, RuleContext, RuleResult, SubjectKind
-from monitor.detect.findings import make_finding, shorten_raw
+from monitor.detect.findings import make_finding
 from monitor.detect.lib.pods import pod_labels, pod_values, raw_text
 from monitor.detect.lib.pulls import FailedPull, failed_pulls, with_known_cause
 from monitor.explain.chain.causes import PullFailureCause
@@ -36,7 +36,7 @@ def evaluate(pod: PodFact, context: RuleContext, memory: Any, _now: float) -> Ru
     for failed in failed_pulls(pod, context.facts):
         pull = with_known_cause(failed, before.get(failed.image))
         if pull.has_cause:
-            messages[pull.image] = shorten_raw(pull.diagnosis.message)
+            messages[pull.image] = raw_text(pull.diagnosis.message)
         finding = _finding(pull, context.facts)
         limits: Limits = context.limits.of(finding.labels)
         if (pull.event.count if pull.event else 1) >= limits.failures:

@@ -248,5 +248,5 @@ _ABOUT_IMAGE = ("resolve reference", "manifest", "repository", "tag ", "content 
 
 def _is_about_image(chain: Chain) -> bool:
     """Whether "not found" is the answer to a request for the image, rather than for something on the node."""
-    words = chain.words
-    return says(words, _ABOUT_IMAGE) or re.search(r"image _ not found", words) is not None
+    named = len(chain.clauses) > 1 and chain.clauses[-2].words == "_" and "sha256:" not in chain.clauses[-2].low[:7]
+    return named or says(chain.words, _ABOUT_IMAGE) or "image _ not found" in chain.words

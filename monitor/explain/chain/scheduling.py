@@ -1,7 +1,7 @@
 """Why schedulers and queue controllers do not place a pod, according to their messages.
 
 kube-scheduler, Volcano, Kueue, YuniKorn, HAMi, Koordinator, Coscheduling and dynamic resource allocation. A message
-lists reasons with the number of nodes; a node that the pod does not select at all is no obstacle.
+lists reasons with the number of nodes. Nodes that the pod does not select do not matter if it selects others.
 """
 
 from __future__ import annotations

@@ -25,6 +25,8 @@ _OTHER_REASONS = (
     SchedulingCause.TAINT,
     SchedulingCause.SELECTOR,
 )
+_UNKNOWN = SchedulingCause.OTHER
+_ADVICE = {Key.KUEUE_NEVER: Key.KUEUE_NEVER_ADVICE, Key.KUEUE_UNCLEAR: Key.KUEUE_UNCLEAR_ADVICE}
 _MORE_NEEDED = re.compile(r"for (\S+) in flavor ([^\s,]+), (\S+) more needed")
 _NEVER = re.compile(r"for (\S+) in flavor ([^\s,]+),[^>]*> maximum capacity")
 
@@ -105,13 +107,13 @@ def _no_quota(workload: WorkloadFact, facts: ClusterFacts) -> PodDiagnosis:
     reason = main_reason(parse_scheduling(message))
     if reason is not None and reason.cause in _OTHER_REASONS:
         return reason_diagnosis(reason, values | {"name": values["cluster_queue"]}, message)
-    headline = Key.KUEUE_WAITS
+    headline = Key.KUEUE_UNCLEAR if message and reason is not None and reason.cause is _UNKNOWN else Key.KUEUE_WAITS
     if match := _MORE_NEEDED.search(message):
         headline, values = Key.KUEUE_SHORT, values | {"resource": match[1], "flavor": match[2], "more": match[3]}
     elif match := _NEVER.search(message):
         headline, values = Key.KUEUE_NEVER, values | {"resource": match[1], "flavor": match[2]}
     scheduler = (Text(Key.SCHEDULER_SAYS, {"message": quote(message)}),) if message else ()
-    advice = Key.KUEUE_NEVER_ADVICE if headline is Key.KUEUE_NEVER else Key.KUEUE_WAITS_ADVICE
+    advice = _ADVICE.get(headline, Key.KUEUE_WAITS_ADVICE)
     books = (Text(Key.KUEUE_BOOKS, values),) if "limit" in values else ()
     return PodDiagnosis(
         PodStatus.PENDING,

@@ -31,7 +31,7 @@ _EVICTIONS: Wording[tuple[str, Key, Key]] = wording(
         ("exceeds the total limit of containers", "local ephemeral storage limit", "local storage usage exceeds"),
     ),
     (("preempted", Key.PREEMPTED_CRITICAL, Key.PREEMPTED_CRITICAL_ADVICE), ("admit critical pod", "preempted")),
-    (("node-lost", Key.NODE_WENT_DOWN, Key.SUBMIT_AGAIN_ADVICE), ("node shutdown", "node is shutting down")),
+    (("node-lost", Key.NODE_WENT_DOWN, Key.SUBMIT_AGAIN_ADVICE), ("node shutdown", "shutting down")),
     (("evicted-pids", Key.EVICTED_PIDS, Key.EVICTED_PIDS_ADVICE), ("resource: pids", "pidpressure")),
     (("evicted", Key.EVICTED, Key.EVICTED_ADVICE), ("resource: memory", "memorypressure", "memory.available")),
     (

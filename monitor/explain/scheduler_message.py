@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from monitor.explain.chain.causes import SchedulingCause
 from monitor.explain.chain.scheduling import SchedulingPart, main_reason, parse_scheduling
 from monitor.facts.cluster_facts import ClusterFacts
-from monitor.facts.kube import ConditionFact, PodFact
+from monitor.facts.kube import ConditionFact, PodFact, PodGroupFact
 
 # kube-scheduler and Volcano, the autoscaler, HAMi, the resource claim controller, YuniKorn.
 SCHEDULING_EVENT_REASONS = (
@@ -46,11 +46,22 @@ def scheduler_verdict(pod: PodFact, facts: ClusterFacts) -> SchedulerVerdict | N
     events = [event for event in facts.events_of(pod) if event.reason in SCHEDULING_EVENT_REASONS and event.message]
     messages = [condition.message] if condition is not None and condition.message else []
     messages += [event.message or "" for event in reversed(events[-MAX_EVENTS:])]
+    if (group := facts.group_of(pod)) is not None:
+        messages += group_messages(group, facts)[: -MAX_EVENTS - 1 : -1]
     if not messages:
         return None
-    since = condition.since if condition else events[-1].first_at
+    since = condition.since if condition else events[-1].first_at if events else None
     message, reason = _most_specific(messages)
     return SchedulerVerdict(message, since, parse_scheduling(message), reason)
+
+
+def group_messages(group: PodGroupFact, facts: ClusterFacts) -> list[str]:
+    """What Volcano says of a pod group, oldest first."""
+    messages = [
+        condition.message for condition in group.conditions if condition.type == "Unschedulable" and condition.status
+    ]
+    messages += [event.message for event in facts.events_named("PodGroup", group.namespace, group.name)]
+    return [message for message in messages if message]
 
 
 def _most_specific(messages: list[str]) -> tuple[str, SchedulingPart | None]:

@@ -12,6 +12,7 @@ from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause, PodDiagnosis, PodStatus, compact_number, pending_diagnosis
 from monitor.explain.quota_message import denial_evidence
 from monitor.explain.quote import quote
+from monitor.explain.scheduler_message import group_messages
 from monitor.explain.scheduler_says import reason_diagnosis
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import Amounts, NodeFact, PodFact, PodGroupFact, QueueFact
@@ -124,24 +125,15 @@ def _not_enqueued(group: PodGroupFact, facts: ClusterFacts) -> PodDiagnosis | No
     """Diagnosis of a group that its queue or the whole cluster has no room for, in Volcano's words, or None."""
     if group.phase not in (None, "Pending"):
         return None
-    for message in reversed(_messages(group, facts)):
+    for message in reversed(group_messages(group, facts)):
         reason = main_reason(parse_scheduling(message))
         if reason is not None and reason.cause in _NOT_ENQUEUED:
             return reason_diagnosis(reason, {"name": group.queue or "?", "pod": group.name}, message)
     return None
 
 
-def _messages(group: PodGroupFact, facts: ClusterFacts) -> list[str]:
-    """What Volcano says of the group, oldest first."""
-    messages = [
-        condition.message for condition in group.conditions if condition.type == "Unschedulable" and condition.status
-    ]
-    messages += [event.message for event in facts.events_named("PodGroup", group.namespace, group.name)]
-    return [message for message in messages if message]
-
-
 def _scheduler_message(group: PodGroupFact, facts: ClusterFacts) -> Iterable[Text]:
-    if messages := _messages(group, facts):
+    if messages := group_messages(group, facts):
         yield Text(Key.SCHEDULER_SAYS, {"message": quote(messages[-1])})
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from monitor.explain.model import Explanation
 from monitor.explain.not_created import explain_name
 from monitor.explain.pod import explain_pod
+from monitor.facts.cluster_facts import GROUP_ANNOTATIONS
 from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.kube import (
     ConditionFact,
@@ -27,6 +28,7 @@ from tests.explain.corpus_rows import CorpusRow
 
 NODE = "gpu-01"
 JOB = OwnerRef(kind="Job", name="bert", uid="uid-job")
+_PENDING = re.compile(r"(\d+) Pending")
 _MIN_AVAILABLE = re.compile(r"(\d+) minAvailable")
 _YUNIKORN_REASONS = (("is queued and waiting", "Scheduling"), ("taskGroup", "GangScheduling"))
 
@@ -139,7 +141,11 @@ def _pod_group(row: CorpusRow) -> dict[str, Any]:
         uid="uid-pg", name="bert-pg", namespace="team-a", owner=JOB, queue="nlp", phase="Pending",
         min_member=int(found[1]) if found else 1,
     )  # fmt: skip
+    # The pods of a job exist once Volcano counts them.
+    pending = _PENDING.search(" ".join(row.messages))
+    more: dict[str, Any] = {"scheduler": "volcano", "owner": JOB, "annotations": {GROUP_ANNOTATIONS[0]: "bert-pg"}}
     return {
+        "pods": [pod(f"bert-{number}", **more) for number in range(int(pending[1]) if pending else 0)],
         "pod_groups": [group],
         "events": _events("Unschedulable", row, kind="PodGroup", name="bert-pg", involved_uid="uid-pg"),
     }

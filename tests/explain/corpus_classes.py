@@ -100,6 +100,7 @@ _BY_KEY = {
     "queue_full": "queue-full",
     "queue_never": "queue-too-small",
     "kueue_waits": "queue-full",
+    "kueue_unclear": UNKNOWN,
     "kueue_short": "queue-full",
     "kueue_never": "queue-too-small",
     "quota_exceeded": "quota",

@@ -110,6 +110,8 @@ def _part(text: str, nodes: int | None) -> SchedulingPart:
 def _of_sentence(low: str) -> C | None:
     if "queue" in low and ("doesn't exist" in low or "does not exist" in low):
         return C.QUEUE_MISSING
+    if "resourceclaim" in low and ("not found" in low or "not find" in low):
+        return C.DEVICE_CLAIM_MISSING
     cause = find(low, phrases.SENTENCES)
     if cause is C.QUEUE_FULL and "maximum capacity" in low and "more needed" not in low:
         return C.QUEUE_TOO_SMALL

@@ -99,7 +99,7 @@ SENTENCES = wording(
         (
             "queue resource quota", "insufficient unused quota", "does not fit in queue", "borrowing limit",
             "insufficient quota",
-            "queue is overused", "exceeds queue", "queue quota", "allowable limit", "couldn't assign flavors",
+            "queue is overused", "exceeds queue", "queue quota", "allowable limit",
         ),
     ),
     (C.CLUSTER_FULL, ("resource in cluster is overused", "cluster is overused", "overcommit")),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 
 from monitor.explain.chain.causes import PullFailureCause, StartFailureCause
 from monitor.explain.chain.pulls import classify_pull
@@ -27,6 +28,22 @@ SANDBOX_CAUSES = (
     StartFailureCause.RUNTIME_CLASS,
 )
 _SHARED_CAUSES = (StartFailureCause.DISK_FULL, StartFailureCause.RUNTIME_SLOW, StartFailureCause.OTHER)
+# Faults of the node rather than of one pod.
+_NODE_CAUSES = tuple(
+    f"start-{cause}"
+    for cause in (
+        StartFailureCause.DRIVER_MISMATCH,
+        StartFailureCause.DRIVER_NOT_LOADED,
+        StartFailureCause.DRIVER_BROKEN,
+        StartFailureCause.TOOLKIT_BROKEN,
+        StartFailureCause.CDI,
+        StartFailureCause.CGROUP,
+        StartFailureCause.KEYRING,
+        StartFailureCause.NODE_DISK,
+        StartFailureCause.RUNTIME_BROKEN,
+    )
+)
+MAX_COMPARED_PODS = 100
 DEFAULT_SHM_BYTES = 64 * 1024**2  # container runtimes' default size of /dev/shm
 
 # Termination messages, where the pod provides them; the first match in the lower-cased message wins.
@@ -176,7 +193,22 @@ def cannot_start(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts)
     # In CrashLoopBackOff the status message only names the back-off.
     status_message = None if status.reason == "CrashLoopBackOff" else status.message
     message = status_message or last_termination(status).message or event_message(pod, status, facts, _RUNTIME_REASONS)
-    return start_diagnosis(pod, status.name, message, PodStatus.CRASHING)
+    diagnosis = start_diagnosis(pod, status.name, message, PodStatus.CRASHING)
+    alike = _alike_on_node(pod, diagnosis.cause, facts) if diagnosis.cause in _NODE_CAUSES else 0
+    if not alike:
+        return diagnosis
+    shared = Text(Key.START_SHARED, {"node": pod.node or "?", "count": alike + 1})
+    return replace(diagnosis, evidence=(shared, *diagnosis.evidence))
+
+
+def _alike_on_node(pod: PodFact, cause: str, facts: ClusterFacts) -> int:
+    """Other pods of the node that cannot start for the same reason."""
+    messages = [
+        [status.message or last_termination(status).message for status in other.statuses if status.state != "running"]
+        for other in facts.bound.get(pod.node or "", ())[:MAX_COMPARED_PODS]
+        if other.uid != pod.uid
+    ]
+    return sum(any(f"start-{classify_start(text).cause}" == cause for text in several if text) for several in messages)
 
 
 def start_diagnosis(pod: PodFact, container: str, message: str, status: PodStatus) -> PodDiagnosis:

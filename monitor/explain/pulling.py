@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import chain
+from itertools import chain, islice
 
 from monitor.explain.chain.causes import PullFailureCause
 from monitor.explain.chain.hosts import registry_of
@@ -25,6 +25,9 @@ IMAGE_SPECIFIC_CAUSES = (
     PullFailureCause.BAD_NAME,
     PullFailureCause.NEVER_PULL,
 )
+_CREDENTIAL_CAUSES = (PullFailureCause.UNAUTHORIZED, PullFailureCause.TOKEN_EXPIRED)
+_HOST_CAUSES = (PullFailureCause.PROXY, PullFailureCause.MIRROR)
+MAX_COMPARED_PULLS = 200
 SLOW_PULL_SECONDS = 300.0
 _CONCLUSIVE_FRAGMENTS = (
     "failed to pull image",
@@ -81,6 +84,11 @@ def _blame(pod: PodFact, failure: PullFailure, facts: ClusterFacts) -> Iterable[
     here = {image for other, image in others if other.node == pod.node and image != failure.image}
     there = {other.node for other, image in others if other.node != pod.node and registry_of(image) == failure.registry}
     same = {other.node for other, image in others if other.node != pod.node and image == failure.image}
+    shared = tuple(_shared(pod, failure, facts))
+    if shared:
+        yield from shared
+        yield from _works_elsewhere(pod, failure, facts)
+        return
     # A wrong image name fails on every node; a broken registry fails for every image.
     if same and (
         failure.cause in IMAGE_SPECIFIC_CAUSES or (failure.cause is PullFailureCause.UNKNOWN and same == there)
@@ -93,13 +101,35 @@ def _blame(pod: PodFact, failure: PullFailure, facts: ClusterFacts) -> Iterable[
     yield from _works_elsewhere(pod, failure, facts)
 
 
+def _shared(pod: PodFact, failure: PullFailure, facts: ClusterFacts) -> Iterable[Text]:
+    """What failing pulls have in common if it is neither node, registry nor image: a credential, a proxy, a mirror."""
+    if failure.cause not in (*_CREDENTIAL_CAUSES, *_HOST_CAUSES):
+        return
+    images, nodes = {failure.image}, {pod.node}
+    for other, image, status in islice(_failing_statuses(facts), MAX_COMPARED_PULLS):
+        told = classify(status.reason, status.message, image)
+        if told.cause in _CREDENTIAL_CAUSES and told.registry == failure.registry:
+            images.add(image)
+        if told.cause in _HOST_CAUSES and told.host == failure.host:
+            nodes.add(other.node)
+    if failure.cause in _CREDENTIAL_CAUSES and len(images) > 1:
+        yield Text(Key.PULL_CREDENTIAL_SUSPECT, {"registry": failure.registry or "?", "count": len(images)})
+    if failure.cause in _HOST_CAUSES and len(nodes) > 1:
+        yield Text(Key.PULL_HOST_SUSPECT, {"host": failure.host or "?", "count": len(nodes)})
+
+
 def _failing_pods(facts: ClusterFacts) -> Iterable[tuple[PodFact, str]]:
+    for pod, image, _ in _failing_statuses(facts):
+        yield pod, image
+
+
+def _failing_statuses(facts: ClusterFacts) -> Iterable[tuple[PodFact, str, ContainerStatusFact]]:
     for pods in facts.bound.values():
         for pod in pods:
             for status in pod.statuses:
                 failing = status.state == "waiting" and status.reason in PULL_REASONS
                 if failing and (image := _image_of(pod, status)):
-                    yield pod, image
+                    yield pod, image, status
 
 
 def _probes(pod: PodFact, failure: PullFailure, facts: ClusterFacts) -> Iterable[Text]:

@@ -104,7 +104,7 @@ OUTAGES = [
 
 
 def facts_of(lists: dict[str, list[dict[str, Any]]]) -> Any:
-    kinds = {"pods": stream.pods(PodFieldFilter()), "nodes": stream.NODES, "events": stream.EVENTS}
+    kinds: dict[str, Any] = {"pods": stream.pods(PodFieldFilter()), "nodes": stream.NODES, "events": stream.EVENTS}
     kinds |= {"pod_groups": stream.POD_GROUPS, "workloads": stream.WORKLOADS}
     decoded = {}
     for name, items in lists.items():

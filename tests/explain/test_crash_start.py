@@ -189,3 +189,20 @@ def test_every_word_has_its_sentences() -> None:
 def test_no_message_breaks_it(message: str) -> None:
     status = waiting("RunContainerError", message)
     assert cannot_start(crashing(status), status, make_cluster_facts()).cause.startswith(("start-", "sandbox-"))
+
+
+MISMATCH = (
+    OCI
+    + "error running hook #0: stderr: nvidia-container-cli: initialization error: nvml error: driver/library version mismatch: unknown"
+)
+
+
+def test_pods_of_one_node_with_one_fault_share_it() -> None:
+    status = waiting("RunContainerError", MISMATCH)
+    failing = [pod(f"p-{number}", node="gpu-01", statuses=(status,)) for number in range(3)]
+    well = pod("well", node="gpu-01", statuses=(waiting("RunContainerError", OCI + 'exec: "x": permission denied'),))
+    facts = make_cluster_facts(pods=[*failing, well], nodes=[node("gpu-01")])
+    diagnosis = cannot_start(failing[0], failing[0].statuses[0], facts)
+    shared = [text for text in diagnosis.evidence if text.key == Key.START_SHARED]
+    assert [text.values for text in shared] == [{"node": "gpu-01", "count": 3}]
+    assert Key.START_SHARED not in [text.key for text in cannot_start(well, well.statuses[0], facts).evidence]

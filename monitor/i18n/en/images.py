@@ -155,6 +155,10 @@ WORDS: dict[str, str] = {
     "pull_node_suspect": "{count} different images fail on {node}: check the node first.",
     "pull_registry_suspect": "Pulls from {registry} fail on {count:node|nodes}: check the registry first.",
     "pull_image_suspect": "This image fails on {count:node|nodes}: its name is wrong, or access is denied.",
+    "pull_credential_suspect": (
+        "{count} different images of {registry} are denied: check the (robot) account of the pull secret first."
+    ),
+    "pull_host_suspect": "Pulls through {host} fail on {count:node|nodes}: check {host} first.",
     "probe_ok": "At the moment {node} can reach {registry}.",
     "probe_fails": "The agent's probe from {node} to {registry} fails too: {cause:code}.",
     "probe_only_here": (

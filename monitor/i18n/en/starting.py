@@ -282,6 +282,7 @@ WORDS: dict[str, str] = {
         "Look at the DRA driver's plugin on {node}: kubectl get pods -A -o wide | grep -i dra; its log names "
         "the device. Also: kubectl get resourceclaims -n {namespace}"
     ),
+    "start_shared": "{count} pods on {node} fail for the same reason: one repair of the node helps them all.",
     "start_other": "Container {container} cannot be started on {node}.",
     "start_other_advice": "Read the message above: kubectl describe pod {pod} -n {namespace}",
 }

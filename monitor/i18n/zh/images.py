@@ -132,6 +132,8 @@ WORDS: dict[str, str] = {
     "pull_node_suspect": "{node} 上有 {count} 个不同的镜像拉取失败：先检查这个节点。",
     "pull_registry_suspect": "有 {count} 个节点从 {registry} 拉取失败：先检查镜像仓库。",
     "pull_image_suspect": "这个镜像在 {count} 个节点上都失败：名字或权限不对。",
+    "pull_credential_suspect": "{registry} 的 {count} 个不同镜像都被拒绝：先检查拉取凭据的账号或机器人账号。",
+    "pull_host_suspect": "经过 {host} 的拉取在 {count} 个节点上失败：先检查 {host}。",
     "probe_ok": "目前 {node} 能访问 {registry}。",
     "probe_fails": "从 {node} 探测 {registry} 也失败：{cause:code}。",
     "probe_only_here": "只有 {node} 访问不了 {registry}（{cause:code}），其他 {others} 个节点都可以：问题在这个节点。",

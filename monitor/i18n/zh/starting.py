@@ -230,6 +230,7 @@ WORDS: dict[str, str] = {
         "查看 {node} 上的 DRA 驱动：kubectl get pods -A -o wide | grep -i dra；它的日志会指出设备。另见："
         "kubectl get resourceclaims -n {namespace}"
     ),
+    "start_shared": "{node} 上有 {count} 个 Pod 因同样的原因失败：修好这个节点即可全部恢复。",
     "start_other": "容器 {container} 无法在 {node} 上启动。",
     "start_other_advice": "看上面的信息：kubectl describe pod {pod} -n {namespace}",
 }

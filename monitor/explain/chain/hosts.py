@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from urllib.parse import parse_qs, urlsplit
 
 DEFAULT_REGISTRY = "docker.io"
-_DOCKER_HUB = (".docker.io", ".docker.com", "docker.io")
+# Registries with several hosts.
+_FAMILIES = ((".docker.io", ".docker.com", "docker.io"), ("k8s.gcr.io", "registry.k8s.io"))
 _LOOPBACK = ("127.", "localhost", "[::1]")
 # An address counts if a request was made to it; a message may also refer to documentation.
 _REQUEST = re.compile(
@@ -55,9 +56,9 @@ def repository_of(image: str) -> str:
 def is_same_registry(host: str, registry: str) -> bool:
     """Whether the host is the registry; Docker Hub has several."""
     host, registry = host.lower().removesuffix(":443"), registry.lower().removesuffix(":443")
-    if host == registry:
+    if host == registry or host.endswith(f".{registry}"):
         return True
-    return host.endswith(_DOCKER_HUB) and registry.endswith(_DOCKER_HUB)
+    return any(host.endswith(family) and registry.endswith(family) for family in _FAMILIES)
 
 
 def find_request(text: str, image: str | None) -> Request | None:
@@ -88,6 +89,8 @@ def _is_mirror(host: str, path: str, query: str, image: str | None) -> bool:
     if image is None or is_same_registry(host, registry_of(image)):
         return False
     if host.startswith(_LOOPBACK):
+        return True
+    if path in ("/v2", "/v2/"):  # runtimes ask this of registries and mirrors only
         return True
     match = _CONTENT_PATH.match(path)
     return match is not None and match[1] == repository_of(image)

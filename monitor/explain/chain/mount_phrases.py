@@ -17,13 +17,13 @@ KUBELET = wording(
     (
         M.HOST_PATH,
         (
-            "hostpath type check failed", "host path does not exist", "newmounter initialization failed",
+            "hostpath type check failed", "host path does not exist",
             "bind source path does not exist",
         ),
     ),
 )  # fmt: skip
 ATTACHMENT = wording(
-    (M.DRIVER_MISSING, ("not found in the list of registered csi drivers",)),
+    (M.DRIVER_MISSING, ("not found in the list of registered csi drivers", "does not contain driver")),
     (
         M.ATTACH_LIMIT,
         (
@@ -37,10 +37,13 @@ ATTACHMENT = wording(
         (
             "already attached to", "attached to a different", "volumeinuse", "is in use", "exclusively attached",
             "currently attached to", "attached to another", "already in use", "resource_in_use", "already mounted on",
-            "is being used by", "attached to node", "still being used",
+            "is being used by", "still being used",
         ),
     ),
-    (M.VOLUME_MISSING, ("code = notfound", "volume not found", "notfound", "does not exist", "no such volume")),
+    (
+        M.VOLUME_MISSING,
+        ("volume not found", "volume.notfound", "volume does not exist", "disk does not exist", "no such volume"),
+    ),
     (
         M.STORAGE_DENIED,
         ("unauthorizedoperation", "not authorized", "accessdenied", "access denied", "forbidden", "invalidclient"),
@@ -70,8 +73,8 @@ HELPER = (
     "failed to load kernel", "kernel module", "fuse: device not found", "/dev/fuse: no such file",
 )  # fmt: skip
 BAD_FILESYSTEM = (
-    "structure needs cleaning", "bad superblock", "fsck", "needs xfs_repair", "corrupt", "superblock", "bad magic",
-    "filesystem is damaged", "unclean", "journal",
+    "structure needs cleaning", "bad superblock", "fsck", "xfs_repair", "corrupt file", "corrupted file", "bad magic",
+    "filesystem is damaged", "filesystem corrupt", "file system corrupt", "can't read superblock",
 )  # fmt: skip
 STORAGE = wording(
     (

@@ -54,6 +54,8 @@ def _of_kubelet(chain: Chain) -> M | None:
         return M.MULTI_ATTACH
     if "subpath" in chain.words:
         return M.SUBPATH
+    if "newmounter initialization failed" in chain.low and "does not exist" in chain.low:
+        return M.HOST_PATH
     return find(chain.low, phrases.KUBELET)
 
 

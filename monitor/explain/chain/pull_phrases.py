@@ -60,7 +60,8 @@ UNMISTAKABLE = wording(
     (
         P.BAD_IMAGE,
         (
-            "unsupported media type", "mismatched image rootfs and manifest layers", "unexpected media type",
+            "accept header does not support", "unsupported media type",
+            "mismatched image rootfs and manifest layers", "unexpected media type",
             "number of layers and diffids don't match", "manifest invalid", "invalid manifest", "unrecognized manifest",
             "unsupported manifest", "is not a container image", "not an image", "invalid tar header",
             "layers from manifest don't match image configuration", "unsupported layer",

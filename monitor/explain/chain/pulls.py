@@ -167,7 +167,7 @@ def _note_connection(trail: _Trail, low: str) -> None:
         trail.socket = match[1]
     elif low.startswith(("lookup ", "dial tcp lookup")) and (match := _LOOKUP.search(low)):
         trail.looked_up = match[1]
-    elif low.startswith(("dial ", "read tcp", "read udp", "write tcp")):
+    elif low.startswith(("dial ", "read tcp", "read udp", "write tcp", "happened during read")):
         trail.store = False  # CRI-O stores a layer while it reads it
         if trail.looked_up is None and (match := _DIALED.match(low)):
             trail.dialed = match[1]

@@ -81,7 +81,7 @@ SENTENCES = wording(
         (
             "is inactive", "is stopped", "is closed", "status is `closed`", "status is `closing`",
             "queue with state `open`",
-            "stoppolicy", "is draining", "is not running",
+            "stoppolicy", "is draining",
         ),
     ),
     (
@@ -90,7 +90,7 @@ SENTENCES = wording(
             "doesn't match clusterqueue selector", "without placement rules",
             "failed to find queue", "queue does not exist", "queue not found", "unable to find job queue",
             "failed to place application", "no such queue", "cannot create queue", "queue is not a leaf",
-            "can only submit", "application rejected", "placement rule",
+            "can only submit", "placement rule",
         ),
     ),
     (C.QUEUE_TOO_SMALL, ("more than the queue's", "exceeds the queue's maximum")),

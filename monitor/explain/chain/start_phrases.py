@@ -15,7 +15,7 @@ NVIDIA_CLI = wording(
     (
         S.DRIVER_NOT_LOADED,
         (
-            "driver not loaded", "libnvidia-ml.so", "libcuda.so", "libnvidia-ptxjitcompiler", "driver is not loaded",
+            "driver not loaded", "load library failed", "cannot open shared object", "driver is not loaded",
             "/dev/nvidiactl", "/dev/nvidia-uvm", "/proc/driver/nvidia", "no cuda-capable device", "wsl environment",
         ),
     ),
@@ -76,7 +76,7 @@ CNI = wording(
             "not initialized", "uninitialized", "not ready", "subnet.env", "failed to find plugin",
             "no networks found in",
             "/var/lib/calico/nodename", "dial unix", "is the agent running", "unable to connect to cilium",
-            "no such file or directory", "no valid networks found", "has not yet been initialized",
+            "no valid networks found", "has not yet been initialized",
             "network config not found", "missing network name", "127.0.0.1:50051", "daemon is not running",
             "connect: no such file", "file does not exist", "executable file not found",
         ),
@@ -89,6 +89,18 @@ CNI = wording(
         ),
     ),
 )  # fmt: skip
+
+# Files that a network plugin installs on the node.
+CNI_PATHS = (
+    "/etc/cni",
+    "/opt/cni",
+    "/run/flannel",
+    "/var/lib/calico",
+    "/var/lib/cni",
+    ".sock",
+    "kubeconfig",
+    "/run/multus",
+)
 
 DEAD_MOUNT = (
     "transport endpoint is not connected", "stale file handle", "stale nfs file handle", "socket is not connected",

@@ -92,6 +92,8 @@ def _of_network(chain: Chain) -> S | None:
         return S.PAUSE_IMAGE
     if not says(chain.words, phrases.NETWORK):
         return None
+    if "no such file or directory" in chain.words and says(chain.low, phrases.CNI_PATHS):
+        return S.CNI_MISSING
     return find(chain.low, phrases.CNI) or S.NETWORK
 
 

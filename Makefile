@@ -8,7 +8,7 @@ PYTEST := $(BIN)/python -m pytest
 E2E := tests/e2e tests/scorecard tests/deploy/test_install.py tests/docs/test_shell.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test check unit e2e e2e-read-only bench soak chaos siege mutation coverage threats audit fuzz lab-up lab-down lock generate proto image clean
+.PHONY: help run demo test check unit e2e e2e-read-only bench soak chaos siege mutation coverage threats audit fuzz corpus lab-up lab-down lock generate proto image clean
 
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -73,6 +73,9 @@ siege: $(VENV)/.dev ## 5 minutes of all known attacks on agent and daemon under 
 
 fuzz: $(VENV)/.dev ## fuzz every parser; MINUTES=5 sets the duration, ARGS the targets
 	deploy/setup/fuzz $(BIN)/python $(or $(MINUTES),5) $(ARGS)
+
+corpus: $(VENV)/.dev ## score the explanations on the corpus of failure messages; ARGS=--misses shows what is not right
+	$(BIN)/python -m tests.explain.score $(ARGS)
 
 mutation: $(VENV)/.dev ## mutation tests of the alert lifecycle and cleanup plans
 	$(BIN)/python -m tests.mutation $(ARGS)

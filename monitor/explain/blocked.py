@@ -53,14 +53,24 @@ def _main_exclusion(candidates: Sequence[NodeFit]) -> ObstacleKind:
 
 def _tainted(candidates: Sequence[NodeFit], others: tuple[Text, ...]) -> PodDiagnosis:
     nodes = [fit for fit in candidates if ObstacleKind.TAINT in fit.exclusions()]
-    taints = Counter(o.detail for fit in nodes for o in fit.obstacles if o.kind is ObstacleKind.TAINT)
-    taint = taints.most_common(1)[0][0]
+    # A node in trouble can be repaired; one that is reserved, like the control plane's, was never meant for the pod.
+    nodes = [fit for fit in nodes if any(_key(text) in CONDITION_TAINT_ADVICE for text in _taints(fit))] or nodes
+    taints = Counter(text for fit in nodes for text in _taints(fit))
+    taint = max(taints, key=lambda text: (_key(text) in CONDITION_TAINT_ADVICE, taints[text]))
     names = _names(nodes)
     values: dict[str, Value] = {"taint": ", ".join(sorted(taints)), "count": len(nodes), "nodes": names}
-    key = taint.partition("=")[0].partition(":")[0]
+    key = _key(taint)
     headline = Text(Key.TAINT_TROUBLE if key in CONDITION_TAINT_ADVICE else Key.TAINT, values)
     advice = Text(CONDITION_TAINT_ADVICE.get(key, Key.TAINT_ADVICE), {"taint": taint, "nodes": names})
     return PodDiagnosis(PodStatus.PENDING, PendingCause.TAINT, headline, others, (advice,))
+
+
+def _taints(fit: NodeFit) -> list[str]:
+    return [obstacle.detail for obstacle in fit.obstacles if obstacle.kind is ObstacleKind.TAINT]
+
+
+def _key(taint: str) -> str:
+    return taint.partition("=")[0].partition(":")[0]
 
 
 def _not_selected(pod: PodFact, candidates: Sequence[NodeFit], others: tuple[Text, ...]) -> PodDiagnosis:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from dataclasses import replace
 
+from monitor.explain.chain.causes import PullFailureCause, StartFailureCause
+from monitor.explain.chain.pulls import classify_pull
+from monitor.explain.chain.starts import classify_start
 from monitor.explain.keys import Key
 from monitor.explain.model import PodDiagnosis, PodStatus, family_diagnosis, pod_values
 from monitor.explain.quote import Fragments, match_fragments, quote
@@ -14,36 +19,71 @@ from monitor.facts.text import Text, Value
 SIGNALS = {2: "SIGINT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL", 11: "SIGSEGV", 15: "SIGTERM"}
 START_FAILED_REASONS = ("StartError", "ContainerCannotRun")
 _RUNTIME_REASONS = ("Failed", "FailedPostStartHook", "FailedPreStartHook")
+SANDBOX_CAUSES = (
+    StartFailureCause.NETWORK,
+    StartFailureCause.CNI_AUTH,
+    StartFailureCause.NO_ADDRESS,
+    StartFailureCause.CNI_MISSING,
+    StartFailureCause.PAUSE_IMAGE,
+    StartFailureCause.RUNTIME_CLASS,
+)
+_SHARED_CAUSES = (StartFailureCause.DISK_FULL, StartFailureCause.RUNTIME_SLOW, StartFailureCause.OTHER)
+# Faults of the node rather than of one pod.
+_NODE_CAUSES = tuple(
+    f"start-{cause}"
+    for cause in (
+        StartFailureCause.DRIVER_MISMATCH,
+        StartFailureCause.DRIVER_NOT_LOADED,
+        StartFailureCause.DRIVER_BROKEN,
+        StartFailureCause.TOOLKIT_BROKEN,
+        StartFailureCause.CDI,
+        StartFailureCause.CGROUP,
+        StartFailureCause.KEYRING,
+        StartFailureCause.NODE_DISK,
+        StartFailureCause.RUNTIME_BROKEN,
+    )
+)
+MAX_COMPARED_PODS = 100
 DEFAULT_SHM_BYTES = 64 * 1024**2  # container runtimes' default size of /dev/shm
 
-# Runtime messages about containers that cannot start; the first match in the lower-cased message wins. Driver and
-# runtime failures come first: their messages also end with "no such file".
-_START_FRAGMENTS: Fragments[str] = (
-    ("DRIVER_MISMATCH", ("driver/library version mismatch",)),
-    ("DRIVER_TOO_OLD", ("unsatisfied condition", "please update your driver", "requirement error")),
-    ("DRIVER_BROKEN", ("nvidia-container-cli", "nvml error", "driver not loaded", "unknown device", "nvidia-smi")),
-    (
-        "RUNTIME_BROKEN",
-        ("unable to retrieve oci runtime error", "fork/exec /usr/bin", "could not select device driver"),
-    ),
-    ("DISK_FULL", ("no space left on device",)),
-    ("EXEC_FORMAT", ("exec format error",)),
-    ("HOOK", ("lifecycle hook", "poststarthook", "prestarthook")),
-    ("WORKDIR", ("chdir to cwd",)),
-    ("MOUNT_KIND", ("not a directory", "is a directory", "mount a directory onto a file", "subpath")),
-    ("NOT_EXECUTABLE", ("permission denied",)),
-    ("NO_START_FILE", ("no such file or directory", "executable file not found", "no command specified")),
-    ("RUNTIME_SLOW", ("context deadline exceeded", "reserve container name", "deadlineexceeded", "dial unix")),
-)
 # Termination messages, where the pod provides them; the first match in the lower-cased message wins.
 _MESSAGE_FRAGMENTS: Fragments[str] = (
-    ("SHM", ("bus error", "insufficient shared memory", "out of shared memory", "unable to mmap")),
-    ("GPU_MEMORY", ("cuda out of memory", "cuda_error_out_of_memory", "outofmemoryerror: cuda")),
-    ("GPU_GONE", ("no cuda-capable device", "cuda error: unspecified", "uncorrectable ecc", "cuda driver version")),
+    (
+        "SHM",
+        (
+            "bus error",
+            "insufficient shared memory",
+            "out of shared memory",
+            "unable to mmap",
+            "creating shared memory segment",
+            "nccl-shm",
+        ),
+    ),
+    ("INOTIFY", ("inotify", "fsnotify")),
+    (
+        "GPU_MEMORY",
+        ("cuda out of memory", "cuda_error_out_of_memory", "outofmemoryerror: cuda", "cuda error: out of memory"),
+    ),
+    (
+        "GPU_GONE",
+        (
+            "no cuda-capable device",
+            "cuda error",
+            "acceleratorerror",
+            "cublas_status",
+            "cudnn_status",
+            "uncorrectable ecc",
+            "cuda driver version",
+        ),
+    ),
+    ("SEGFAULT", ("segmentation fault",)),
+    ("ILLEGAL", ("illegal instruction",)),
     ("NO_MODULE", ("modulenotfounderror", "no module named", "importerror")),
     ("NO_FILE", ("filenotfounderror", "no such file or directory", "can't open file")),
     ("PERMISSION", ("permissionerror", "permission denied")),
 )
+# torchrun and multiprocessing name the signal that ended a worker as a negative exit code.
+_WORKER_SIGNAL = re.compile(r"exit ?code\s*[:=]?\s*-(\d{1,2})\b")
 _EXIT_CODE_CAUSES = {
     0: "ENDED",
     1: "ERROR",
@@ -90,12 +130,18 @@ def _cause(pod: PodFact, status: ContainerStatusFact, end: TerminationFact, fact
         return "LOST"
     if end.exit_code in (137, 143) and _liveness(pod, status, facts):
         return "LIVENESS"
-    if end.exit_code and (cause := match_fragments(end.message, _MESSAGE_FRAGMENTS)):
+    if end.exit_code and (cause := match_fragments(end.message, _MESSAGE_FRAGMENTS) or _worker_signal(end.message)):
         return cause
     code = end.exit_code if end.exit_code is not None else (128 + end.signal if end.signal else None)
     if code is None:
         return "LOST"
     return _EXIT_CODE_CAUSES.get(code) or ("SIGNAL" if 128 < code <= 192 else "ERROR")
+
+
+def _worker_signal(message: str | None) -> str | None:
+    """The cause by the signal that ended a worker of the program."""
+    match = _WORKER_SIGNAL.search((message or "").lower())
+    return _EXIT_CODE_CAUSES.get(128 + int(match[1]), "SIGNAL") if match else None
 
 
 def _liveness(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> bool:
@@ -147,20 +193,40 @@ def cannot_start(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts)
     # In CrashLoopBackOff the status message only names the back-off.
     status_message = None if status.reason == "CrashLoopBackOff" else status.message
     message = status_message or last_termination(status).message or event_message(pod, status, facts, _RUNTIME_REASONS)
-    cause = match_fragments(message, _START_FRAGMENTS) or "OTHER"
-    values: dict[str, Value] = {"container": status.name, "node": pod.node or "?", "pod": pod.name}
-    values |= {"namespace": pod.namespace, "file": _executable(message)}
-    evidence = (Text(Key.RUNTIME_SAYS, {"message": quote(message)}),) if message else ()
-    return family_diagnosis(PodStatus.CRASHING, "START", cause, values, evidence)
+    diagnosis = start_diagnosis(pod, status.name, message, PodStatus.CRASHING)
+    alike = _alike_on_node(pod, diagnosis.cause, facts) if diagnosis.cause in _NODE_CAUSES else 0
+    if not alike:
+        return diagnosis
+    shared = Text(Key.START_SHARED, {"node": pod.node or "?", "count": alike + 1})
+    return replace(diagnosis, evidence=(shared, *diagnosis.evidence))
+
+
+def _alike_on_node(pod: PodFact, cause: str, facts: ClusterFacts) -> int:
+    """Other pods of the node that cannot start for the same reason."""
+    messages = [
+        [status.message or last_termination(status).message for status in other.statuses if status.state != "running"]
+        for other in facts.bound.get(pod.node or "", ())[:MAX_COMPARED_PODS]
+        if other.uid != pod.uid
+    ]
+    return sum(any(f"start-{classify_start(text).cause}" == cause for text in several if text) for several in messages)
+
+
+def start_diagnosis(pod: PodFact, container: str, message: str, status: PodStatus) -> PodDiagnosis:
+    """Diagnosis by the runtime's message. Causes that concern the whole pod have the texts of its sandbox."""
+    answer = classify_start(message)
+    values: dict[str, Value] = {"container": container, "node": pod.node or "?", "pod": pod.name}
+    values |= {"namespace": pod.namespace, "file": answer.file or "?"}
+    evidence = [Text(Key.RUNTIME_SAYS, {"message": quote(message)})] if message else []
+    if (
+        answer.cause is StartFailureCause.PAUSE_IMAGE
+        and (pull := classify_pull(message).cause) is not PullFailureCause.UNKNOWN
+    ):
+        evidence.append(Text(Key.PAUSE_PULL, {"cause": pull.value}))
+    sandbox = answer.cause in SANDBOX_CAUSES or (status is PodStatus.CREATING and answer.cause in _SHARED_CAUSES)
+    return family_diagnosis(status, "SANDBOX" if sandbox else "START", answer.cause.name, values, evidence)
 
 
 def event_message(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts, reasons: tuple[str, ...]) -> str:
     """Message of the newest event of the container with one of these reasons."""
     events = [e for e in facts.events_of(pod) if e.reason in reasons and e.container in (None, status.name)]
     return (events[-1].message or "") if events else ""
-
-
-def _executable(message: str) -> str:
-    """`/start.sh` of `... exec: "/start.sh": permission denied`."""
-    tail = message.replace('\\"', '"').partition('exec: "')[2]
-    return tail.partition('"')[0] or "?"

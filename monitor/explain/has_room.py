@@ -4,30 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from monitor.explain import volcano
-from monitor.explain.claims import volume_unavailable
+from monitor.explain import scheduler_says, volcano
 from monitor.explain.fit import MAX_ROUNDING_ERROR, NodeFit
 from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause, PodDiagnosis, PodStatus, pending_diagnosis
 from monitor.explain.quote import quote
-from monitor.explain.scheduler_message import SchedulerReason, SchedulerVerdict
+from monitor.explain.scheduler_message import SchedulerVerdict
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
 
 SCHEDULING_GRACE_SECONDS = 30.0  # the scheduler may not have tried yet
-# Cause by the only reason in the scheduler's message.
-_CAUSES = {
-    SchedulerReason.TAINT: PendingCause.TAINT,
-    SchedulerReason.SELECTOR: PendingCause.SELECTOR,
-    SchedulerReason.GANG: PendingCause.GANG_INCOMPLETE,
-    SchedulerReason.QUEUE: PendingCause.QUOTA,
-}
-_REASON_KEYS = {
-    SchedulerReason.POD_AFFINITY: Key.POD_AFFINITY,
-    SchedulerReason.PORTS: Key.HOST_PORTS,
-    SchedulerReason.SPREAD: Key.TOPOLOGY_SPREAD,
-}
 
 
 def explain(
@@ -43,7 +30,7 @@ def explain(
     if verdict is None:
         values: dict[str, Value] = {"scheduler": pod.scheduler or "default-scheduler", "node": node}
         return pending_diagnosis(PendingCause.OTHER, Key.NO_SCHEDULER, Key.NO_SCHEDULER_ADVICE, values)
-    return volume_unavailable(verdict) or _scheduler_disagrees(verdict, node)
+    return scheduler_says.by_message(pod, verdict) or _scheduler_disagrees(verdict, node)
 
 
 def awaiting_preemption(pod: PodFact) -> PodDiagnosis | None:
@@ -88,10 +75,5 @@ def _scheduler_disagrees(verdict: SchedulerVerdict, node: str) -> PodDiagnosis:
     """The pod fits by our calculation, but the scheduler, which decides, rejects it."""
     advice = Text(Key.SCHEDULER_DISAGREES_ADVICE)
     message = Text(Key.SCHEDULER_SAYS, {"message": quote(verdict.message)})
-    for reason, key in _REASON_KEYS.items():
-        if verdict.about(reason):
-            return PodDiagnosis(PodStatus.PENDING, PendingCause.OTHER, Text(key), (message,), (advice,))
-    if len(verdict.parts) == 1 and verdict.parts[0].reason in _CAUSES:
-        return PodDiagnosis(PodStatus.PENDING, _CAUSES[verdict.parts[0].reason], message, advice=(advice,))
     headline = Text(Key.SCHEDULER_DISAGREES, {"node": node})
     return PodDiagnosis(PodStatus.PENDING, PendingCause.OTHER, headline, (message,), (advice,))

@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import re
 
+from monitor.explain.chain.causes import SchedulingCause
+from monitor.explain.chain.scheduling import main_reason, parse_scheduling
 from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause, PodDiagnosis, PodStatus, compact_number, pending_diagnosis
 from monitor.explain.quote import quote
+from monitor.explain.scheduler_says import reason_diagnosis
 from monitor.facts.cluster_facts import KUEUE_GROUP, ClusterFacts
 from monitor.facts.kube import ConditionFact, PodFact, QueueFact, WorkloadFact
 from monitor.facts.text import Text, Value
 
 GATE = "kueue.x-k8s.io/admission"
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+# Waiting does not help against these.
+_OTHER_REASONS = (
+    SchedulingCause.QUEUE_TOPOLOGY,
+    SchedulingCause.QUEUE_UNCOVERED,
+    SchedulingCause.QUEUE_MISSING,
+    SchedulingCause.QUEUE_CLOSED,
+    SchedulingCause.TAINT,
+    SchedulingCause.SELECTOR,
+)
+_UNKNOWN = SchedulingCause.OTHER
+_ADVICE = {Key.KUEUE_NEVER: Key.KUEUE_NEVER_ADVICE, Key.KUEUE_UNCLEAR: Key.KUEUE_UNCLEAR_ADVICE}
 _MORE_NEEDED = re.compile(r"for (\S+) in flavor ([^\s,]+), (\S+) more needed")
 _NEVER = re.compile(r"for (\S+) in flavor ([^\s,]+),[^>]*> maximum capacity")
 
@@ -90,13 +104,16 @@ def _no_quota(workload: WorkloadFact, facts: ClusterFacts) -> PodDiagnosis:
     reserved = _condition(workload, "QuotaReserved")
     message = (reserved.message if reserved else None) or ""
     queue, values = workload.queue or "?", _quota_values(workload, message, facts)
-    headline = Key.KUEUE_WAITS
+    reason = main_reason(parse_scheduling(message))
+    if reason is not None and reason.cause in _OTHER_REASONS:
+        return reason_diagnosis(reason, values | {"name": values["cluster_queue"]}, message)
+    headline = Key.KUEUE_UNCLEAR if message and reason is not None and reason.cause is _UNKNOWN else Key.KUEUE_WAITS
     if match := _MORE_NEEDED.search(message):
         headline, values = Key.KUEUE_SHORT, values | {"resource": match[1], "flavor": match[2], "more": match[3]}
     elif match := _NEVER.search(message):
         headline, values = Key.KUEUE_NEVER, values | {"resource": match[1], "flavor": match[2]}
     scheduler = (Text(Key.SCHEDULER_SAYS, {"message": quote(message)}),) if message else ()
-    advice = Key.KUEUE_NEVER_ADVICE if headline is Key.KUEUE_NEVER else Key.KUEUE_WAITS_ADVICE
+    advice = _ADVICE.get(headline, Key.KUEUE_WAITS_ADVICE)
     books = (Text(Key.KUEUE_BOOKS, values),) if "limit" in values else ()
     return PodDiagnosis(
         PodStatus.PENDING,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from monitor.explain import blocked, claims, gpu_shortage, has_room, overtaken, queueing
+from monitor.explain import blocked, claims, gpu_shortage, has_room, overtaken, queueing, scheduler_says
 from monitor.explain.fit import NodeFit, fit_all, requested_gpus
 from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause, PodDiagnosis, pending_diagnosis
@@ -18,10 +18,12 @@ from monitor.facts.text import Text
 def pending(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis:
     """Diagnosis of a pod without a node.
 
-    Queues, pod groups and volumes that are not ready come first, then each node is examined.
+    Queues, pod groups, volumes that are not ready and reasons that nodes do not show come first, then each node is
+    examined.
     """
     verdict = scheduler_verdict(pod, facts)
     diagnosis = queueing.held_back(pod, facts) or claims.missing_or_unbound(pod, verdict)
+    diagnosis = diagnosis or scheduler_says.by_plugin(pod, verdict)
     diagnosis = overtaken.add_overtakers(diagnosis or _by_nodes(pod, facts, verdict, now), pod, facts)
     if verdict is None or any(text.key is Key.SCHEDULER_SAYS for text in (diagnosis.headline, *diagnosis.evidence)):
         return diagnosis

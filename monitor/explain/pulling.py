@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 
-from monitor.explain.image_pull import PULL_REASONS, PullFailure, PullFailureCause, classify, registry_of
+from monitor.explain.chain.causes import PullFailureCause
+from monitor.explain.chain.hosts import registry_of
+from monitor.explain.image_pull import PULL_REASONS, PullFailure, classify
 from monitor.explain.keys import Key
 from monitor.explain.model import PodDiagnosis, PodStatus, family_diagnosis
 from monitor.explain.quote import quote
@@ -17,10 +18,16 @@ from monitor.facts.text import Text, Value
 IMAGE_SPECIFIC_CAUSES = (
     PullFailureCause.WRONG_ARCHITECTURE,
     PullFailureCause.UNAUTHORIZED,
+    PullFailureCause.POLICY,
     PullFailureCause.NOT_FOUND,
+    PullFailureCause.BAD_IMAGE,
+    PullFailureCause.OLD_FORMAT,
     PullFailureCause.BAD_NAME,
     PullFailureCause.NEVER_PULL,
 )
+_CREDENTIAL_CAUSES = (PullFailureCause.UNAUTHORIZED, PullFailureCause.TOKEN_EXPIRED)
+_HOST_CAUSES = (PullFailureCause.PROXY, PullFailureCause.MIRROR)
+MAX_COMPARED_PULLS = 200
 SLOW_PULL_SECONDS = 300.0
 _CONCLUSIVE_FRAGMENTS = (
     "failed to pull image",
@@ -47,9 +54,7 @@ def failing(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> P
         evidence.append(Text(Key.PULL_SAYS, {"message": quote(failure.message)}))
     if event is not None and event.count > 1:
         evidence.append(Text(Key.PULL_ATTEMPTS, {"count": event.count}))
-    headline, advice = Text(Key.PULL_RUNTIME_DOWN, values), Text(Key.PULL_RUNTIME_DOWN_ADVICE, values)
-    diagnosis = family_diagnosis(PodStatus.PULLING, "PULL", failure.cause.name, values, evidence)
-    return replace(diagnosis, headline=headline, advice=(advice,)) if failure.runtime_down else diagnosis
+    return family_diagnosis(PodStatus.PULLING, "PULL", failure.cause.name, values, evidence)
 
 
 def _image_of(pod: PodFact, status: ContainerStatusFact) -> str | None:
@@ -67,7 +72,7 @@ def _newest_failure(
         if event.container in (None, status.name)
         and any(fragment in (event.message or "").lower() for fragment in _CONCLUSIVE_FRAGMENTS)
     ]
-    if from_status.cause is not PullFailureCause.UNKNOWN or from_status.runtime_down or not events:
+    if from_status.cause is not PullFailureCause.UNKNOWN or not events:
         return from_status, events[-1] if events else None
     return classify(status.reason, events[-1].message, image), events[-1]
 
@@ -79,6 +84,11 @@ def _blame(pod: PodFact, failure: PullFailure, facts: ClusterFacts) -> Iterable[
     here = {image for other, image in others if other.node == pod.node and image != failure.image}
     there = {other.node for other, image in others if other.node != pod.node and registry_of(image) == failure.registry}
     same = {other.node for other, image in others if other.node != pod.node and image == failure.image}
+    shared = tuple(_shared(pod, failure, facts))
+    if shared:
+        yield from shared
+        yield from _works_elsewhere(pod, failure, facts)
+        return
     # A wrong image name fails on every node; a broken registry fails for every image.
     if same and (
         failure.cause in IMAGE_SPECIFIC_CAUSES or (failure.cause is PullFailureCause.UNKNOWN and same == there)
@@ -91,13 +101,35 @@ def _blame(pod: PodFact, failure: PullFailure, facts: ClusterFacts) -> Iterable[
     yield from _works_elsewhere(pod, failure, facts)
 
 
+def _shared(pod: PodFact, failure: PullFailure, facts: ClusterFacts) -> Iterable[Text]:
+    """What failing pulls have in common if it is neither node, registry nor image: a credential, a proxy, a mirror."""
+    if failure.cause not in (*_CREDENTIAL_CAUSES, *_HOST_CAUSES):
+        return
+    images, nodes = {failure.image}, {pod.node}
+    for other, image, status in islice(_failing_statuses(facts), MAX_COMPARED_PULLS):
+        told = classify(status.reason, status.message, image)
+        if told.cause in _CREDENTIAL_CAUSES and told.registry == failure.registry:
+            images.add(image)
+        if told.cause in _HOST_CAUSES and told.host == failure.host:
+            nodes.add(other.node)
+    if failure.cause in _CREDENTIAL_CAUSES and len(images) > 1:
+        yield Text(Key.PULL_CREDENTIAL_SUSPECT, {"registry": failure.registry or "?", "count": len(images)})
+    if failure.cause in _HOST_CAUSES and len(nodes) > 1:
+        yield Text(Key.PULL_HOST_SUSPECT, {"host": failure.host or "?", "count": len(nodes)})
+
+
 def _failing_pods(facts: ClusterFacts) -> Iterable[tuple[PodFact, str]]:
+    for pod, image, _ in _failing_statuses(facts):
+        yield pod, image
+
+
+def _failing_statuses(facts: ClusterFacts) -> Iterable[tuple[PodFact, str, ContainerStatusFact]]:
     for pods in facts.bound.values():
         for pod in pods:
             for status in pod.statuses:
                 failing = status.state == "waiting" and status.reason in PULL_REASONS
                 if failing and (image := _image_of(pod, status)):
-                    yield pod, image
+                    yield pod, image, status
 
 
 def _probes(pod: PodFact, failure: PullFailure, facts: ClusterFacts) -> Iterable[Text]:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from monitor.explain.chain.causes import SchedulingCause
+from monitor.explain.chain.scheduling import main_reason, parse_scheduling
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
 from monitor.facts.cluster_facts import ClusterFacts
@@ -15,11 +17,18 @@ from monitor.facts.text import Text, Value
 DENIAL_REASONS = ("FailedCreate", "FailedCreatePod", "CreatePodFailed", "FailedPodCreate", "ReplicaSetCreateError")
 # Atomic groups: three parts that may each end in many places would take cubic time.
 _QUOTA = re.compile(r"exceeded quota: ([^,]+), requested: (?>(.+?), used: )(?>(.+?), limited: )([^;\n]+)")
-_UNSPECIFIED = re.compile(r"failed quota: ([^:]+): must specify ([\w.,/ -]+)")
-_LIMIT_RANGE = re.compile(r"((?:maximum|minimum) \S+ usage per \w+ is [^,]+, but \w+ is [^.,;]+)")
+# Since Kubernetes 1.24 with the containers: `limits.cpu for: a,b; limits.memory for: a`.
+_UNSPECIFIED = re.compile(r"failed quota: ([^:]+): must specify ([\w.,/ :;-]+)")
+_CONTAINERS = re.compile(r" for: [\w.,-]+;?")
+_LIMIT_RANGE = re.compile(
+    r"((?:(?:maximum|minimum) \S+ usage|\S+ max limit to request ratio) per \w+ is [^,]+, but [\w ]+? is [^.,;]+)"
+)
+_POLICY = re.compile(r"ValidatingAdmissionPolicy '([^']+)'[^:]{0,200} denied request: ?(.*)", re.DOTALL)
+_QUEUE_NAME = re.compile(r"queue[s:]*\s+[`'\"]([\w.-]+)[`'\"]", re.IGNORECASE)
 _DENIED = re.compile(r"admission webhook \"([^\"]+)\" denied the request: ?(.*)", re.DOTALL)
 _WEBHOOK_DOWN = re.compile(r"failed calling webhook \"([^\"]+)\": ?(.*)", re.DOTALL)
 _ACCOUNT = re.compile(r"serviceaccount \"([^\"]+)\" not found")
+_POD_SECURITY = ("violates PodSecurity", "unable to validate against any security context constraint")
 _PRIORITY_CLASS = re.compile(r"no PriorityClass with name (\S+) was found")
 
 
@@ -35,7 +44,7 @@ class AdmissionDenial:
 
 def parse_denial(message: str) -> AdmissionDenial:
     """Reason for the API server's rejection; an unrecognised message is quoted."""
-    for read in (_quota, _unspecified, _limit_range, _webhook, _pod_security, _missing_object, _namespace):
+    for read in (_queue, _quota, _unspecified, _limit_range, _webhook, _pod_security, _missing_object, _namespace):
         if denial := read(message):
             return denial
     values: dict[str, Value] = {"message": quote(message)}
@@ -68,6 +77,18 @@ def _belongs(what: str, name: str) -> bool:
     return bool(dash) and head == name and tail.isalnum()
 
 
+def _queue(message: str) -> AdmissionDenial | None:
+    """A queue that accepts no jobs or does not exist, which Volcano's webhook reports."""
+    match = _DENIED.search(message)
+    reason = main_reason(parse_scheduling(match[2])) if match is not None and "queue" in match[2].lower() else None
+    if reason is None or reason.cause not in (SchedulingCause.QUEUE_CLOSED, SchedulingCause.QUEUE_MISSING):
+        return None
+    found = _QUEUE_NAME.search(reason.text)
+    values: dict[str, Value] = {"name": found[1] if found else "?", "message": quote(reason.text)}
+    key = Key[f"SCHED_{reason.cause.name}"]
+    return _denial(reason.cause.value, key, Key[f"{key.name}_ADVICE"], values)
+
+
 def _quota(message: str) -> AdmissionDenial | None:
     match = _QUOTA.search(message)
     if match is None:
@@ -98,8 +119,14 @@ def _unspecified(message: str) -> AdmissionDenial | None:
     match = _UNSPECIFIED.search(message)
     if match is None:
         return None
-    values: dict[str, Value] = {"quota": match[1].strip(), "fields": match[2].strip().replace(",", ", ")}
+    values: dict[str, Value] = {"quota": match[1].strip(), "fields": _fields(match[2])}
     return _denial("quota", Key.QUOTA_UNSPECIFIED, Key.QUOTA_UNSPECIFIED_ADVICE, values)
+
+
+def _fields(text: str) -> str:
+    """The fields to set, without the containers that lack them."""
+    fields = [field.strip(" ;") for part in _CONTAINERS.sub(",", text).split(",") for field in part.split(";")]
+    return ", ".join(dict.fromkeys(field for field in fields if field))
 
 
 def _limit_range(message: str) -> AdmissionDenial | None:
@@ -111,7 +138,7 @@ def _limit_range(message: str) -> AdmissionDenial | None:
 
 
 def _webhook(message: str) -> AdmissionDenial | None:
-    if match := _DENIED.search(message):
+    if match := _DENIED.search(message) or _POLICY.search(message):
         values: dict[str, Value] = {"webhook": match[1], "message": quote(match[2])}
         return _denial("webhook", Key.WEBHOOK_DENIED, Key.WEBHOOK_DENIED_ADVICE, values)
     if match := _WEBHOOK_DOWN.search(message):
@@ -121,7 +148,7 @@ def _webhook(message: str) -> AdmissionDenial | None:
 
 
 def _pod_security(message: str) -> AdmissionDenial | None:
-    if "violates PodSecurity" not in message and "pod security policy" not in message.lower():
+    if not any(sign in message for sign in _POD_SECURITY) and "pod security policy" not in message.lower():
         return None
     values: dict[str, Value] = {"message": quote(message)}
     return AdmissionDenial("pod-security", Text(Key.POD_SECURITY, values), Text(Key.POD_SECURITY_ADVICE), values)

@@ -14,7 +14,8 @@ REDACTED = "***"
 
 # Blob URLs are signed and grant access to the blob; URLs may also contain a username and password.
 _USER_IN_URL = re.compile(r"(://)[^\s/@\"']+@")
-_QUERY_OF_URL = re.compile(r"(\bhttps?://[^\s?\"']+)\?[^\s\"']+")
+# The registry that a mirror stands for (`?ns=docker.io`) is public, and tells the mirror from the registry.
+_QUERY_OF_URL = re.compile(r"(\bhttps?://[^\s?\"']+)\?(?!ns=[\w.:-]+(?:[\s\"']|$))[^\s\"']+")
 _TOKEN = re.compile(r"\beyJ[\w-]+\.[\w-]+\.[\w-]*")
 _AUTHORIZATION = re.compile(r"\b(bearer|basic)\s+[A-Za-z0-9+/=._~-]{8,}", re.IGNORECASE)
 _PASSWORD = re.compile(r"\b(pass(?:word|wd|phrase)?|pwd)\b(\"?\s*[:=]\s*)\"?[^\s\",;&]+", re.IGNORECASE)

@@ -1,98 +1,76 @@
-"""The scheduler's message about a pending pod: kube-scheduler (Kubernetes 1.20 and later), Volcano and Kueue."""
+"""The scheduler's messages about a pending pod: its condition, and events of schedulers and queue controllers."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from enum import StrEnum
 
-from monitor.explain.quote import Fragments, match_fragments
+from monitor.explain.chain.causes import SchedulingCause
+from monitor.explain.chain.scheduling import SchedulingPart, main_reason, parse_scheduling
 from monitor.facts.cluster_facts import ClusterFacts
-from monitor.facts.kube import ConditionFact, PodFact
+from monitor.facts.kube import ConditionFact, PodFact, PodGroupFact
 
-SCHEDULING_EVENT_REASONS = ("FailedScheduling", "Unschedulable", "NotTriggerScaleUp")
-_TAIL = re.compile(r"preemption: ", re.IGNORECASE)
-_HEAD = re.compile(r"^.{0,40}?nodes are (?:un)?available:?\s*", re.IGNORECASE | re.DOTALL)
-_PART = re.compile(r"(?:^|[,.]\s+)(\d+)\s+(?=\S)")
-
-
-class SchedulerReason(StrEnum):
-    """What one part of the message is about."""
-
-    RESOURCE = "resource"
-    TAINT = "taint"
-    SELECTOR = "selector"
-    CORDONED = "cordoned"
-    CLAIM_MISSING = "claim-missing"
-    CLAIM_UNBOUND = "claim-unbound"
-    VOLUME_ELSEWHERE = "volume-elsewhere"
-    VOLUME = "volume"
-    POD_AFFINITY = "pod-affinity"
-    PORTS = "ports"
-    SPREAD = "spread"
-    GANG = "gang"
-    QUEUE = "queue"
-    OTHER = "other"
-
-
-# The first match in the lower-cased text wins.
-_FRAGMENTS: Fragments[SchedulerReason] = (
-    (
-        SchedulerReason.CLAIM_UNBOUND,
-        ("unbound immediate persistentvolumeclaim", "non-existent persistentvolume", "is being deleted"),
-    ),
-    (SchedulerReason.VOLUME_ELSEWHERE, ("volume node affinity", "no available volume zone")),
-    (
-        SchedulerReason.VOLUME,
-        ("persistent volumes to bind", "max volume count", "enough free storage", "volumebinding"),
-    ),
-    (SchedulerReason.QUEUE, ("queue resource quota", "quota", "queue", "couldn't assign flavors")),
-    (SchedulerReason.GANG, ("pod group", "podgroup", "gang", "minavailable", "minmember")),
-    (SchedulerReason.TAINT, ("taint",)),
-    (SchedulerReason.POD_AFFINITY, ("pod affinity", "anti-affinity", "affinity/anti-affinity", "pod's affinity")),
-    (SchedulerReason.SELECTOR, ("node affinity", "node selector", "nodeselector")),
-    (SchedulerReason.CORDONED, ("unschedulable",)),
-    (SchedulerReason.PORTS, ("free ports",)),
-    (SchedulerReason.SPREAD, ("topology spread",)),
-    (
-        SchedulerReason.RESOURCE,
-        ("insufficient", "too many pods", "resource fit failed", "enough resource", "pod number exceeded"),
-    ),
+# kube-scheduler and Volcano, the autoscaler, HAMi, the resource claim controller, YuniKorn.
+SCHEDULING_EVENT_REASONS = (
+    "FailedScheduling",
+    "Unschedulable",
+    "NotTriggerScaleUp",
+    "FilteringFailed",
+    "FailedResourceClaimCreation",
+    "Scheduling",
+    "GangScheduling",
+    "Informational",
+    "PodUnschedulable",
 )
-
-
-@dataclass(frozen=True)
-class SchedulerMessagePart:
-    """One part of the message. `nodes` is the number of nodes it applies to, if given."""
-
-    reason: SchedulerReason
-    text: str
-    nodes: int | None = None
+MAX_EVENTS = 4
+# What only repeats that the pod waits; another message may say why.
+_UNSPECIFIC = (SchedulingCause.OTHER, SchedulingCause.QUEUED, SchedulingCause.GANG_WAITING, SchedulingCause.VGPU_UNFIT)
 
 
 @dataclass(frozen=True)
 class SchedulerVerdict:
-    """The scheduler's latest message. `since` is when it first rejected the pod."""
+    """The scheduler's latest message. `since` is when it first rejected the pod, `reason` what to act on."""
 
     message: str
     since: float | None
-    parts: tuple[SchedulerMessagePart, ...]
+    parts: tuple[SchedulingPart, ...]
+    reason: SchedulingPart | None = None
 
-    def about(self, reason: SchedulerReason) -> SchedulerMessagePart | None:
-        """The first part with this reason, or None."""
-        return next((part for part in self.parts if part.reason is reason), None)
+    def about(self, cause: SchedulingCause) -> SchedulingPart | None:
+        """The first part with this cause, or None."""
+        return next((part for part in self.parts if part.cause is cause), None)
 
 
 def scheduler_verdict(pod: PodFact, facts: ClusterFacts) -> SchedulerVerdict | None:
     """The scheduler's verdict on the pod, or None if there is none yet."""
     condition = unschedulable_condition(pod)
     events = [event for event in facts.events_of(pod) if event.reason in SCHEDULING_EVENT_REASONS and event.message]
-    event = events[-1] if events else None
-    message = (condition.message if condition else None) or (event.message if event else None)
-    if not message:
+    messages = [condition.message] if condition is not None and condition.message else []
+    messages += [event.message or "" for event in reversed(events[-MAX_EVENTS:])]
+    if (group := facts.group_of(pod)) is not None:
+        messages += group_messages(group, facts)[: -MAX_EVENTS - 1 : -1]
+    if not messages:
         return None
-    since = condition.since if condition else event.first_at if event else None
-    return SchedulerVerdict(message, since, parse_scheduler_message(message))
+    since = condition.since if condition else events[-1].first_at if events else None
+    message, reason = _most_specific(messages)
+    return SchedulerVerdict(message, since, parse_scheduling(message), reason)
+
+
+def group_messages(group: PodGroupFact, facts: ClusterFacts) -> list[str]:
+    """What Volcano says of a pod group, oldest first."""
+    messages = [
+        condition.message for condition in group.conditions if condition.type == "Unschedulable" and condition.status
+    ]
+    messages += [event.message for event in facts.events_named("PodGroup", group.namespace, group.name)]
+    return [message for message in messages if message]
+
+
+def _most_specific(messages: list[str]) -> tuple[str, SchedulingPart | None]:
+    """The newest message that says why, with its reason; else the newest one."""
+    reasons = [(message, main_reason(parse_scheduling(message))) for message in messages]
+    for message, reason in reasons:
+        if reason is not None and reason.cause not in _UNSPECIFIC:
+            return message, reason
+    return next((each for each in reasons if each[1] is not None and each[1].cause in _UNSPECIFIC[1:]), reasons[0])
 
 
 def unschedulable_condition(pod: PodFact) -> ConditionFact | None:
@@ -101,20 +79,3 @@ def unschedulable_condition(pod: PodFact) -> ConditionFact | None:
         (condition for condition in pod.conditions if condition.type == "PodScheduled" and condition.status is False),
         None,
     )
-
-
-def parse_scheduler_message(message: str) -> tuple[SchedulerMessagePart, ...]:
-    """Parts of a scheduler message, without the preemption result, which is about other pods."""
-    body, counted = _HEAD.subn("", _TAIL.split(message, maxsplit=1)[0], count=1)
-    pieces = _PART.split(body.strip().rstrip(".")) if counted else [body]
-    parts = [_part(pieces[0], None)] if pieces[0].strip() else []
-    parts += [_part(text, int(count[:9])) for count, text in zip(pieces[1::2], pieces[2::2], strict=True)]
-    return tuple(parts)
-
-
-def _part(text: str, nodes: int | None) -> SchedulerMessagePart:
-    text = text.strip().rstrip(",.")
-    lower = text.lower()
-    if "persistentvolumeclaim" in lower and "not found" in lower:
-        return SchedulerMessagePart(SchedulerReason.CLAIM_MISSING, text, nodes)
-    return SchedulerMessagePart(match_fragments(text, _FRAGMENTS) or SchedulerReason.OTHER, text, nodes)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 from monitor.explain import crash, pulling, volumes
-from monitor.explain.image_pull import PullFailureCause, classify
+from monitor.explain.chain.causes import StartFailureCause
+from monitor.explain.chain.starts import classify_start
 from monitor.explain.keys import Key
 from monitor.explain.model import PodDiagnosis, PodStatus, family_diagnosis
-from monitor.explain.quote import Fragments, match_fragments, quote
+from monitor.explain.quote import quote
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import ContainerStatusFact, EventFact, PodFact
 from monitor.facts.text import Text, Value
@@ -16,19 +17,9 @@ from monitor.facts.text import Text, Value
 LONG_START_SECONDS = 120.0
 _MISSING = re.compile(r"\b(secret|configmap)s? \\?\"([^\"\\]+)\\?\" (?:is )?not found", re.IGNORECASE)
 _KEY = re.compile(r"couldn't find key (\S+) in (Secret|ConfigMap) (\S+)")
-
-# Sandbox failure messages; the first match in the lower-cased message wins.
-_SANDBOX_FRAGMENTS: Fragments[str] = (
-    ("DISK_FULL", ("no space left on device",)),
-    (
-        "NO_ADDRESS",
-        ("no ip addresses available", "failed to allocate for range", "no available ip", "ip pool exhausted"),
-    ),
-    ("RUNTIME_CLASS", ("no runtime for", "runtimehandler", "runtime handler", "unknown runtime")),
-    ("PAUSE_IMAGE", ("sandbox image", "pause:", "/pause")),
-    ("NETWORK", ("cni", "network plugin", "networkplugin", "setup network", "set up sandbox", "set up pod")),
-    ("RUNTIME_SLOW", ("context deadline exceeded", "deadlineexceeded", "reserve sandbox name", "dial unix")),
-)
+_NON_EXISTENT_KEY = re.compile(r"(secret|configmap) references non-existent \w+ key:? (\S+)", re.IGNORECASE)
+DRA_REASON = "FailedPrepareDynamicResources"
+_TROUBLE_REASONS = (*volumes.MOUNT_EVENT_REASONS, "FailedCreatePodSandBox", DRA_REASON)
 
 
 def starting(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis:
@@ -39,17 +30,19 @@ def starting(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis:
         return _creating("node-not-ready", Key.START_NODE_NOT_READY, values, Key.NODE_BACK_ADVICE, {"nodes": node.name})
     newest = _newest_trouble(pod, facts)
     if newest is not None and newest.reason == "FailedCreatePodSandBox":
-        return _sandbox(newest, pod)
+        return crash.start_diagnosis(pod, pod.name, newest.message or "", PodStatus.CREATING)
+    if newest is not None and newest.reason == DRA_REASON:
+        return _not_prepared(newest, pod)
     diagnosis = volumes.not_mounted(pod, facts) if newest is not None else None
     return diagnosis or pulling.in_progress(pod, facts, now) or _initializing(pod, now) or _nothing_known(pod, now)
 
 
 def _newest_trouble(pod: PodFact, facts: ClusterFacts) -> EventFact | None:
-    """The newest failed volume or sandbox event that no later event supersedes."""
+    """The newest failed volume, device or sandbox event that no later event supersedes."""
     for event in reversed(facts.events_of(pod)):
         if event.reason in ("Pulling", "Pulled", "Created", "Started"):
             return None
-        if event.reason in (*volumes.MOUNT_EVENT_REASONS, "FailedCreatePodSandBox"):
+        if event.reason in _TROUBLE_REASONS:
             return event
     return None
 
@@ -58,14 +51,11 @@ def _creating(cause: str, headline: Key, values: dict[str, Value], advice: Key, 
     return PodDiagnosis(PodStatus.CREATING, cause, Text(headline, values), advice=(Text(advice, more),))
 
 
-def _sandbox(event: EventFact, pod: PodFact) -> PodDiagnosis:
-    cause = match_fragments(event.message, _SANDBOX_FRAGMENTS) or "OTHER"
-    values: dict[str, Value] = {"node": pod.node or "?"}
-    evidence = [Text(Key.RUNTIME_SAYS, {"message": quote(event.message)})]
-    if cause == "PAUSE_IMAGE":
-        pull = classify(None, event.message).cause
-        evidence += [Text(Key.PAUSE_PULL, {"cause": pull.value})] if pull is not PullFailureCause.UNKNOWN else []
-    return family_diagnosis(PodStatus.CREATING, "SANDBOX", cause, values, evidence)
+def _not_prepared(event: EventFact, pod: PodFact) -> PodDiagnosis:
+    """The kubelet asks the DRA driver on the node to prepare the allocated devices."""
+    values: dict[str, Value] = {"node": pod.node or "?", "pod": pod.name, "namespace": pod.namespace}
+    evidence = (Text(Key.RUNTIME_SAYS, {"message": quote(event.message)}),)
+    return family_diagnosis(PodStatus.CREATING, "START", "DRA_PREPARE", values, evidence)
 
 
 def bad_configuration(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> PodDiagnosis:
@@ -79,8 +69,14 @@ def bad_configuration(pod: PodFact, status: ContainerStatusFact, facts: ClusterF
     elif match := _KEY.search(message):
         values |= {"key": match[1], "kind": match[2], "name": match[3].rpartition("/")[2].rstrip(".,")}
         keys = Key.CONFIG_KEY_MISSING, Key.CONFIG_KEY_MISSING_ADVICE
+    elif match := _NON_EXISTENT_KEY.search(message):
+        values |= {"key": match[2].rstrip(".,"), "kind": "Secret" if match[1].lower() == "secret" else "ConfigMap"}
+        values |= {"name": "?"}
+        keys = Key.CONFIG_KEY_MISSING, Key.CONFIG_KEY_MISSING_ADVICE
     elif "runAsNonRoot" in message:
         keys = Key.CONFIG_ROOT, Key.CONFIG_ROOT_ADVICE
+    elif classify_start(message).cause is not StartFailureCause.OTHER:
+        return crash.start_diagnosis(pod, status.name, message, PodStatus.CREATING)
     else:
         keys = Key.CONFIG_OTHER, Key.CONFIG_OTHER_ADVICE
     return PodDiagnosis(

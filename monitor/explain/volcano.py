@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
+from monitor.explain.chain.causes import SchedulingCause
+from monitor.explain.chain.scheduling import main_reason, parse_scheduling
 from monitor.explain.fit import MAX_ROUNDING_ERROR, fit_all, gpu_resource, requested_gpus
 from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause, PodDiagnosis, PodStatus, compact_number, pending_diagnosis
 from monitor.explain.quota_message import denial_evidence
 from monitor.explain.quote import quote
+from monitor.explain.scheduler_message import group_messages
+from monitor.explain.scheduler_says import reason_diagnosis
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import Amounts, NodeFact, PodFact, PodGroupFact, QueueFact
 from monitor.facts.text import Text, Value
 
+_NOT_ENQUEUED = (SchedulingCause.QUEUE_FULL, SchedulingCause.CLUSTER_FULL, SchedulingCause.QUEUE_TOO_SMALL)
 QUEUE_NAMES = ("volcano.sh/queue-name", "scheduling.volcano.sh/queue-name")
 
 
@@ -95,7 +100,12 @@ def queue_users(queue: QueueFact, resource: str, facts: ClusterFacts) -> Iterabl
 
 
 def members_missing(group: PodGroupFact, facts: ClusterFacts) -> PodDiagnosis | None:
-    """Diagnosis of a group that waits for pods that do not exist, or None. Failed pods are not members."""
+    """Diagnosis of a group that waits for pods that do not exist, or None. Failed pods are not members.
+
+    Volcano creates the pods of a job only once its queue has room for the group, so what it says of that comes first.
+    """
+    if diagnosis := _not_enqueued(group, facts):
+        return diagnosis
     needed = group.min_member or 0
     present = sum(pod.phase != "Failed" for pod in facts.members(group))
     if present >= needed:
@@ -111,13 +121,20 @@ def members_missing(group: PodGroupFact, facts: ClusterFacts) -> PodDiagnosis | 
     )
 
 
+def _not_enqueued(group: PodGroupFact, facts: ClusterFacts) -> PodDiagnosis | None:
+    """Diagnosis of a group that its queue or the whole cluster has no room for, in Volcano's words, or None."""
+    if group.phase not in (None, "Pending"):
+        return None
+    for message in reversed(group_messages(group, facts)):
+        reason = main_reason(parse_scheduling(message))
+        if reason is not None and reason.cause in _NOT_ENQUEUED:
+            return reason_diagnosis(reason, {"name": group.queue or "?", "pod": group.name}, message)
+    return None
+
+
 def _scheduler_message(group: PodGroupFact, facts: ClusterFacts) -> Iterable[Text]:
-    messages = [
-        condition.message for condition in group.conditions if condition.type == "Unschedulable" and condition.status
-    ]
-    messages += [event.message for event in facts.events_named("PodGroup", group.namespace, group.name)]
-    if message := next((text for text in reversed(messages) if text), None):
-        yield Text(Key.SCHEDULER_SAYS, {"message": quote(message)})
+    if messages := group_messages(group, facts):
+        yield Text(Key.SCHEDULER_SAYS, {"message": quote(messages[-1])})
 
 
 def too_large_together(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis | None:

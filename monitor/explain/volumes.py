@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from enum import StrEnum
 
+from monitor.explain.chain.causes import MountFailureCause
+from monitor.explain.chain.mounts import classify_mount
 from monitor.explain.keys import Key
 from monitor.explain.model import PodDiagnosis, PodStatus, family_diagnosis
-from monitor.explain.quote import Fragments, match_fragments, quote
+from monitor.explain.quote import quote
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import EventFact, PodFact
 from monitor.facts.text import Text, Value
@@ -16,69 +17,6 @@ from monitor.facts.text import Text, Value
 MOUNT_EVENT_REASONS = ("FailedMount", "FailedAttachVolume", "FailedMapVolume")
 
 
-class MountFailureCause(StrEnum):
-    """Cause of a failed mount, specific causes first."""
-
-    ACCESS_DENIED = "access-denied"
-    NO_SUCH_EXPORT = "no-such-export"
-    HELPER_MISSING = "helper-missing"
-    UNREACHABLE = "unreachable"
-    STALE = "stale"
-    MULTI_ATTACH = "multi-attach"
-    CLAIM_MISSING = "claim-missing"
-    SECRET_MISSING = "secret-missing"  # noqa: S105  # a cause, not a secret
-    CONFIG_MISSING = "config-missing"
-    KEY_MISSING = "key-missing"
-    HOST_PATH = "host-path"
-    DRIVER_MISSING = "driver-missing"
-    DISK_FULL = "disk-full"
-    BAD_FILESYSTEM = "bad-filesystem"
-    PERMISSION = "permission"
-    TIMED_OUT = "timed-out"
-    UNKNOWN = "unknown"
-
-
-# The first match in the lower-cased message wins.
-_FRAGMENTS: Fragments[MountFailureCause] = (
-    (MountFailureCause.ACCESS_DENIED, ("access denied by server",)),
-    (MountFailureCause.HELPER_MISSING, ("/sbin/mount.", "unknown filesystem type", "mount.nfs: not found")),
-    (MountFailureCause.DRIVER_MISSING, ("not found in the list of registered csi drivers", "no volume plugin matched")),
-    (MountFailureCause.MULTI_ATTACH, ("multi-attach error",)),
-    (MountFailureCause.KEY_MISSING, ("references non-existent",)),
-    (MountFailureCause.HOST_PATH, ("hostpath type check failed",)),
-    (MountFailureCause.DISK_FULL, ("no space left on device",)),
-    (MountFailureCause.STALE, ("stale file handle", "stale nfs", "transport endpoint is not connected")),
-    (MountFailureCause.NO_SUCH_EXPORT, ("reason given by server: no such file", "no such file or directory")),
-    (
-        MountFailureCause.UNREACHABLE,
-        (
-            "connection timed out",
-            "connection refused",
-            "no route to host",
-            "network is unreachable",
-            "host is down",
-            "name or service not known",
-            "failed to resolve server",
-            "rpc.statd is not running",
-            "i/o timeout",
-            "mount.nfs: timed out",
-        ),
-    ),
-    (MountFailureCause.BAD_FILESYSTEM, ("bad superblock", "fsck", "structure needs cleaning", "wrong fs type")),
-    (MountFailureCause.PERMISSION, ("permission denied", "operation not permitted")),
-    (
-        MountFailureCause.TIMED_OUT,
-        ("timed out waiting for the condition", "context deadline exceeded", "deadlineexceeded"),
-    ),
-)
-_OBJECTS = re.compile(
-    r"\b(persistentvolumeclaim|secret|configmap)s? \\?\"([^\"\\]+)\\?\" (?:is )?not found", re.IGNORECASE
-)
-_OBJECT_CAUSE = {
-    "persistentvolumeclaim": MountFailureCause.CLAIM_MISSING,
-    "secret": MountFailureCause.SECRET_MISSING,
-    "configmap": MountFailureCause.CONFIG_MISSING,
-}
 _VOLUME = re.compile(r"for volume \\?\"([^\"\\]+)\\?\"")
 _UNMOUNTED = re.compile(r"unmounted volumes=\[([^\]]*)\]")
 _NFS_SOURCE = re.compile(r"(?:while mounting|mounting) (\S+:/\S*)")
@@ -99,10 +37,8 @@ def classify(message: str | None) -> MountFailure:
     text = message or ""
     volume, unmounted, source = _VOLUME.search(text), _UNMOUNTED.search(text), _NFS_SOURCE.search(text)
     where = volume[1] if volume else unmounted[1] if unmounted else None
-    if match := _OBJECTS.search(text):
-        return MountFailure(_OBJECT_CAUSE[match[1].lower()], where, match[2])
-    cause = match_fragments(text, _FRAGMENTS) or MountFailureCause.UNKNOWN
-    return MountFailure(cause, where, None, source[1].rstrip(",") if source else None)
+    answer = classify_mount(message)
+    return MountFailure(answer.cause, where, answer.name, source[1].rstrip(",") if source else None)
 
 
 def not_mounted(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis | None:

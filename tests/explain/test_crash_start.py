@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.explain.crash import _START_FRAGMENTS, cannot_start
+from monitor.explain.chain.causes import StartFailureCause
+from monitor.explain.crash import SANDBOX_CAUSES, cannot_start
 from monitor.explain.keys import Key
 from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.kube import ContainerStatusFact, PodFact
@@ -97,7 +98,7 @@ CASES = [
                 + "stderr: Auto-detected mode as 'legacy' nvidia-container-cli: initialization error: load library failed: libnvidia-ml.so.1: cannot open shared object file: no such file or directory",
             )
         ),
-        "start-driver-broken",
+        "start-driver-not-loaded",
         facts=HERE,
     ),
     Case(
@@ -108,7 +109,7 @@ CASES = [
                 "OCI runtime create failed: unable to retrieve OCI runtime error (open /run/containerd/x/log.json: no such file or directory): fork/exec /usr/bin/nvidia-container-runtime: permission denied: unknown",
             )
         ),
-        "start-runtime-broken",
+        "start-toolkit-broken",
         facts=HERE,
     ),
     Case(
@@ -180,11 +181,28 @@ def test_cannot_start(case: Case) -> None:
 
 
 def test_every_word_has_its_sentences() -> None:
-    causes = [*(cause for cause, _ in _START_FRAGMENTS), "OTHER"]
+    causes = [cause.name for cause in StartFailureCause if cause not in SANDBOX_CAUSES]
     assert {f"START_{cause}{end}" for cause in causes for end in ("", "_ADVICE")} <= set(Key.__members__)
 
 
 @given(st.text())
 def test_no_message_breaks_it(message: str) -> None:
     status = waiting("RunContainerError", message)
-    assert cannot_start(crashing(status), status, make_cluster_facts()).cause.startswith("start-")
+    assert cannot_start(crashing(status), status, make_cluster_facts()).cause.startswith(("start-", "sandbox-"))
+
+
+MISMATCH = (
+    OCI
+    + "error running hook #0: stderr: nvidia-container-cli: initialization error: nvml error: driver/library version mismatch: unknown"
+)
+
+
+def test_pods_of_one_node_with_one_fault_share_it() -> None:
+    status = waiting("RunContainerError", MISMATCH)
+    failing = [pod(f"p-{number}", node="gpu-01", statuses=(status,)) for number in range(3)]
+    well = pod("well", node="gpu-01", statuses=(waiting("RunContainerError", OCI + 'exec: "x": permission denied'),))
+    facts = make_cluster_facts(pods=[*failing, well], nodes=[node("gpu-01")])
+    diagnosis = cannot_start(failing[0], failing[0].statuses[0], facts)
+    shared = [text for text in diagnosis.evidence if text.key == Key.START_SHARED]
+    assert [text.values for text in shared] == [{"node": "gpu-01", "count": 3}]
+    assert Key.START_SHARED not in [text.key for text in cannot_start(well, well.statuses[0], facts).evidence]

@@ -67,7 +67,7 @@ CASES = [
     Case(
         "the node's labels changed",
         ended(reason="NodeAffinity", message="Predicate NodeAffinity failed"),
-        "node-refused",
+        "admission-affinity",
     ),
     Case(
         "thrown out for the disk",

@@ -31,8 +31,8 @@ CASES = [
     Case(
         "31 s are not: it is the scheduler who decides",
         pod(gpus=1, age=3000, conditions=unschedulable(TAINTED_1_20, ago=31)),
-        "unschedulable-other",
-        says=("gpu-01 seems to have room, but the scheduler rejects", "The scheduler says: 0/5 nodes are available"),
+        "not-enough-gpus",
+        says=("All GPUs that it could use are taken", "The scheduler says: 0/5 nodes are available"),
         facts=ROOM,
     ),
     Case(

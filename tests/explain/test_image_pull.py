@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.explain.image_pull import PULL_REASONS, PullFailureCause, classify, registry_of
+from monitor.explain.chain.causes import PullFailureCause
+from monitor.explain.chain.hosts import registry_of
+from monitor.explain.image_pull import PULL_REASONS, classify
 
 P = PullFailureCause
 CONTAINERD = 'failed to pull and unpack image "harbor.lab/nlp/bert:1": '
@@ -29,7 +31,7 @@ MESSAGES: list[tuple[str, PullFailureCause, str]] = [
     ("docker hub: rate", P.RATE_LIMITED, DOCKER + "toomanyrequests: You have reached your pull rate limit. You may increase the limit by authenticating and upgrading: https://www.docker.com/increase-rate-limit"),
     ("containerd: rate", P.RATE_LIMITED, RPC + RESOLVE + "unexpected status from HEAD request to https://harbor.lab/v2/nlp/bert/manifests/1: 429 Too Many Requests"),
     ("cri-o: rate", P.RATE_LIMITED, RPC + "reading manifest 1 in harbor.lab/nlp/bert: toomanyrequests: too many"),
-    ("kubelet's own rate", P.RATE_LIMITED, "pull QPS exceeded"),
+    ("kubelet's own rate", P.KUBELET_LIMIT, "pull QPS exceeded"),
     ("containerd: CA", P.TLS, HEAD + "tls: failed to verify certificate: x509: certificate signed by unknown authority"),
     ("docker: CA", P.TLS, GET + "x509: certificate signed by unknown authority"),
     ("docker: expired", P.TLS, OLD_GET + "x509: certificate has expired or is not yet valid: current time 2025-11-16T02:40:00Z is after 2025-10-01T00:00:00Z"),
@@ -71,9 +73,9 @@ MESSAGES: list[tuple[str, PullFailureCause, str]] = [
     ("docker: not found", P.NOT_FOUND, DOCKER + "manifest for harbor.lab/nlp/bert:1 not found: manifest unknown: manifest unknown"),
     ("harbor: not found", P.NOT_FOUND, DOCKER + "unknown: artifact nlp/bert:1 not found"),
     ("cri-o: not found", P.NOT_FOUND, RPC + "reading manifest 1 in harbor.lab/nlp/bert: manifest unknown: manifest unknown"),
-    ("a layer that exists already", P.DAMAGED_LAYER, DOCKER + "failed to register layer: rename /var/lib/docker/image/overlay2/layerdb/tmp/write-set-09 /var/lib/docker/image/overlay2/layerdb/sha256/9d32: file exists"),
-    ("a layer directory that is not empty", P.DAMAGED_LAYER, DOCKER + "failed to register layer: rename /var/lib/docker/image/a /var/lib/docker/image/b: directory not empty"),
-    ("content that is gone: not the image", P.DAMAGED_LAYER, RPC + CONTAINERD + "failed to extract layer sha256:9d32: failed to get reader from content store: content digest sha256:4f4f: not found"),
+    ("a layer that exists already", P.NODE_STORE, DOCKER + "failed to register layer: rename /var/lib/docker/image/overlay2/layerdb/tmp/write-set-09 /var/lib/docker/image/overlay2/layerdb/sha256/9d32: file exists"),
+    ("a layer directory that is not empty", P.NODE_STORE, DOCKER + "failed to register layer: rename /var/lib/docker/image/a /var/lib/docker/image/b: directory not empty"),
+    ("content that is gone: not the image", P.NODE_STORE, RPC + CONTAINERD + "failed to extract layer sha256:9d32: failed to get reader from content store: content digest sha256:4f4f: not found"),
     ("bad name", P.BAD_NAME, 'Failed to apply default image tag "harbor.lab/NLP/bert:1": couldn\'t parse image reference "harbor.lab/NLP/bert:1": invalid reference format: repository name must be lowercase'),
     ("cri-o: short name", P.BAD_NAME, RPC + 'short-name "bert:1" did not resolve to an alias and no unqualified-search registries are defined in "/etc/containers/registries.conf"'),
     ("never", P.NEVER_PULL, 'Container image "harbor.lab/nlp/bert:1" is not present with pull policy of Never'),
@@ -98,8 +100,30 @@ def test_a_name_without_quotes_is_no_message_either() -> None:
     assert classify("ErrImagePull", message, image).cause is PullFailureCause.NOT_FOUND
 
 
+# Each has a sentence that another speaker uses for something else.
+NEW_CAUSES = [
+    (P.PROXY, HEAD + "proxyconnect tcp: tls: first record does not look like a TLS handshake"),
+    (P.MIRROR, RESOLVE + 'failed to do request: Head "http://127.0.0.1:65001/v2/nlp/bert/manifests/1?ns=harbor.lab": dial tcp 127.0.0.1:65001: connect: connection refused'),
+    (P.TOKEN_EXPIRED, DOCKER + "denied: Your authorization token has expired. Reauthenticate and try again."),
+    (P.CREDENTIAL_HELPER, DOCKER + 'error getting credentials - err: exec: "docker-credential-ecr-login": executable file not found in $PATH, out: ``'),
+    (P.POLICY, RESOLVE + "unexpected status from HEAD request to https://harbor.lab/v2/nlp/bert/manifests/1: 412 Precondition Failed"),
+    (P.BAD_IMAGE, DOCKER + "failed to register layer: archive/tar: invalid tar header"),
+    (P.OLD_FORMAT, DOCKER + "application/vnd.docker.distribution.manifest.v1+prettyjws not supported"),
+    (P.DAMAGED_LAYER, CONTAINERD + 'failed commit on ref "layer-sha256:a": unexpected commit digest sha256:b, expected sha256:a: failed precondition'),
+    (P.CORRUPT_LAYER, CONTAINERD + "failed to extract layer sha256:9d32: gzip: invalid checksum"),
+    (P.NODE_DISK, CONTAINERD + "failed to extract layer sha256:9d32: write /var/lib/containerd/a: input/output error: unknown"),
+    (P.RUNTIME_DOWN, "rpc error: code = Unavailable desc = error reading from server: EOF"),
+    (P.SNAPSHOTTER, CONTAINERD + 'failed to prepare extraction snapshot "extract-1": connection error: desc = "transport: Error while dialing: dial unix /run/containerd-nydus/containerd-nydus-grpc.sock: connect: connection refused": unavailable'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("expect", "message"), NEW_CAUSES, ids=[cause.value for cause, _ in NEW_CAUSES])
+def test_the_speaker_decides(expect: PullFailureCause, message: str) -> None:
+    assert classify("ErrImagePull", message, "harbor.lab/nlp/bert:1").cause is expect
+
+
 def test_every_cause_has_a_message() -> None:
-    assert {expect for _, expect, _ in MESSAGES} == set(PullFailureCause)
+    assert {expect for _, expect, _ in MESSAGES} | {expect for expect, _ in NEW_CAUSES} == set(PullFailureCause)
 
 
 REASON_DECIDES = [
@@ -162,7 +186,7 @@ def test_image_out_of_the_message() -> None:
 )
 def test_a_runtime_that_is_down_is_not_a_registry_that_refuses(message: str) -> None:
     failure = classify("ErrImagePull", message)
-    assert (failure.cause, failure.runtime_down) == (PullFailureCause.UNKNOWN, True)
+    assert failure.cause is PullFailureCause.RUNTIME_DOWN
 
 
 def test_the_message_stays_but_not_its_secrets() -> None:

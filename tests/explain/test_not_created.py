@@ -72,9 +72,15 @@ MESSAGES: list[tuple[str, str, str, tuple[str, ...]]] = [
     ),
     (
         "webhook says no",
-        'Error creating: admission webhook "vpod.volcano.sh" denied the request: can only submit job to queue with state `Open`, queue `nlp` status is `Closed`',
+        'Error creating: admission webhook "vpod.lab" denied the request: the job has no owner',
         "webhook",
-        ("webhook vpod.volcano.sh rejects its pods: can only submit",),
+        ("webhook vpod.lab rejects its pods: the job has no owner",),
+    ),
+    (
+        "the queue is closed, says the webhook of Volcano",
+        'Error creating: admission webhook "vpod.volcano.sh" denied the request: can only submit job to queue with state `Open`, queue `nlp` status is `Closed`',
+        "queue-closed",
+        ("Its queue is closed or stopped", "vcctl queue operate"),
     ),
     (
         "webhook does not answer",

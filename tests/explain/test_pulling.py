@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
-from monitor.explain.image_pull import PullFailureCause
+from monitor.explain.chain.causes import PullFailureCause
 from monitor.explain.keys import Key
+from monitor.explain.pod import explain_pod
 from monitor.facts.agents import AgentFact
+from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.kube import PodContainerFact, PodFact
 from monitor.facts.storage import ImageCacheFact, ImageFact, ProbeFact
 from tests.explain.builders import (
@@ -16,6 +18,7 @@ from tests.explain.builders import (
     Case,
     agent,
     check,
+    english,
     event,
     names,
     node,
@@ -200,7 +203,7 @@ CASES = [
         stuck(
             statuses=(waiting("ErrImagePull", "rpc error: code = Unavailable desc = error reading from server: EOF"),)
         ),
-        "pull-unknown",
+        "pull-runtime-down",
         says=("The container runtime of gpu-01 does not respond, so", "systemctl status containerd docker"),
         facts=HERE,
     ),
@@ -256,3 +259,25 @@ def test_a_pull_that_is_over_is_no_pull() -> None:
 def test_one_running_container_does_not_hide_another_ones_image() -> None:
     both = stuck(statuses=(running_container(name="sidecar"), waiting("ImagePullBackOff", BACK_OFF)), phase="Pending")
     check(Case("both", both, "pull-connection-refused", status="pulling", facts=HERE | {"events": FAILED}))
+
+
+def test_a_revoked_account_and_a_dead_proxy_are_shared() -> None:
+    def failing(name: str, node_name: str, image: str, message: str) -> PodFact:
+        containers = (PodContainerFact(name="main", image=image),)
+        return pod(name, node=node_name, containers=containers, statuses=(waiting("ErrImagePull", message),))
+
+    denied = (
+        "failed to authorize: unexpected status from GET request to https://harbor.lab/service/token: 401 Unauthorized"
+    )
+    proxy = 'Head "https://quay.io/v2/": proxyconnect tcp: dial tcp 10.0.0.8:3128: connect: connection refused'
+    pods = [
+        failing("a", "gpu-01", "harbor.lab/nlp/a:1", denied),
+        failing("b", "gpu-02", "harbor.lab/cv/b:1", denied),
+        failing("c", "gpu-01", "quay.io/x/c:1", proxy),
+        failing("d", "gpu-02", "quay.io/x/d:1", proxy),
+    ]
+    facts = make_cluster_facts(pods=pods, nodes=[node("gpu-01"), node("gpu-02")])
+    said = [english(explain_pod(each, facts, NOW)) for each in pods]
+    assert "2 different images of harbor.lab are denied" in said[0]
+    assert "Pulls through 10.0.0.8:3128 fail on 2 nodes" in said[2]
+    assert "check the registry first" not in said[2]

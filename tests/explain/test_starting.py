@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from monitor.explain.crash import SANDBOX_CAUSES
 from monitor.explain.keys import Key
-from monitor.explain.starting import _SANDBOX_FRAGMENTS
 from monitor.facts.kube import PodFact
 from tests.explain.builders import NOW, Case, check, event, names, node, pod, running_container, waiting
 
@@ -141,7 +141,7 @@ def test_starting(case: Case) -> None:
 
 
 def test_every_word_has_its_sentences() -> None:
-    causes = [cause for cause, _ in _SANDBOX_FRAGMENTS] + ["OTHER"]
+    causes = [*(cause.name for cause in SANDBOX_CAUSES), "DISK_FULL", "RUNTIME_SLOW", "OTHER"]
     assert {f"SANDBOX_{cause}{end}" for cause in causes for end in ("", "_ADVICE")} <= set(Key.__members__)
 
 

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from monitor.explain.chain.causes import MountFailureCause
 from monitor.explain.keys import Key
-from monitor.explain.volumes import MountFailureCause, classify
+from monitor.explain.volumes import classify
 from monitor.facts.kube import PodVolumeFact
 from tests.explain.builders import Case, check, event, names, node, pod, waiting
 
@@ -23,9 +24,9 @@ MESSAGES: list[tuple[str, MountFailureCause, str]] = [
     ("denied, under systemd-run", M.ACCESS_DENIED, NFS + "Running scope as unit run-20707.scope.\nmount.nfs: access denied by server while mounting nas:/x"),
     ("no such export", M.NO_SUCH_EXPORT, NFS + "mount.nfs: mounting nas:/export/data failed, reason given by server: No such file or directory"),
     ("no helper", M.HELPER_MISSING, NFS + "mount: wrong fs type, bad option, bad superblock on nas:/export/data, missing codepage or helper program, or other error (for several filesystems (e.g. nfs, cifs) you might need a /sbin/mount.<type> helper program)"),
-    ("server down", M.UNREACHABLE, NFS + "mount.nfs: Connection timed out"),
-    ("server refuses", M.UNREACHABLE, NFS + "mount.nfs: Connection refused"),
-    ("server unknown", M.UNREACHABLE, NFS + "mount.nfs: Failed to resolve server nas: Name or service not known"),
+    ("server down", M.NFS_UNREACHABLE, NFS + "mount.nfs: Connection timed out"),
+    ("server refuses", M.NFS_REFUSED, NFS + "mount.nfs: Connection refused"),
+    ("server unknown", M.NFS_UNREACHABLE, NFS + "mount.nfs: Failed to resolve server nas: Name or service not known"),
     ("stale", M.STALE, 'MountVolume.SetUp failed for volume "data" : stat /var/lib/kubelet/pods/c9/volumes: stale NFS file handle'),
     ("FUSE is gone", M.STALE, 'MountVolume.SetUp failed for volume "data" : transport endpoint is not connected'),
     ("two nodes", M.MULTI_ATTACH, 'Multi-Attach error for volume "pvc-1" Volume is already used by pod(s) bert-1'),
@@ -39,7 +40,12 @@ MESSAGES: list[tuple[str, MountFailureCause, str]] = [
     ("broken", M.BAD_FILESYSTEM, 'MountVolume.MountDevice failed for volume "pvc-1" : mount: /x: wrong fs type, bad option, bad superblock on /dev/sdb1, missing codepage or helper program, or other error.'),
     ("rights", M.PERMISSION, 'MountVolume.SetUp failed for volume "data" : mkdir /nas/x: permission denied'),
     ("time out", M.TIMED_OUT, TIMED_OUT),
-    ("attach", M.TIMED_OUT, 'AttachVolume.Attach failed for volume "pvc-1" : rpc error: code = DeadlineExceeded desc = context deadline exceeded'),
+    ("attach", M.ATTACH_FAILED, 'AttachVolume.Attach failed for volume "pvc-1" : rpc error: code = DeadlineExceeded desc = context deadline exceeded'),
+    ("storage refuses its key", M.STORAGE_DENIED, 'MountVolume.MountDevice failed for volume "pvc-1" : rpc error: code = Internal desc = an error (exit status 32) occurred while running mount args: [-t ceph] stderr: mount error 13 = Permission denied'),
+    ("storage does not answer", M.UNREACHABLE, 'MountVolume.MountDevice failed for volume "pvc-1" : rpc error: code = Internal desc = mount failed: exit status 5\nOutput: mount.lustre: mount 10.0.0.6@tcp:/lfs at /x failed: Input/output error\nIs the MGS running?'),
+    ("no such bucket", M.VOLUME_MISSING, 'MountVolume.SetUp failed for volume "data" : rpc error: code = NotFound desc = NoSuchBucket: The specified bucket does not exist'),
+    ("too many volumes", M.ATTACH_LIMIT, 'AttachVolume.Attach failed for volume "pvc-1" : rpc error: code = Internal desc = AttachmentLimitExceeded: The maximum number of attachments'),
+    ("subPath", M.SUBPATH, 'failed to prepare subPath for volumeMount "data" of container "main"'),
     ("something new", M.UNKNOWN, 'MountVolume.SetUp failed for volume "data" : the moon is full'),
 ]  # fmt: skip
 
@@ -83,8 +89,8 @@ CASES = [
     Case(
         "the source comes from the pod where the message has none",
         CREATING,
-        "mount-unreachable",
-        says=("cannot reach the storage of volume data (nas:/export/data)",),
+        "mount-nfs-unreachable",
+        says=("gpu-01 cannot reach the NFS server of nas:/export/data.",),
         facts=HERE | {"events": [event("FailedMount", NFS + "mount.nfs: Connection timed out")]},
     ),
     Case(

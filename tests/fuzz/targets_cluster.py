@@ -40,6 +40,12 @@ from monitor.detect.engine import detect
 from monitor.detect.history import DetectionHistory
 from monitor.detect.rule_state import RULE_BROKEN
 from monitor.detect.rules import RULES
+from monitor.explain.chain.mounts import classify_mount
+from monitor.explain.chain.pulls import classify_pull
+from monitor.explain.chain.scheduling import main_reason, parse_scheduling
+from monitor.explain.chain.starts import classify_start
+from monitor.explain.image_pull import classify as classify_image_pull
+from monitor.explain.quota_message import parse_denial
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView
 from monitor.facts.facts_index import make_cluster_facts
@@ -201,6 +207,16 @@ def configuration(data: bytes) -> None:
         file.flush()
         with contextlib.suppress(config_file.ConfigError):
             config_file.load(file.name, {})
+
+
+def explain_message(data: bytes) -> None:
+    """Failure message of a runtime, mount helper or scheduler; the first line names the image."""
+    image, _, message = data.decode("utf-8", "replace").partition("\n")
+    classify_image_pull("ErrImagePull", message, image)
+    for classify in (classify_pull, classify_start, classify_mount):
+        classify(message)
+    main_reason(parse_scheduling(message))
+    parse_denial(message)
 
 
 def harbor(data: bytes) -> None:

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from monitor.detect.lib.pods import is_live
-from monitor.explain.image_pull import PULL_REASONS, PullFailure, PullFailureCause, classify, registry_of
+from monitor.explain.chain.causes import PullFailureCause
+from monitor.explain.chain.hosts import registry_of
+from monitor.explain.image_pull import PULL_REASONS, PullFailure, classify
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import ContainerStatusFact, EventFact, PodFact
 
@@ -23,8 +25,21 @@ NON_REGISTRY_CAUSES = frozenset(
         PullFailureCause.DISK_FULL,
         PullFailureCause.WRONG_ARCHITECTURE,
         PullFailureCause.UNAUTHORIZED,
+        PullFailureCause.TOKEN_EXPIRED,
+        PullFailureCause.CREDENTIAL_HELPER,
+        PullFailureCause.POLICY,
+        PullFailureCause.KUBELET_LIMIT,
+        PullFailureCause.PROXY,
+        PullFailureCause.MIRROR,
         PullFailureCause.NOT_FOUND,
+        PullFailureCause.BAD_IMAGE,
+        PullFailureCause.OLD_FORMAT,
         PullFailureCause.DAMAGED_LAYER,
+        PullFailureCause.CORRUPT_LAYER,
+        PullFailureCause.NODE_STORE,
+        PullFailureCause.NODE_DISK,
+        PullFailureCause.RUNTIME_DOWN,
+        PullFailureCause.SNAPSHOTTER,
         PullFailureCause.BAD_NAME,
         PullFailureCause.NEVER_PULL,
     }
@@ -54,7 +69,7 @@ class FailedPull:
     @property
     def has_cause(self) -> bool:
         """Whether the cause is known."""
-        return self.diagnosis.cause is not PullFailureCause.UNKNOWN and not self.diagnosis.runtime_down
+        return self.diagnosis.cause not in (PullFailureCause.UNKNOWN, PullFailureCause.RUNTIME_DOWN)
 
     @property
     def registry(self) -> str:
@@ -79,7 +94,7 @@ def failed_pulls(pod: PodFact, facts: ClusterFacts) -> list[FailedPull]:
 
 def with_known_cause(pull: FailedPull, message: object) -> FailedPull:
     """`pull`, with the cause of an earlier message if the current one states none."""
-    if pull.has_cause or pull.diagnosis.runtime_down or not isinstance(message, str):
+    if pull.diagnosis.cause is not PullFailureCause.UNKNOWN or not isinstance(message, str):
         return pull
     return replace(pull, diagnosis=classified(pull.reason, message, pull.image))
 
@@ -105,7 +120,7 @@ def _failed_pull(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts)
     image = next((container.image for container in pod.containers if container.name == status.name), None)
     diagnosis = classified(status.reason, status.message, image)
     event = next(_events_with_cause(facts.events_of(pod), status.name, image), None)
-    if diagnosis.cause is PullFailureCause.UNKNOWN and not diagnosis.runtime_down and event is not None:
+    if diagnosis.cause is PullFailureCause.UNKNOWN and event is not None:
         diagnosis = classified(status.reason, event.message, image)
     return FailedPull(pod, status.name, image or diagnosis.image or "?", status.reason or "?", diagnosis, event)
 

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import Rule, RuleContext, RuleResult, SubjectKind
-from monitor.detect.findings import make_finding, shorten_raw
+from monitor.detect.findings import make_finding
 from monitor.detect.lib.pods import pod_labels, pod_values, raw_text
 from monitor.detect.lib.pulls import FailedPull, failed_pulls, with_known_cause
-from monitor.explain.image_pull import PullFailureCause
+from monitor.explain.chain.causes import PullFailureCause
 from monitor.explain.keys import Key
 from monitor.explain.quote import MAX_QUOTE_CHARS
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding
 from monitor.facts.kube import PodFact
-from monitor.facts.text import Text, Value
+from monitor.facts.text import Text
 
 CAUSES = tuple(cause.value for cause in PullFailureCause)
 
@@ -36,7 +36,7 @@ def evaluate(pod: PodFact, context: RuleContext, memory: Any, _now: float) -> Ru
     for failed in failed_pulls(pod, context.facts):
         pull = with_known_cause(failed, before.get(failed.image))
         if pull.has_cause:
-            messages[pull.image] = shorten_raw(pull.diagnosis.message)
+            messages[pull.image] = raw_text(pull.diagnosis.message)
         finding = _finding(pull, context.facts)
         limits: Limits = context.limits.of(finding.labels)
         if (pull.event.count if pull.event else 1) >= limits.failures:
@@ -48,17 +48,17 @@ def _finding(pull: FailedPull, facts: ClusterFacts) -> Finding:
     diagnosis, pod = pull.diagnosis, pull.pod
     values = pod_values(pod, facts, image=pull.image, container=pull.container, registry=pull.registry)
     values["host"] = diagnosis.host or pull.registry
-    advice = Key.PULL_RUNTIME_DOWN_ADVICE if diagnosis.runtime_down else Key[f"PULL_{diagnosis.cause.name}_ADVICE"]
+    advice = Key[f"PULL_{diagnosis.cause.name}_ADVICE"]
     labels = pod_labels(pod, facts, image=pull.image, service=pull.registry)
     return make_finding(
-        "image-pull", diagnosis.cause.value, labels, values, evidence=_evidence(pull, values),
+        "image-pull", diagnosis.cause.value, labels, values, evidence=_evidence(pull),
         advice=(Text(advice, values),), since=pull.event.first_at if pull.event else None,
         raw=raw_text(diagnosis.message) or pull.reason,
     )  # fmt: skip
 
 
-def _evidence(pull: FailedPull, values: dict[str, Value]) -> list[Text]:
-    reasons = [Text(Key.PULL_RUNTIME_DOWN, values)] if pull.diagnosis.runtime_down else []
+def _evidence(pull: FailedPull) -> list[Text]:
+    reasons = []
     if pull.diagnosis.message:
         reasons.append(Text(Key.PULL_SAYS, {"message": raw_text(pull.diagnosis.message, MAX_QUOTE_CHARS) or ""}))
     if pull.event is not None and pull.event.count > 1:

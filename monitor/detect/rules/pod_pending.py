@@ -103,15 +103,33 @@ def _finding(job: PendingJob, answer: PendingAnswer, facts: ClusterFacts) -> Fin
     )  # fmt: skip
 
 
+_VGPU = ("unfit", "card", "memory", "cores", "slots", "unregistered")
+_DEVICE_CLAIM = ("claim", "claim-missing", "claim-driver", "class-missing")
 ADVICE = {
     "no-single-node-fits": ("distribute", "smaller_workers", "distribute_later", "or_wait_for_node"),
     "not-enough-gpus": ("no_gpu_nodes_advice", "release_idle", "release_stuck", "wait_or_ask_less"),
-    "quota": advice_keys("queue-full", "queue-never", "kueue-waits", "kueue-never"),
-    "queue-closed": advice_keys("queue-closed-volcano", "queue-closed-kueue", "queue-missing"),
-    "gang-incomplete": advice_keys("gang-missing", "gang-too-large", "gang-kueue"),
-    "taint": advice_keys("taint", "taint-disk", "taint-trouble"),
-    "selector": advice_keys("selector"),
-    "volume": advice_keys("claim-missing", "claim-unbound", "volume-elsewhere", "volume-unavailable"),
+    "quota": advice_keys(
+        "queue-full",
+        "queue-never",
+        "kueue-waits",
+        "kueue-never",
+        "sched-queue-full",
+        "sched-cluster-full",
+        "sched-queue-uncovered",
+        "sched-quota",
+    ),
+    "queue-closed": advice_keys(
+        "queue-closed-volcano", "queue-closed-kueue", "queue-missing", "sched-queue-closed", "sched-queue-missing"
+    ),
+    "gang-incomplete": advice_keys("gang-missing", "gang-too-large", "gang-kueue", "sched-gang-incomplete"),
+    "taint": advice_keys("taint", "taint-disk", "taint-trouble", "sched-taint", "sched-disk-pressure"),
+    "selector": advice_keys("selector", "sched-selector"),
+    "vgpu": advice_keys(*_VGPU, family="sched-vgpu-"),
+    "device-claim": advice_keys(*_DEVICE_CLAIM, family="sched-device-"),
+    "topology": advice_keys("sched-queue-topology"),
+    "volume": advice_keys(
+        "claim-missing", "claim-unbound", "volume-elsewhere", "volume-unavailable", "sched-volume-limit"
+    ),
     "priority": advice_keys("priority", "waits-for-victims"),
     "overtaken": ("distribute", "wait_or_ask_less"),
     "unschedulable-other": advice_keys("uncordon", "node-back", "short-of", "short-of-pods", "no-scheduler", "gated"),

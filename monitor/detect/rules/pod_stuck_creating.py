@@ -13,6 +13,7 @@ from monitor.detect.lib.storage import is_within
 from monitor.explain import starting
 from monitor.explain.fit import gpu_resource, requested_gpus
 from monitor.explain.model import PodDiagnosis
+from monitor.explain.starting import DRA_REASON
 from monitor.explain.volumes import MOUNT_EVENT_REASONS as VOLUME_REASONS
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding
@@ -21,9 +22,16 @@ from monitor.facts.text import Text
 
 CAUSES = ("mount-failed", "mount-hung", "sandbox", "config-missing", "device-missing")
 WAITING_REASONS = (None, "ContainerCreating", "PodInitializing")
-_STEP_REASONS = ("Pulling", "Pulled", "Created", "Started", "FailedCreatePodSandBox", *VOLUME_REASONS)
+_STEP_REASONS = ("Pulling", "Pulled", "Created", "Started", "FailedCreatePodSandBox", DRA_REASON, *VOLUME_REASONS)
 _CONFIG_CAUSES = ("mount-secret-missing", "mount-config-missing", "mount-key-missing", "mount-claim-missing")
-_UNSPECIFIC_CAUSES = ("mount-timed-out", "mount-unknown", "mount-stale", "mount-unreachable")
+_UNSPECIFIC_CAUSES = (
+    "mount-timed-out",
+    "mount-unknown",
+    "mount-stale",
+    "mount-unreachable",
+    "mount-nfs-unreachable",
+    "mount-nfs-refused",
+)
 
 
 @dataclass(frozen=True)
@@ -85,6 +93,8 @@ def _cause(pod: PodFact, answer: PodDiagnosis, facts: ClusterFacts) -> str:
         return "config-missing"
     if answer.cause == "mount-host-path" and "/dev/" in str([reason.values for reason in answer.evidence]):
         return "device-missing"
+    if answer.cause in ("start-cdi", "start-device-missing", "start-dra-prepare", "start-gpu-lost"):
+        return "device-missing"
     if answer.cause in ("mount-timed-out", "mount-stale"):
         return "mount-hung"
     if answer.cause.startswith("mount-"):
@@ -95,7 +105,8 @@ def _cause(pod: PodFact, answer: PodDiagnosis, facts: ClusterFacts) -> str:
 def _gpus_not_allocatable(pod: PodFact, answer: PodDiagnosis, facts: ClusterFacts) -> bool:
     """Whether no cause is reported and the node offers too few GPUs."""
     node = facts.node_by_name.get(pod.node or "")
-    if answer.cause.startswith("sandbox-") or node is None or node.ready is not True or not requested_gpus(pod, facts):
+    reported = answer.cause.startswith(("sandbox-", "start-"))
+    if reported or node is None or node.ready is not True or not requested_gpus(pod, facts):
         return False
     return node.allocatable.get(gpu_resource(pod, facts), 0.0) < requested_gpus(pod, facts)
 
@@ -113,14 +124,19 @@ def _hung_mounts(pod: PodFact, answer: PodDiagnosis, facts: ClusterFacts) -> Ite
             yield path
 
 
-_NFS = ("access-denied", "no-such-export", "helper-missing", "unreachable")
-_SANDBOX = ("disk-full", "no-address", "runtime-class", "pause-image", "network", "runtime-slow")
+_STORAGE = (
+    "access-denied", "storage-denied", "no-such-export", "volume-missing", "helper-missing", "unreachable",
+    "nfs-unreachable", "nfs-refused", "attach-limit", "attach-failed", "subpath", "bad-filesystem",
+)  # fmt: skip
+_SANDBOX = (
+    "disk-full", "no-address", "runtime-class", "pause-image", "network", "cni-auth", "cni-missing", "runtime-slow",
+)  # fmt: skip
 ADVICE = {
-    "mount-failed": advice_keys(*_NFS, "multi-attach", "driver-missing", "permission", family="mount-"),
+    "mount-failed": advice_keys(*_STORAGE, "multi-attach", "driver-missing", "permission", family="mount-"),
     "mount-hung": advice_keys("mount-hung", "mount-timed-out", "mount-stale"),
     "sandbox": advice_keys(*_SANDBOX, family="sandbox-"),
     "config-missing": advice_keys(*_CONFIG_CAUSES),
-    "device-missing": advice_keys("mount-host-path", "start-long"),
+    "device-missing": advice_keys("mount-host-path", "start-cdi", "start-dra-prepare", "start-long"),
 }
 RULE = Rule(
     "pod-stuck-creating", Limits, CAUSES, evaluate, SubjectKind.POD,

@@ -24,8 +24,13 @@ WORDS: dict[str, str] = {
     "crash_gpu_memory_advice": (
         "Use a smaller batch or model, or a GPU with more memory. Does another process use the GPU? gpuwarden status"
     ),
-    "crash_gpu_gone": "Container {container} cannot use its GPU: driver or hardware fault on {node}.",
-    "crash_gpu_gone_advice": "On {node}: nvidia-smi; dmesg | grep NVRM. Cordon the node if the GPU is faulty.",
+    "crash_gpu_gone": (
+        "Container {container} failed with a GPU error: the card, the driver of {node} or the program is at fault."
+    ),
+    "crash_gpu_gone_advice": (
+        "On {node}: nvidia-smi; dmesg | grep -iE 'xid|NVRM'. Cordon the node if its"
+        " kernel log names an XID or the driver fails; otherwise debug the program."
+    ),
     "crash_no_module": "Container {container} failed: a Python module is missing in its image.",
     "crash_no_module_advice": "Install it in the image, or start with the right Python environment.",
     "crash_no_file": "Container {container} failed: a file or dataset was not found.",
@@ -85,6 +90,11 @@ WORDS: dict[str, str] = {
     ),
     "crash_signal": "Container {container} was killed by signal {signal} (exit code {code}).",
     "crash_signal_advice": "Its log may show why: kubectl logs {pod} -n {namespace} -c {container} --previous",
+    "crash_inotify": "Container {container} failed: the inotify limits of {node} are used up.",
+    "crash_inotify_advice": (
+        "On {node}: sysctl -w fs.inotify.max_user_instances=8192 fs.inotify.max_user_watches=1048576, "
+        "permanently in /etc/sysctl.d."
+    ),
     "ran_for": "It had run for {ran:duration}; restarted {restarts:time|times}.",
     "restarted": "Restarted {restarts:time|times}.",
     "memory_limit": "Its memory limit is {limit:bytes}.",
@@ -105,6 +115,43 @@ WORDS: dict[str, str] = {
         "Free space on {node} first. Write data to a volume, not into the container; then submit it again."
     ),
     "preempted": "A pod with a higher priority preempted it on {node}.",
+    "evicted_emptydir": (
+        "It was removed because one of its emptyDir volumes exceeded its own sizeLimit; {node} is fine."
+    ),
+    "evicted_emptydir_advice": (
+        "Raise the sizeLimit of the emptyDir that the message names (for medium Memory also limits.memory), "
+        "or write less into it."
+    ),
+    "evicted_own_limit": "It was removed because it exceeded its own ephemeral-storage limit; {node} is fine.",
+    "evicted_own_limit_advice": (
+        "Raise limits.ephemeral-storage, or write data and checkpoints to a volume instead of the container."
+    ),
+    "evicted_pids": "{node} evicted it because the node ran out of process ids.",
+    "evicted_pids_advice": (
+        "Find the pod that forks on {node} (ps -eLf), and set podPidsLimit in the kubelet's configuration."
+    ),
+    "evicted_other": "The kubelet of {node} evicted it.",
+    "evicted_other_advice": "Read the message above; then kubectl describe node {node}",
+    "preempted_critical": "{node} removed it to make room for a critical system pod.",
+    "preempted_critical_advice": (
+        "Its controller replaces it. If it happens again, raise the resources that {node} reserves for the "
+        "system (kubeReserved, systemReserved)."
+    ),
+    "admission_topology": (
+        "{node} refused it: its CPUs, memory and devices cannot be aligned on one NUMA node ({reason})."
+    ),
+    "admission_topology_advice": (
+        "Request fewer GPUs or CPUs per pod, or relax topologyManagerPolicy of the kubelet on {node} (best-effort)."
+    ),
+    "admission_affinity": "{node} refused it: the node's labels no longer match the pod ({reason}).",
+    "admission_affinity_advice": (
+        "Restore the labels of {node}, or delete the pod so that it is scheduled again: kubectl get node "
+        "{node} --show-labels"
+    ),
+    "admission_other": "The kubelet of {node} refused it ({reason}).",
+    "admission_other_advice": (
+        "Read the message above, and delete the pod so that it is scheduled again; then kubectl describe node {node}"
+    ),
     "deadline": "It exceeded its maximum run time (activeDeadlineSeconds).",
     "deadline_advice": "Raise activeDeadlineSeconds of the job, or save checkpoints and resume from them.",
     "node_went_down": "Its node {node} was shut down or lost.",

@@ -3,106 +3,6 @@
 from __future__ import annotations
 
 WORDS: dict[str, str] = {
-    # image-pull
-    "rule.image-pull": "Image pull failed",
-    "doc.image-pull": "A pod's image could not be pulled; names the cause. Reported after the first failure.",
-    "doc.image-pull.severity": "warning",
-    "doc.image-pull.incident": "ImagePullBackOff for no visible reason.",
-    "doc.image-pull.limit.failures": "How many pulls must fail.",
-    "image-pull.disk-full": "Pod {pod} of {user} cannot pull {image}: the disk of {node} is full.",
-    "image-pull.wrong-architecture": (
-        "Pod {pod} of {user} cannot pull {image}: it is not built for the CPU architecture of {node}."
-    ),
-    "image-pull.rate-limited": "Pod {pod} of {user} cannot pull {image}: {host} rate-limits {node}.",
-    "image-pull.tls": "Pod {pod} of {user} cannot pull {image}: {node} does not trust the certificate of {host}.",
-    "image-pull.plain-http": (
-        "Pod {pod} of {user} cannot pull {image}: {host} serves plain HTTP, but {node} requires HTTPS."
-    ),
-    "image-pull.dns": "Pod {pod} of {user} cannot pull {image}: {node} cannot resolve {host}.",
-    "image-pull.connection-refused": "Pod {pod} of {user} cannot pull {image}: {host} refuses connections from {node}.",
-    "image-pull.timeout": "Pod {pod} of {user} cannot pull {image}: {host} does not respond to {node}.",
-    "image-pull.connection-broken": (
-        "Pod {pod} of {user} cannot pull {image}: the connection from {node} to {host} breaks off."
-    ),
-    "image-pull.too-slow": (
-        "Pod {pod} of {user} cannot pull {image}: the pull on {node} was too slow and was cancelled."
-    ),
-    "image-pull.registry-error": "Pod {pod} of {user} cannot pull {image}: {host} returns an error to {node}.",
-    "image-pull.unauthorized": (
-        "Pod {pod} of {user} cannot pull {image}: {host} denies access to {node}, or the repository does not exist."
-    ),
-    "image-pull.not-found": "Pod {pod} of {user} cannot pull {image}: it does not exist in {registry}.",
-    "image-pull.damaged-layer": "Pod {pod} of {user} cannot pull {image}: {node} cannot store it, a layer is corrupt.",
-    "image-pull.bad-name": "Pod {pod} of {user} cannot pull {image}: the image name is invalid.",
-    "image-pull.never-pull": (
-        "Pod {pod} of {user} has no image: {image} is not on {node}, and the pod forbids pulling it."
-    ),
-    "image-pull.unknown": "Pod {pod} of {user} cannot pull {image} on {node}.",
-    # image-pull-slow
-    "rule.image-pull-slow": "Image pull slow",
-    "doc.image-pull-slow": "An image pull takes long because of the image's size, the registry or the node's disk.",
-    "doc.image-pull-slow.severity": "warning",
-    "doc.image-pull-slow.incident": "Starting from a 50 GB image took 14 minutes.",
-    "doc.image-pull-slow.limit.pulling": "How long a pull may take.",
-    "doc.image-pull-slow.limit.rate": "Minimum bytes per second for images of at least `large`.",
-    "doc.image-pull-slow.limit.large": "Size above which `rate` applies.",
-    "doc.image-pull-slow.limit.spoken_of": "How long a completed slow pull is reported.",
-    "image-pull-slow.large-image": (
-        "{node} has been pulling {image} for {seconds:duration} (pod {pod} of {user}): the image is large."
-    ),
-    "image-pull-slow.large-image.advice": (
-        "Make the image smaller, keep data out of it, or pull it ahead of time: on {node} crictl pull {image}"
-    ),
-    "image-pull-slow.slow-registry": (
-        "The pull of {image} from {registry} to {node} is slow: {took:duration} (pod {pod} of {user})."
-    ),
-    "image-pull-slow.slow-registry.advice": (
-        "Compare with another node. If all are slow, check the disk and network of {registry}; if only {node} is, "
-        "check its link (ethtool, iperf3)."
-    ),
-    "image-pull-slow.slow-disk": (
-        "Storing {image} on {node} is slow: {took:duration} (pod {pod} of {user}); its disk is busy."
-    ),
-    "image-pull-slow.slow-disk.advice": (
-        "On {node}, iostat -x 5 shows the load. Keep images on a separate disk, an SSD if possible."
-    ),
-    "image-pull-slow.done": "The pull has completed.",
-    "image-pull-slow.rate": "{rate:bytes} per second on average; at least {limit:bytes} per second is expected.",
-    # registry-unreachable
-    "rule.registry-unreachable": "Registry unreachable",
-    "doc.registry-unreachable": (
-        "A node cannot reach a registry, or the registry is down: one finding instead of one per pod."
-    ),
-    "doc.registry-unreachable.severity": "warning",
-    "doc.registry-unreachable.incident": "A node lost the registry's entry in its hosts file.",
-    "doc.registry-unreachable.limit.images": (
-        "How many different images must fail; a failed agent probe is sufficient by itself."
-    ),
-    "registry-unreachable.node-cannot-resolve": "{nodes} cannot resolve {registries}.",
-    "registry-unreachable.node-cannot-resolve.advice": (
-        "On {node}: getent hosts {registry}. If it fails, restore the entry in /etc/hosts or the DNS server in "
-        "/etc/resolv.conf; compare with a node that works."
-    ),
-    "registry-unreachable.node-cannot-connect": "{nodes} cannot connect to {registries}.",
-    "registry-unreachable.node-cannot-connect.advice": (
-        "On {node}: curl -v https://{registry}/v2/ (401 is fine). Check the address in /etc/hosts, the firewall, the "
-        "proxy and the route."
-    ),
-    "registry-unreachable.node-does-not-trust": "{nodes} does not accept the certificate or protocol of {registries}.",
-    "registry-unreachable.node-does-not-trust.advice": (
-        "On {node}, install the registry's CA as /etc/docker/certs.d/{registry}/ca.crt or in /etc/containerd/certs.d/"
-        "{registry}/hosts.toml, and check the clock and the certificate's validity."
-    ),
-    "registry-unreachable.registry-down": (
-        "Registry {registries} is down: unreachable from {count:node|nodes} ({nodes})."
-    ),
-    "registry-unreachable.registry-down.advice": (
-        "Check the registry itself: curl -v https://{registry}/v2/. For Harbor: docker-compose ps, its disk, its "
-        "database, the core log."
-    ),
-    "registry-unreachable.probes": "The agent's probe fails on {count:node|nodes}: {error}",
-    "registry-unreachable.others": "{count:other node can|other nodes can} reach it.",
-    "registry-unreachable.pulls": "{pods:pod is|pods are} waiting for {images:image|images} because of it.",
     # pod-pending
     "rule.pod-pending": "Pod waiting for a node",
     "doc.pod-pending": "A job's pods have been waiting for a node for too long; names the reason.",
@@ -133,6 +33,16 @@ WORDS: dict[str, str] = {
         "{count:pod|pods} of {job} ({user}) waiting for {seconds:duration}: no node has the requested labels."
     ),
     "pod-pending.volume": "{count:pod|pods} of {job} ({user}) waiting for {seconds:duration}: its volume is not ready.",
+    "pod-pending.vgpu": (
+        "{count:pod|pods} of {job} ({user}) waiting for {seconds:duration}: no GPU satisfies its shared GPU request."
+    ),
+    "pod-pending.device-claim": (
+        "{count:pod|pods} of {job} ({user}) waiting for {seconds:duration}: the devices of its resource "
+        "claims are not allocated."
+    ),
+    "pod-pending.topology": (
+        "{count:pod|pods} of {job} ({user}) waiting for {seconds:duration}: no topology domain exists that fits."
+    ),
     "pod-pending.priority": (
         "{count:pod|pods} of {job} ({user}) waiting for {seconds:duration}: other jobs have higher priority."
     ),
@@ -205,6 +115,32 @@ WORDS: dict[str, str] = {
         "Container {container} of pod {pod} ({user}) on {node} does not start or keeps failing with its current "
         "configuration ({restarts:restart|restarts})."
     ),
+    "pod-start-failed.gpu-driver": (
+        "Container {container} of pod {pod} ({user}) on {node} does not start: the GPU driver or its "
+        "container toolkit fails ({restarts:restart|restarts})."
+    ),
+    "pod-start-failed.node-trouble": (
+        "Container {container} of pod {pod} ({user}) on {node} does not start: the node cannot set it up "
+        "({restarts:restart|restarts})."
+    ),
+    "pod-start-failed.security-profile": (
+        "Container {container} of pod {pod} ({user}) on {node} does not start: its security profile cannot "
+        "be applied ({restarts:restart|restarts})."
+    ),
+    "pod-start-failed.volume": (
+        "Container {container} of pod {pod} ({user}) on {node} does not start: one of its mounts fails "
+        "({restarts:restart|restarts})."
+    ),
+    "pod-start-failed.program": (
+        "Container {container} of pod {pod} ({user}) on {node} keeps failing: its program exits with an "
+        "error ({restarts:restart|restarts})."
+    ),
+    "pod-start-failed.unknown": (
+        "Container {container} of pod {pod} ({user}) on {node} does not start; the cause is unknown "
+        "({restarts:restart|restarts})."
+    ),
+    "pod-start-failed.refused": "The kubelet of {node} refused pod {pod} ({user}).",
+    "pod-start-failed.evicted": "The kubelet of {node} evicted pod {pod} ({user}).",
     # pod-stuck-terminating
     "rule.pod-stuck-terminating": "Pod stuck in deletion",
     "doc.pod-stuck-terminating": "A deleted pod still exists after its grace period.",

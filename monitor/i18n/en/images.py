@@ -14,10 +14,7 @@ WORDS: dict[str, str] = {
         "kubernetes.io/arch."
     ),
     "pull_rate_limited": "{host} rate-limits pulls.",
-    "pull_rate_limited_advice": (
-        "Wait, log in (imagePullSecrets), or pull through your own registry. If the message says pull QPS exceeded, "
-        "it is the kubelet's own limit (registryPullQPS) on {node}."
-    ),
+    "pull_rate_limited_advice": "Wait, log in (imagePullSecrets), or pull through your own registry.",
     "pull_tls": "{node} does not trust the certificate of {host}.",
     "pull_tls_advice": (
         "Install the registry's CA on {node} (Docker: /etc/docker/certs.d/{host}/ca.crt; containerd: "
@@ -68,10 +65,10 @@ WORDS: dict[str, str] = {
     "pull_not_found_advice": (
         "Check name and tag of {image}. It may have been deleted from the registry: push it again."
     ),
-    "pull_damaged_layer": "The image store of {node} is corrupt: a layer of {image} cannot be stored.",
+    "pull_damaged_layer": "What {node} downloaded of {image} does not match its digest or size.",
     "pull_damaged_layer_advice": (
-        "On {node}: remove the image and pull it again (crictl rmi {image}). If that fails, drain the node, restart "
-        "the container runtime, and only then consider a fresh image store. Never delete inside overlay2."
+        "On {node}: remove the partial download and pull again (crictl rmi {image}; crictl pull {image}). If it "
+        "repeats, push the image again and check proxies and caches in between; the node need not be emptied."
     ),
     "pull_bad_name": "{image} is not a valid image name.",
     "pull_bad_name_advice": "Correct it: lower case only, registry/project/name:tag, no spaces, no https:// prefix.",
@@ -85,12 +82,83 @@ WORDS: dict[str, str] = {
     "pull_runtime_down_advice": (
         "On {node}: systemctl status containerd docker; restart what is down (the pull of {image} then resumes)."
     ),
+    "pull_kubelet_limit": "The kubelet of {node} limits its own pulls (registryPullQPS): {image} has to wait.",
+    "pull_kubelet_limit_advice": (
+        "Wait; the pull of {image} is retried. If it lasts, raise registryPullQPS and registryBurst in the "
+        "kubelet's configuration of {node}."
+    ),
+    "pull_proxy": (
+        "The HTTP proxy {host} that the container runtime of {node} uses fails; the registry is not at fault."
+    ),
+    "pull_proxy_advice": (
+        "On {node}: is {host} running, and are its address and scheme right? The setting is HTTPS_PROXY of "
+        "the containerd or docker service (systemctl show -p Environment containerd docker). Add internal "
+        "registries to NO_PROXY, then restart the runtime."
+    ),
+    "pull_mirror": (
+        "The registry mirror {host} that {node} is configured to use fails; the registry of {image} is not at fault."
+    ),
+    "pull_mirror_advice": (
+        "Start or repair the mirror {host} (Dragonfly, Spegel, Nexus ...), or remove it from the runtime's "
+        "configuration on {node} (containerd: /etc/containerd/certs.d/*/hosts.toml; Docker: "
+        "registry-mirrors; CRI-O: registries.conf)."
+    ),
+    "pull_token_expired": "The credentials for {host} have expired: {image} is denied.",
+    "pull_token_expired_advice": (
+        "Renew the pull secret or token of {image} (ECR tokens last 12 hours), and check the clock of {node}."
+    ),
+    "pull_credential_helper": "{node} cannot get credentials for {image}: its credential helper does not work.",
+    "pull_credential_helper_advice": (
+        "On {node}: install the helper that the message names, or correct credHelpers in the runtime's or "
+        "kubelet's configuration. Or give the pod imagePullSecrets for {image}."
+    ),
+    "pull_policy": "A rule forbids {image}: vulnerabilities, or a signature that is missing or not accepted.",
+    "pull_policy_advice": (
+        "Fix the vulnerabilities or sign {image} and push it again, or ask the owner of the rule for an "
+        "exemption (Harbor: the project's CVE allowlist and deployment security; CRI-O: "
+        "/etc/containers/policy.json on {node})."
+    ),
+    "pull_bad_image": "The image {image} is malformed: {node} cannot unpack or use it.",
+    "pull_bad_image_advice": (
+        "Build {image} again and push it; the node is fine. If other nodes use it, compare their runtime "
+        "versions with that of {node}."
+    ),
+    "pull_old_format": "The image {image} has a format that the container runtime of {node} no longer supports.",
+    "pull_old_format_advice": (
+        "Build {image} again with a current tool, or convert it: skopeo copy --format v2s2 (or oci) "
+        "docker://{image} ...; {node} needs no change."
+    ),
+    "pull_corrupt_layer": "A layer of {image} arrived corrupt on {node}: its compressed data cannot be read.",
+    "pull_corrupt_layer_advice": (
+        "Pull it again on {node} (crictl pull {image}). If it repeats, push {image} again and check the "
+        "registry's storage; the node need not be drained."
+    ),
+    "pull_node_store": "The image store of {node} is inconsistent: content of {image} that it has recorded is gone.",
+    "pull_node_store_advice": (
+        "On {node}: remove the image with its content and pull it again (crictl rmi {image}; ctr -n k8s.io "
+        "content prune references). The image in the registry is fine."
+    ),
+    "pull_node_disk": "The disk of {node} fails or is read-only: {image} cannot be written.",
+    "pull_node_disk_advice": (
+        "On {node}: dmesg | grep -iE 'i/o error|remount|ext4|xfs'. Cordon and drain the node, check or "
+        "replace the disk; {image} is fine."
+    ),
+    "pull_snapshotter": "The snapshotter of {node} that loads {image} on demand does not work.",
+    "pull_snapshotter_advice": (
+        "On {node}: start or configure the snapshotter that the message names (nydus-snapshotter, "
+        "stargz-snapshotter, soci-snapshotter) and read its log, or set containerd back to overlayfs. Then "
+        "{image} is pulled again."
+    ),
     "pull_says": "The runtime says: {message}",
     "pull_attempts": "Tried {count:time|times}.",
     "pull_secret_missing": "The image pull credentials of the pod do not exist in {namespace}: {message}",
     "pull_node_suspect": "{count} different images fail on {node}: check the node first.",
     "pull_registry_suspect": "Pulls from {registry} fail on {count:node|nodes}: check the registry first.",
     "pull_image_suspect": "This image fails on {count:node|nodes}: its name is wrong, or access is denied.",
+    "pull_credential_suspect": (
+        "{count} different images of {registry} are denied: check the (robot) account of the pull secret first."
+    ),
+    "pull_host_suspect": "Pulls through {host} fail on {count:node|nodes}: check {host} first.",
     "probe_ok": "At the moment {node} can reach {registry}.",
     "probe_fails": "The agent's probe from {node} to {registry} fails too: {cause:code}.",
     "probe_only_here": (

@@ -61,6 +61,11 @@ WORDS: dict[str, str] = {
         "Wait until jobs in {queue} end, request less, or have an admin raise the quota of ClusterQueue "
         "{cluster_queue}."
     ),
+    "kueue_unclear": "It waits in queue {queue}: Kueue has not admitted it yet.",
+    "kueue_unclear_advice": (
+        "Follow Kueue's message above: it concerns queue {queue} or ClusterQueue {cluster_queue}. More: kubectl "
+        "describe workload"
+    ),
     "kueue_short": (
         "It waits in queue {queue}: the quota of {cluster_queue} for {resource} (flavor {flavor}) is used up, {more} "
         "more needed."

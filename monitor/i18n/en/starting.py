@@ -57,6 +57,36 @@ WORDS: dict[str, str] = {
     ),
     "mount_unknown": "Volume {volume} cannot be mounted on {node}.",
     "mount_unknown_advice": "Read the message above. More on {node}: journalctl -u kubelet | grep -i mount",
+    "mount_storage_denied": (
+        "The storage of volume {volume} refuses {node}: its credentials or rights are not accepted."
+    ),
+    "mount_storage_denied_advice": (
+        "Check the keys in the Secret of volume {volume} and the rights of that account on the storage (ceph "
+        "auth get, bucket policy, share permissions)."
+    ),
+    "mount_volume_missing": "What volume {volume} refers to does not exist on the storage ({source}).",
+    "mount_volume_missing_advice": "Create the file system, path or bucket, or correct its name in volume {volume}.",
+    "mount_nfs_unreachable": "{node} cannot reach the NFS server of {source}.",
+    "mount_nfs_unreachable_advice": (
+        "Is the server of {source} up? On {node}: ping SERVER; nc -vz SERVER 2049. Then check name "
+        "resolution, route and firewall."
+    ),
+    "mount_nfs_refused": "The server of {source} refuses NFS connections from {node}: its NFS service is not running.",
+    "mount_nfs_refused_advice": "On the server: systemctl status nfs-server; then {source} mounts automatically.",
+    "mount_attach_limit": "Volume {volume} cannot be attached: {node} already has as many volumes as it can.",
+    "mount_attach_limit_advice": (
+        "Spread pods with volumes over more nodes, or remove unused volumes from {node}: kubectl get volumeattachment"
+    ),
+    "mount_attach_failed": "Volume {volume} cannot be attached to {node}.",
+    "mount_attach_failed_advice": (
+        "Look at the storage's controller: kubectl get pods -A | grep -E 'csi.*(controller|attacher)', "
+        "kubectl describe volumeattachment. Is volume {volume} healthy there?"
+    ),
+    "mount_subpath": "The subPath of volume {volume} cannot be prepared on {node}.",
+    "mount_subpath_advice": (
+        "Check that the path exists in volume {volume}, is a directory or file as expected, and that the "
+        "container's user may create it."
+    ),
     "mount_says": "The node says ({count:time|times}): {message}",
     "mount_hung": (
         "The mount {path} on {node} has not responded for {hung:duration}; processes that wait for it cannot be "
@@ -145,6 +175,114 @@ WORDS: dict[str, str] = {
     "start_runtime_slow_advice": (
         "{node} is overloaded or its runtime hangs: systemctl status containerd docker; check disk I/O."
     ),
+    "sandbox_cni_auth": "The network plugin of {node} is not accepted by the API server: its credentials are invalid.",
+    "sandbox_cni_auth_advice": (
+        "Restart the network plugin's pod on {node}, which renews its kubeconfig in /etc/cni/net.d; then "
+        "check the clock and the cluster's certificates."
+    ),
+    "sandbox_cni_missing": "The network plugin of {node} is not installed or not ready.",
+    "sandbox_cni_missing_advice": (
+        "Start the network plugin's pod on {node}: kubectl get pods -A -o wide | grep -E "
+        "'calico|flannel|cilium'; on the node: ls /etc/cni/net.d /opt/cni/bin"
+    ),
+    "start_driver_not_loaded": "The GPU driver is not loaded on {node}, so no GPU container starts there.",
+    "start_driver_not_loaded_advice": (
+        "On {node}: nvidia-smi; modprobe nvidia; dmesg | grep NVRM. If the driver comes from the GPU "
+        "operator, check its driver pod. Cordon the node until then."
+    ),
+    "start_gpu_lost": "A GPU of {node} that the container was given no longer answers.",
+    "start_gpu_lost_advice": (
+        "Drain {node}, then reset the GPU or reboot: nvidia-smi; dmesg | grep -i xid. Restart the device "
+        "plugin so that it no longer offers the GPU."
+    ),
+    "start_toolkit_broken": "The NVIDIA container toolkit of {node} fails.",
+    "start_toolkit_broken_advice": (
+        "On {node}: nvidia-container-cli info; nvidia-ctk --version. Reinstall the toolkit, then nvidia-ctk "
+        "runtime configure and restart the container runtime."
+    ),
+    "start_cdi": "The CDI specification of {node} does not describe the device that the container was given.",
+    "start_cdi_advice": (
+        "On {node}: generate it again (nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml; nvidia-ctk cdi "
+        "list), then restart the device plugin."
+    ),
+    "start_device_missing": "A device that container {container} needs does not exist on {node}.",
+    "start_device_missing_advice": (
+        "On {node}: load the driver of the device that the message names (GPU: nvidia-smi; InfiniBand: ls "
+        "/dev/infiniband, modprobe ib_uverbs), and check the card."
+    ),
+    "start_apparmor": "{node} cannot apply the AppArmor profile of the container.",
+    "start_apparmor_advice": (
+        "On {node}: load the profile (aa-status; apparmor_parser -r /etc/apparmor.d/PROFILE) or install "
+        "AppArmor's tools; or set the pod's AppArmor profile to Unconfined."
+    ),
+    "start_seccomp": "{node} cannot apply the seccomp profile of the container.",
+    "start_seccomp_advice": (
+        "Install the profile under /var/lib/kubelet/seccomp on {node}, use RuntimeDefault, or update runc "
+        "and libseccomp there."
+    ),
+    "start_security_profile": "{node} cannot apply the security label (SELinux) of the container.",
+    "start_security_profile_advice": (
+        "On {node}: getenforce; install container-selinux for this runtime, or correct seLinuxOptions of the pod."
+    ),
+    "start_keyring": "The kernel's key quota on {node} is used up, so no more containers start there.",
+    "start_keyring_advice": (
+        "On {node}: sysctl -w kernel.keys.maxkeys=20000 kernel.keys.maxbytes=400000, permanently in /etc/sysctl.d."
+    ),
+    "start_inotify": "The inotify limits of {node} are used up.",
+    "start_inotify_advice": (
+        "On {node}: sysctl -w fs.inotify.max_user_instances=8192 fs.inotify.max_user_watches=1048576, "
+        "permanently in /etc/sysctl.d."
+    ),
+    "start_pids_limit": "{node} or the pod has reached its limit of processes: nothing more can be started.",
+    "start_pids_limit_advice": (
+        "Find what forks on {node} (ps -eLf | wc -l), or raise podPidsLimit of the kubelet and kernel.pid_max."
+    ),
+    "start_node_limit": "A kernel limit of {node} is reached: too many open files.",
+    "start_node_limit_advice": (
+        "On {node}: sysctl fs.file-nr; raise fs.file-max, or LimitNOFILE of the containerd or docker service."
+    ),
+    "start_cgroup": "{node} cannot set up the container's cgroup.",
+    "start_cgroup_advice": (
+        "On {node}: systemctl status containerd; journalctl -u systemd; do kubelet and runtime use the same "
+        "cgroup driver? Restart the runtime; if systemd does not answer, reboot the node."
+    ),
+    "start_memory_limit_low": "The memory limit of container {container} is too small even to start it.",
+    "start_memory_limit_low_advice": "Raise limits.memory of {container}; check its unit (Mi and Gi, not m).",
+    "start_read_only_root": "A mount point of container {container} is missing, and its root file system is read-only.",
+    "start_read_only_root_advice": (
+        "Create the directory in the image of {container}, mount the volume elsewhere, or set "
+        "readOnlyRootFilesystem to false."
+    ),
+    "start_subpath": "The subPath of a volume of container {container} cannot be prepared.",
+    "start_subpath_advice": (
+        "Check that the path exists in the volume, is a directory or file as expected, and that the user of "
+        "{container} may create it."
+    ),
+    "start_mount_dead": (
+        "A mount on {node} that container {container} needs is dead: its server or FUSE process is gone."
+    ),
+    "start_mount_dead_advice": (
+        "On {node}: umount -l the path that the message names, or restart the mount pod of its CSI driver; "
+        "then delete pod {pod} so that it is mounted again."
+    ),
+    "start_node_disk": "The disk of {node} fails or is read-only: container {container} cannot be created.",
+    "start_node_disk_advice": (
+        "On {node}: dmesg | grep -iE 'i/o error|remount|ext4|xfs'. Cordon and drain the node, check or "
+        "replace the disk."
+    ),
+    "start_node_store": "The image store of {node} is inconsistent: content of the image of {container} is gone.",
+    "start_node_store_advice": (
+        "On {node}: remove the image with its content and pull it again (crictl rmi IMAGE; crictl pull "
+        "IMAGE). The image in the registry is fine."
+    ),
+    "start_user_missing": "The image of container {container} has no such user or group.",
+    "start_user_missing_advice": "Use a numeric user id (runAsUser), or add the user to the image of {container}.",
+    "start_dra_prepare": "The DRA driver on {node} cannot prepare the devices of the pod's resource claims.",
+    "start_dra_prepare_advice": (
+        "Look at the DRA driver's plugin on {node}: kubectl get pods -A -o wide | grep -i dra; its log names "
+        "the device. Also: kubectl get resourceclaims -n {namespace}"
+    ),
+    "start_shared": "{count} pods on {node} fail for the same reason: one repair of the node helps them all.",
     "start_other": "Container {container} cannot be started on {node}.",
     "start_other_advice": "Read the message above: kubectl describe pod {pod} -n {namespace}",
 }

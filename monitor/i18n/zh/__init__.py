@@ -11,6 +11,7 @@ from monitor.i18n.zh import (
     doctor,
     findings_gpu,
     findings_gpu_health,
+    findings_images,
     findings_kernel,
     findings_monitor,
     findings_nodes,
@@ -23,13 +24,15 @@ from monitor.i18n.zh import (
     queues,
     report,
     running,
+    scheduling,
     starting,
 )
 
-WORDS = queues.WORDS | nodes.WORDS | images.WORDS | starting.WORDS | crashes.WORDS | running.WORDS
+WORDS = queues.WORDS | nodes.WORDS | scheduling.WORDS | images.WORDS | starting.WORDS | crashes.WORDS | running.WORDS
 FINDINGS = (
     findings_gpu.WORDS
     | findings_gpu_health.WORDS
+    | findings_images.WORDS
     | findings_pods.WORDS
     | findings_storage.WORDS
     | findings_nodes.WORDS

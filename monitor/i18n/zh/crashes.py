@@ -15,8 +15,11 @@ WORDS: dict[str, str] = {
     ),
     "crash_gpu_memory": "容器 {container} 的显存不够。",
     "crash_gpu_memory_advice": "减小 batch 或模型，或使用显存更大的 GPU。GPU 上还有其他进程吗？gpuwarden status",
-    "crash_gpu_gone": "容器 {container} 用不了它的 GPU：{node} 的驱动或 GPU 有问题。",
-    "crash_gpu_gone_advice": "在 {node} 上执行：nvidia-smi；dmesg | grep NVRM。GPU 有故障就先 cordon 该节点。",
+    "crash_gpu_gone": "容器 {container} 因 GPU 错误失败：可能是 GPU、{node} 的驱动或程序的问题。",
+    "crash_gpu_gone_advice": (
+        "在 {node} 上执行：nvidia-smi；dmesg | grep -iE "
+        "'xid|NVRM'。若内核日志有 XID 或驱动出错，就封锁该节点；否则调试程序。"
+    ),
     "crash_no_module": "容器 {container} 退出：镜像里缺少 Python 模块。",
     "crash_no_module_advice": "把它装进镜像，或使用正确的 Python 环境启动。",
     "crash_no_file": "容器 {container} 退出：找不到文件或数据集。",
@@ -49,6 +52,11 @@ WORDS: dict[str, str] = {
     "crash_terminated_advice": "被删除或驱逐，或节点 {node} 关机：kubectl get events -n {namespace}",
     "crash_signal": "容器 {container} 被信号 {signal} 结束（退出码 {code}）。",
     "crash_signal_advice": "它自己的日志可能会说明：kubectl logs {pod} -n {namespace} -c {container} --previous",
+    "crash_inotify": "容器 {container} 失败：{node} 的 inotify 上限已用完。",
+    "crash_inotify_advice": (
+        "在 {node} 上执行：sysctl -w fs.inotify.max_user_instances=8192 fs.inotify.max_user_watches=1048576，"
+        "并写入 /etc/sysctl.d。"
+    ),
     "ran_for": "它运行了 {ran:duration}；已重启 {restarts} 次。",
     "restarted": "已重启 {restarts} 次。",
     "memory_limit": "它的内存上限是 {limit:bytes}。",
@@ -65,6 +73,28 @@ WORDS: dict[str, str] = {
     "evicted_disk": "{node} 的磁盘快满了，所以驱逐了它。",
     "evicted_disk_advice": "先清理 {node} 的磁盘。数据写到存储卷，不要写进容器；然后重新提交。",
     "preempted": "优先级更高的 Pod 占了它在 {node} 上的位置。",
+    "evicted_emptydir": "它的一个 emptyDir 卷超过了自己的 sizeLimit，所以被移除；{node} 没有问题。",
+    "evicted_emptydir_advice": (
+        "调大信息里提到的 emptyDir 的 sizeLimit（medium 为 Memory 时还要调大 limits.memory），或少写一些数据。"
+    ),
+    "evicted_own_limit": "它超过了自己的 ephemeral-storage 上限，所以被移除；{node} 没有问题。",
+    "evicted_own_limit_advice": "调大 limits.ephemeral-storage，或把数据和 checkpoint 写到存储卷，而不是写进容器。",
+    "evicted_pids": "{node} 的进程号快用完了，所以驱逐了它。",
+    "evicted_pids_advice": "在 {node} 上找出大量创建进程的 Pod（ps -eLf），并在 kubelet 配置里设置 podPidsLimit。",
+    "evicted_other": "{node} 的 kubelet 驱逐了它。",
+    "evicted_other_advice": "看上面的信息；再执行 kubectl describe node {node}",
+    "preempted_critical": "{node} 为了给关键系统 Pod 腾位置而移除了它。",
+    "preempted_critical_advice": (
+        "它的控制器会重新创建。若再次发生，调大 {node} 为系统预留的资源（kubeReserved、systemReserved）。"
+    ),
+    "admission_topology": "{node} 拒绝了它：CPU、内存和设备无法对齐到同一个 NUMA 节点（{reason}）。",
+    "admission_topology_advice": (
+        "减少每个 Pod 的 GPU 或 CPU，或放宽 {node} 上 kubelet 的 topologyManagerPolicy（best-effort）。"
+    ),
+    "admission_affinity": "{node} 拒绝了它：节点的标签已不符合 Pod 的要求（{reason}）。",
+    "admission_affinity_advice": "恢复 {node} 的标签，或删除该 Pod 让它重新调度：kubectl get node {node} --show-labels",
+    "admission_other": "{node} 的 kubelet 拒绝了它（{reason}）。",
+    "admission_other_advice": "看上面的信息，删除该 Pod 让它重新调度；再执行 kubectl describe node {node}",
     "deadline": "它的运行时间超过了上限（activeDeadlineSeconds）。",
     "deadline_advice": "提高作业的 activeDeadlineSeconds，或保存 checkpoint 后接着跑。",
     "node_went_down": "它所在的节点 {node} 已关机或失联。",

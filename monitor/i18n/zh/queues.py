@@ -40,6 +40,10 @@ WORDS: dict[str, str] = {
     "workload_none_advice": "如果一直这样，检查 Kueue 控制器是否在运行：kubectl get pods -n kueue-system",
     "kueue_waits": "它在队列 {queue} 中排队：{cluster_queue} 目前没有给它的配额。",
     "kueue_waits_advice": "等待 {queue} 中的作业结束、减少申请，或请管理员提高 ClusterQueue {cluster_queue} 的配额。",
+    "kueue_unclear": "它在队列 {queue} 里等待：Kueue 还没有接纳它。",
+    "kueue_unclear_advice": (
+        "按上面 Kueue 的说法处理：涉及队列 {queue} 或 ClusterQueue {cluster_queue}。更多：kubectl describe workload"
+    ),
     "kueue_short": (
         "它在队列 {queue} 中排队：{cluster_queue} 的 {resource} 配额（flavor {flavor}）已用完，还差 {more}。"
     ),

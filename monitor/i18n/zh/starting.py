@@ -45,6 +45,27 @@ WORDS: dict[str, str] = {
     "mount_timed_out_advice": "在 {node} 上执行：journalctl -u kubelet | grep -i volume。多半是存储服务器没有响应。",
     "mount_unknown": "存储卷 {volume} 无法挂载到 {node}。",
     "mount_unknown_advice": "看上面的信息。更多：在 {node} 上执行 journalctl -u kubelet | grep -i mount",
+    "mount_storage_denied": "卷 {volume} 的存储拒绝了 {node}：凭据或权限不被接受。",
+    "mount_storage_denied_advice": (
+        "检查卷 {volume} 的 Secret 里的密钥，以及该账号在存储上的权限（ceph auth get、bucket 策略、共享权限）。"
+    ),
+    "mount_volume_missing": "卷 {volume} 指向的内容在存储上不存在（{source}）。",
+    "mount_volume_missing_advice": "创建该文件系统、路径或 bucket，或改正卷 {volume} 里的名称。",
+    "mount_nfs_unreachable": "{node} 连不上 {source} 的 NFS 服务器。",
+    "mount_nfs_unreachable_advice": (
+        "{source} 的服务器在运行吗？在 {node} 上执行：ping SERVER；nc -vz SERVER 2049。再检查域名解析、路由和防火墙。"
+    ),
+    "mount_nfs_refused": "{source} 的服务器拒绝 {node} 的 NFS 连接：NFS 服务没有运行。",
+    "mount_nfs_refused_advice": "在服务器上执行：systemctl status nfs-server；之后 {source} 会自动挂载。",
+    "mount_attach_limit": "卷 {volume} 无法挂接：{node} 的卷数已达上限。",
+    "mount_attach_limit_advice": "把带卷的 Pod 分散到更多节点，或从 {node} 移除不用的卷：kubectl get volumeattachment",
+    "mount_attach_failed": "卷 {volume} 无法挂接到 {node}。",
+    "mount_attach_failed_advice": (
+        "查看存储的控制器：kubectl get pods -A | grep -E 'csi.*(controller|attacher)'，"
+        "kubectl describe volumeattachment。卷 {volume} 在那里正常吗？"
+    ),
+    "mount_subpath": "卷 {volume} 的 subPath 在 {node} 上无法准备。",
+    "mount_subpath_advice": "检查该路径在卷 {volume} 里是否存在、类型是否正确，容器的用户是否有权创建。",
     "mount_says": "节点的说法（{count} 次）：{message}",
     "mount_hung": "{node} 上的挂载 {path} 已 {hung:duration}没有响应，等待它的进程停不下来。",
     "mount_hung_advice": "恢复 {path} 的服务器。做不到时：在 {node} 上执行 umount -f -l {path}",
@@ -114,6 +135,102 @@ WORDS: dict[str, str] = {
     "start_no_start_file_advice": "检查命令和路径（{file}）：它在镜像里吗？或在已挂载的存储卷上吗？",
     "start_runtime_slow": "{node} 的容器运行时没有及时响应。",
     "start_runtime_slow_advice": "{node} 负载过高或运行时卡住：systemctl status containerd docker；检查磁盘 I/O。",
+    "sandbox_cni_auth": "API server 不接受 {node} 上网络插件的凭据。",
+    "sandbox_cni_auth_advice": (
+        "重启 {node} 上网络插件的 Pod，它会更新 /etc/cni/net.d 里的 kubeconfig；再检查时钟和集群证书。"
+    ),
+    "sandbox_cni_missing": "{node} 上的网络插件没有安装或尚未就绪。",
+    "sandbox_cni_missing_advice": (
+        "启动 {node} 上网络插件的 Pod：kubectl get pods -A -o wide | grep -E 'calico|flannel|cilium'；在节点"
+        "上：ls /etc/cni/net.d /opt/cni/bin"
+    ),
+    "start_driver_not_loaded": "{node} 上没有加载 GPU 驱动，GPU 容器无法启动。",
+    "start_driver_not_loaded_advice": (
+        "在 {node} 上执行：nvidia-smi；modprobe nvidia；dmesg | grep NVRM。若驱动由 GPU operator 安装，检查其"
+        "驱动 Pod。修好前先封锁节点。"
+    ),
+    "start_gpu_lost": "分配给容器的 GPU 在 {node} 上已不响应。",
+    "start_gpu_lost_advice": (
+        "腾空 {node}，然后重置 GPU 或重启：nvidia-smi；dmesg | grep -i xid。重启设备插件，让它不再提供该 GPU。"
+    ),
+    "start_toolkit_broken": "{node} 上的 NVIDIA container toolkit 出错。",
+    "start_toolkit_broken_advice": (
+        "在 {node} 上执行：nvidia-container-cli info；nvidia-ctk --version。重装 toolkit，再执行"
+        " nvidia-ctk runtime configure 并重启容器运行时。"
+    ),
+    "start_cdi": "{node} 的 CDI 规范里没有分配给容器的设备。",
+    "start_cdi_advice": (
+        "在 {node} 上重新生成（nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml；nvidia-ctk cdi list），"
+        "再重启设备插件。"
+    ),
+    "start_device_missing": "容器 {container} 需要的设备在 {node} 上不存在。",
+    "start_device_missing_advice": (
+        "在 {node} 上加载信息里提到的设备的驱动（GPU：nvidia-smi；InfiniBand：ls /dev/infiniband、"
+        "modprobe ib_uverbs），并检查设备。"
+    ),
+    "start_apparmor": "{node} 无法应用容器的 AppArmor 配置。",
+    "start_apparmor_advice": (
+        "在 {node} 上加载该配置（aa-status；apparmor_parser -r /etc/apparmor.d/PROFILE）或安装 AppArmor 工具"
+        "；或把 Pod 的 AppArmor 配置设为 Unconfined。"
+    ),
+    "start_seccomp": "{node} 无法应用容器的 seccomp 配置。",
+    "start_seccomp_advice": (
+        "把该配置放到 {node} 的 /var/lib/kubelet/seccomp，改用 RuntimeDefault，或升级那里的 runc 和 libseccomp。"
+    ),
+    "start_security_profile": "{node} 无法应用容器的安全标签（SELinux）。",
+    "start_security_profile_advice": (
+        "在 {node} 上执行：getenforce；安装与运行时匹配的 container-selinux，或改正 Pod 的 seLinuxOptions。"
+    ),
+    "start_keyring": "{node} 的内核密钥配额已用完，无法再启动容器。",
+    "start_keyring_advice": (
+        "在 {node} 上执行：sysctl -w kernel.keys.maxkeys=20000 kernel.keys.maxbytes=400000，并写入 /etc/sysctl.d。"
+    ),
+    "start_inotify": "{node} 的 inotify 上限已用完。",
+    "start_inotify_advice": (
+        "在 {node} 上执行：sysctl -w fs.inotify.max_user_instances=8192 fs.inotify.max_user_watches=1048576，"
+        "并写入 /etc/sysctl.d。"
+    ),
+    "start_pids_limit": "{node} 或该 Pod 的进程数已达上限，无法再启动新进程。",
+    "start_pids_limit_advice": (
+        "在 {node} 上找出大量创建进程的程序（ps -eLf | wc -l），或调大 kubelet 的 podPidsLimit 和 kernel.pid_max。"
+    ),
+    "start_node_limit": "{node} 的内核限制已达上限：打开的文件过多。",
+    "start_node_limit_advice": (
+        "在 {node} 上执行：sysctl fs.file-nr；调大 fs.file-max，或 containerd、docker 服务的 LimitNOFILE。"
+    ),
+    "start_cgroup": "{node} 无法建立容器的 cgroup。",
+    "start_cgroup_advice": (
+        "在 {node} 上执行：systemctl status containerd；journalctl -u systemd；kubelet 和运行时的 cgroup 驱动"
+        "一致吗？重启运行时；若 systemd 无响应，重启节点。"
+    ),
+    "start_memory_limit_low": "容器 {container} 的内存上限太小，连启动都不够。",
+    "start_memory_limit_low_advice": "调大 {container} 的 limits.memory，并检查单位（Mi、Gi，而不是 m）。",
+    "start_read_only_root": "容器 {container} 缺少挂载点，而它的根文件系统是只读的。",
+    "start_read_only_root_advice": (
+        "在 {container} 的镜像里创建该目录，把卷挂到别处，或把 readOnlyRootFilesystem 设为 false。"
+    ),
+    "start_subpath": "容器 {container} 的卷的 subPath 无法准备。",
+    "start_subpath_advice": "检查该路径在卷里是否存在、类型是否正确，{container} 的用户是否有权创建。",
+    "start_mount_dead": "容器 {container} 需要的挂载在 {node} 上已失效：服务器或 FUSE 进程已不在。",
+    "start_mount_dead_advice": (
+        "在 {node} 上对信息里的路径执行 umount -l，或重启 CSI 驱动的挂载 Pod；然后删除 Pod {pod}，让它重新挂载。"
+    ),
+    "start_node_disk": "{node} 的磁盘出错或变成只读：容器 {container} 无法创建。",
+    "start_node_disk_advice": (
+        "在 {node} 上执行：dmesg | grep -iE 'i/o error|remount|ext4|xfs'。封锁并腾空节点，检查或更换磁盘。"
+    ),
+    "start_node_store": "{node} 的镜像存储不一致：{container} 的镜像内容已不在。",
+    "start_node_store_advice": (
+        "在 {node} 上删除该镜像及其内容后重新拉取（crictl rmi IMAGE；crictl pull IMAGE）。仓库里的镜像没有问题。"
+    ),
+    "start_user_missing": "容器 {container} 的镜像里没有该用户或用户组。",
+    "start_user_missing_advice": "使用数字用户 ID（runAsUser），或在 {container} 的镜像里添加该用户。",
+    "start_dra_prepare": "{node} 上的 DRA 驱动无法准备 Pod 的资源声明所要的设备。",
+    "start_dra_prepare_advice": (
+        "查看 {node} 上的 DRA 驱动：kubectl get pods -A -o wide | grep -i dra；它的日志会指出设备。另见："
+        "kubectl get resourceclaims -n {namespace}"
+    ),
+    "start_shared": "{node} 上有 {count} 个 Pod 因同样的原因失败：修好这个节点即可全部恢复。",
     "start_other": "容器 {container} 无法在 {node} 上启动。",
     "start_other_advice": "看上面的信息：kubectl describe pod {pod} -n {namespace}",
 }

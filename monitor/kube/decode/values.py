@@ -116,8 +116,11 @@ def cached_if_small(maxsize: int) -> Callable[[C], C]:
 
 
 def truncated(text: str | None) -> str | None:
-    """The message, limited to MAX_MESSAGE_CHARS."""
-    return shorten(text, MAX_MESSAGE_CHARS) if text else None
+    """The message, limited to MAX_MESSAGE_CHARS by dropping its middle: its start names what failed, its end why."""
+    if not text or len(text) <= MAX_MESSAGE_CHARS:
+        return text or None
+    head = shorten(text, MAX_MESSAGE_CHARS // 2)
+    return head + text[len(head) - MAX_MESSAGE_CHARS :]
 
 
 def interned(text: str | None) -> str | None:

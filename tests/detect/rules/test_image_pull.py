@@ -1,3 +1,4 @@
+# ruff: noqa: E501  # messages are quoted in full
 from __future__ import annotations
 
 import msgspec
@@ -15,6 +16,7 @@ CASES = [
     ("disk-full", "write /var/lib/docker/tmp/x: no space left on device"),
     ("wrong-architecture", "no matching manifest for linux/arm64 in the manifest list entries"),
     ("rate-limited", "toomanyrequests: You have reached your pull rate limit"),
+    ("kubelet-limit", "pull QPS exceeded"),
     ("tls", 'Get "https://harbor.lab/v2/": x509: certificate signed by unknown authority'),
     ("plain-http", "http: server gave HTTP response to HTTPS client"),
     ("dns", "dial tcp: lookup harbor.lab on 10.0.0.2:53: no such host"),
@@ -22,10 +24,28 @@ CASES = [
     ("timeout", "dial tcp 10.0.0.5:443: i/o timeout"),
     ("connection-broken", "read: connection reset by peer"),
     ("too-slow", "rpc error: code = DeadlineExceeded desc = context deadline exceeded"),
+    ("proxy", 'Get "https://harbor.lab/v2/": proxyconnect tcp: dial tcp 10.0.0.8:3128: connect: connection refused'),
+    (
+        "mirror",
+        'Head "http://127.0.0.1:65001/v2/nlp/bert/manifests/1?ns=harbor.lab": dial tcp 127.0.0.1:65001: connect: connection refused',
+    ),
     ("registry-error", "unexpected status: 502 Bad Gateway"),
     ("unauthorized", "pull access denied, repository does not exist or may require authorization"),
+    ("token-expired", "denied: Your authorization token has expired. Reauthenticate and try again."),
+    ("credential-helper", "error getting credentials - err: exit status 1"),
+    ("policy", "Source image rejected: A signature was required, but no signature exists"),
     ("not-found", "manifest unknown: manifest unknown"),
-    ("damaged-layer", "failed to register layer: rename /a /b: file exists"),
+    ("bad-image", "failed to register layer: archive/tar: invalid tar header"),
+    ("old-format", "application/vnd.docker.distribution.manifest.v1+prettyjws not supported"),
+    ("damaged-layer", "filesystem layer verification failed for digest sha256:9082"),
+    ("corrupt-layer", "failed to register layer: gzip: invalid checksum"),
+    ("node-store", "failed to register layer: rename /a /b: file exists"),
+    ("node-disk", "failed to extract layer sha256:6f: write /var/lib/containerd/a: input/output error"),
+    ("runtime-down", "rpc error: code = Unavailable desc = error reading from server: EOF"),
+    (
+        "snapshotter",
+        "failed to prepare extraction snapshot: dial unix /run/containerd-nydus/nydus.sock: connect: connection refused",
+    ),
     ("bad-name", "couldn't parse image reference"),
     ("never-pull", "Container image is not present with pull policy of Never"),
     ("unknown", "the moon is in the wrong phase"),

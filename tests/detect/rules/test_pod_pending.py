@@ -8,7 +8,7 @@ import pytest
 
 from monitor.detect.rules.pod_pending import CAUSES, RULE, Limits
 from monitor.facts.cluster import ClusterView, Identity, SourceView
-from monitor.facts.kube import PodFact, PodGroupFact, QueueFact, TaintFact
+from monitor.facts.kube import ConditionFact, OwnerRef, PodFact, PodGroupFact, QueueFact, TaintFact, WorkloadFact
 from tests.detect.builders_pods import PODS_UNSEEN, after_change, due, held, none, one, rule_context, run, text
 from tests.detect.running import evaluate
 from tests.explain.builders import GPU, NOW, holding, node, owned, pod, unschedulable
@@ -20,6 +20,17 @@ HALF = [holding("h1", "n1", 4), holding("h2", "n2", 4)]
 FULL = [holding("h1", "n1", 8), holding("h2", "n2", 8)]
 CLAIM = unschedulable('0/1 nodes are available: persistentvolumeclaim "data" not found.')
 VOLCANO: dict[str, Any] = {"scheduler": "volcano", "annotations": {"scheduling.k8s.io/group-name": "g"}}
+
+
+KUEUE: dict[str, Any] = {
+    "owner": OwnerRef(kind="Job", name="bert-0", uid="j"),
+    "scheduling_gates": ("kueue.x-k8s.io/admission",),
+}
+NO_DOMAIN = "couldn't assign flavors to pod set main: no topology domains at level: kubernetes.io/hostname"
+WORKLOAD = WorkloadFact(
+    uid="w", name="job-bert", namespace="team-a", owner=KUEUE["owner"], queue="nlp", phase="pending",
+    conditions=(ConditionFact(type="QuotaReserved", status=False, reason="Pending", message=NO_DOMAIN),),
+)  # fmt: skip
 
 
 def late(**more: Any) -> PodFact:
@@ -43,6 +54,9 @@ CASES: list[tuple[str, PodFact, dict[str, Any]]] = [
     ("taint", late(), {"nodes": [TAINTED]}),
     ("selector", late(node_selector={"gpu": "h100"}), {"nodes": TWO}),
     ("volume", late(conditions=CLAIM), {"nodes": TWO}),
+    ("vgpu", late(conditions=unschedulable("0/2 nodes are available: 2 NodeUnfitPod.")), {"nodes": TWO}),
+    ("device-claim", late(conditions=unschedulable("0/2 nodes are available: 2 cannot allocate all claims.")), {"nodes": TWO}),
+    ("topology", late(**KUEUE), {"nodes": TWO, "workloads": [WORKLOAD]}),
     ("priority", late(nominated_node="n1"), {"nodes": TWO}),
     ("overtaken", late(conditions=BUSY), {"nodes": TWO[:1], "pods": [holding("later", "n1", 8, age=60)]}),
     ("unschedulable-other", late(), {"nodes": [node("n1", unschedulable=True)]}),

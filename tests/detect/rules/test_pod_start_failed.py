@@ -13,6 +13,10 @@ from tests.explain.builders import NOW, looping, owned, pod, running_container, 
 
 NO_FILE = 'OCI runtime create failed: exec: "/start.sh": stat /start.sh: no such file or directory: unknown'
 DENIED = 'OCI runtime create failed: exec: "/start.sh": permission denied: unknown'
+MISMATCH = "OCI runtime create failed: error running hook #0: stderr: nvidia-container-cli: initialization error: nvml error: driver/library version mismatch: unknown"
+CGROUP = "OCI runtime create failed: unable to apply cgroup configuration: mkdir /sys/fs/cgroup/memory/kubepods: no space left on device: unknown"
+APPARMOR = 'load apparmor profile /tmp/x: parser error(""): exec: "apparmor_parser": executable file not found in $PATH'
+DEAD = 'failed to stat "/var/lib/kubelet/pods/a/volumes/b": transport endpoint is not connected'
 SECRET = 'secret "token" not found'
 
 
@@ -45,7 +49,12 @@ CASES: list[tuple[str, PodFact, str, str]] = [
     ("bus error", given(looping(135)), "bus-error", "/dev/shm"),
     ("segmentation fault", given(looping(139)), "bus-error", "SIGSEGV"),
     ("a secret is missing", given(waiting("CreateContainerConfigError", SECRET)), "config", "token"),
-    ("a plain error, again and again", given(looping(1)), "config", "exit code 1"),
+    ("a plain error, again and again", given(looping(1)), "program", "exit code 1"),
+    ("driver and library differ", given(waiting("RunContainerError", MISMATCH)), "gpu-driver", "Drain and reboot n1"),
+    ("no cgroup", given(waiting("RunContainerError", CGROUP)), "node-trouble", "cgroup"),
+    ("no AppArmor", given(waiting("CreateContainerError", APPARMOR)), "security-profile", "apparmor_parser"),
+    ("a dead mount", given(waiting("CreateContainerError", DEAD)), "volume", "FUSE"),
+    ("nobody knows", given(waiting("CreateContainerError", "the moon is full")), "unknown", "moon"),
     ("for the first time, and it says why", given(ended(127)), "file-not-found", "exit code 127"),
     ("an init container", given(ended(126, init=True)), "not-executable", "exit code 126"),
     ("the pod has failed", given(ended(137, reason="OOMKilled"), phase="Failed"), "out-of-memory", "OOMKilled"),
@@ -63,7 +72,25 @@ def test_each_cause(name: str, fails: PodFact, cause: str, says: str) -> None:
 
 
 def test_every_cause_has_a_case() -> None:
-    assert {case[2] for case in CASES} == set(CAUSES)
+    assert {case[2] for case in CASES} | {case[3] for case in REMOVED} == set(CAUSES)
+
+
+# A pod that the kubelet removes may have no container status at all.
+REMOVED: list[tuple[str, str, str, str, str]] = [
+    ("no device", "UnexpectedAdmissionError", "Allocate failed due to rpc error: code = Unknown desc = failed to find gpu id, which is unexpected", "refused", "device plugin"),
+    ("no room", "OutOfnvidia.com/gpu", "Pod was rejected: Node didn't have enough resource: nvidia.com/gpu", "refused", "Submit it again"),
+    ("its own volume", "Evicted", 'Usage of EmptyDir volume "shm" exceeds the limit "8Gi".', "evicted", "sizeLimit"),
+    ("the node's disk", "Evicted", "The node was low on resource: ephemeral-storage. Container app was using 34260Ki", "evicted", "Free space on n1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "reason", "message", "cause", "says"), REMOVED, ids=[case[0] for case in REMOVED])
+def test_removed_by_the_kubelet(name: str, reason: str, message: str, cause: str, says: str) -> None:
+    finding = one(RULE, pods=[given(phase="Failed", reason=reason, message=message)], identities=owned(bert_0="li"))
+    assert (finding.cause, finding.labels["pod"], finding.labels["user"]) == (cause, "bert-0", "li")
+    assert says in text(finding)
+    assert finding.raw == message.strip()
+    assert "bert-0" in text(finding, "zh")
 
 
 QUIET = [
@@ -75,7 +102,11 @@ QUIET = [
     ("an error for the first time", given(ended(1))),
     ("a program failed, as programs do", given(ended(1), phase="Failed")),
     ("it failed long ago", given(ended(127, ago=3601), phase="Failed")),
-    ("its node threw it out", given(ended(137), phase="Failed", reason="Evicted")),
+    (
+        "its node threw it out long ago",
+        given(ended(137, ago=3601), phase="Failed", reason="Evicted", created_at=NOW - 9000),
+    ),
+    ("its node was shut down", given(ended(137), phase="Failed", reason="Terminated")),
     ("it is being deleted", given(looping(137), deletion_at=NOW)),
     ("it has done its work", given(ended(1), phase="Succeeded")),
 ]

@@ -142,7 +142,7 @@ def test_huge_messages_are_cut(length: int, expect: int) -> None:
     waiting = {"waiting": {"reason": "ImagePullBackOff", "message": "镜" * length}}
     message = one(status={"containerStatuses": [{"name": "c", "state": waiting}]}).statuses[0].message or ""
     assert len(message) == expect
-    assert message.endswith("…") == (length > MAX_MESSAGE_CHARS)
+    assert ("…" in message) == (length > MAX_MESSAGE_CHARS)
 
 
 def container(cpu: str, gpu: str | None = None, **fields: str) -> dict[str, Any]:

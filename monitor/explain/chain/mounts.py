@@ -1,0 +1,114 @@
+"""Cause of a failed attachment or mount: the kubelet, mount(8) and its helpers, CSI drivers and their storage."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from monitor.explain.chain import mount_phrases as phrases
+from monitor.explain.chain.causes import MountFailureCause as M
+from monitor.explain.chain.parse import Chain, Clause, parse
+from monitor.explain.chain.wording import find, says
+
+_OBJECT = re.compile(r"\b(persistentvolumeclaim|secret|configmap)s? \"?([^\"\s]+)\"? (?:is )?not found", re.IGNORECASE)
+_OBJECTS = {
+    "persistentvolumeclaim": M.CLAIM_MISSING,
+    "secret": M.SECRET_MISSING,
+    "configmap": M.CONFIG_MISSING,
+}
+# `mount error 13 = Permission denied` (Ceph), `mount error(13): ...` (CIFS), `(110) Connection timed out` (rbd).
+_ERRNO = re.compile(r"(?:mount error|ret=-|error code|errno|failed:) ?\(?(\d{1,3})\b|\((\d{1,3})\) [A-Z]")
+_BY_ERRNO = {
+    1: M.STORAGE_DENIED, 2: M.VOLUME_MISSING, 5: None, 13: M.STORAGE_DENIED, 19: M.HELPER_MISSING, 22: None,
+    101: M.UNREACHABLE, 107: M.STALE, 108: M.UNREACHABLE, 110: M.UNREACHABLE, 111: M.UNREACHABLE, 112: M.UNREACHABLE,
+    113: M.UNREACHABLE, 115: M.UNREACHABLE, 116: M.STALE,
+}  # fmt: skip
+_NFS_HELPER = re.compile(r"mount\.nfs4?: (.*)", re.DOTALL)
+_NETWORK_SOURCE = re.compile(r"-t (?:nfs|cifs|ceph|lustre|glusterfs|smb3?|beegfs|gpfs|fuse)|\bon [\w.\-@]+:/|on //")
+
+
+@dataclass(frozen=True, slots=True)
+class MountAnswer:
+    """Cause, the object that is missing if any, and the clause that decides."""
+
+    cause: M
+    name: str | None = None
+    clause: Clause | None = None
+
+
+def classify_mount(message: str | None) -> MountAnswer:
+    """Cause of a failed attachment or mount; unknown messages yield UNKNOWN."""
+    chain = parse(message)
+    if match := _OBJECT.search(chain.low):
+        text = _OBJECT.search(": ".join([clause.text for clause in chain.clauses]))
+        return MountAnswer(_OBJECTS[match[1]], text[2] if text else match[2], chain.last)
+    for decide in (_of_kubelet, _of_attachment, _of_helper, _of_storage, _of_errno, _of_node):
+        if cause := decide(chain):
+            return MountAnswer(cause, None, chain.last)
+    return MountAnswer(M.UNKNOWN, None, chain.last)
+
+
+def _of_kubelet(chain: Chain) -> M | None:
+    """What the kubelet says itself: references, host paths, CSI drivers that are not registered."""
+    if "multi-attach error" in chain.low:
+        return M.MULTI_ATTACH
+    if "subpath" in chain.words:
+        return M.SUBPATH
+    if "newmounter initialization failed" in chain.low and "does not exist" in chain.low:
+        return M.HOST_PATH
+    return find(chain.low, phrases.KUBELET)
+
+
+def _of_attachment(chain: Chain) -> M | None:
+    """The storage's controller attaches the volume to the node before anything is mounted."""
+    if not says(
+        chain.low, ("attachvolume", "failed to attach", "attach volume", "external-attacher", "attach timeout")
+    ):
+        return None
+    return find(chain.low, phrases.ATTACHMENT) or M.ATTACH_FAILED
+
+
+def _of_helper(chain: Chain) -> M | None:
+    """mount(8) and mount.nfs. mount(8) says the same of a missing helper and of a damaged file system."""
+    words = chain.words
+    if says(words, phrases.DEAD):
+        return M.STALE
+    if match := _NFS_HELPER.search(chain.low):
+        return find(match[1], phrases.NFS)
+    if says(chain.low, ("wrong fs type", "bad superblock")):
+        return M.HELPER_MISSING if _NETWORK_SOURCE.search(chain.low) else M.BAD_FILESYSTEM
+    if says(chain.low, phrases.HELPER):
+        return M.HELPER_MISSING
+    return M.BAD_FILESYSTEM if says(words, phrases.BAD_FILESYSTEM) else None
+
+
+def _of_storage(chain: Chain) -> M | None:
+    """Object stores, Ceph, Lustre and CSI drivers that name the storage's answer."""
+    return find(chain.low, phrases.STORAGE)
+
+
+def _of_errno(chain: Chain) -> M | None:
+    """The number of the error, as the helpers of Ceph, RBD and CIFS print it."""
+    text = ": ".join([clause.text for clause in chain.clauses])
+    cause = None
+    for match in _ERRNO.finditer(text):
+        cause = _BY_ERRNO.get(int(match[1] or match[2])) or cause
+    return cause
+
+
+def _of_node(chain: Chain) -> M | None:
+    """Generic statements count only where they end the chain."""
+    last = chain.last_statement
+    if "no space left on device" in last:
+        return M.DISK_FULL
+    if says(last, ("connection refused", "no such file or directory")) and "dial unix" in chain.low:
+        return M.DRIVER_MISSING
+    if cause := find(last, phrases.LAST):
+        return cause
+    if says(last, ("permission denied", "operation not permitted", "access denied")):
+        return M.PERMISSION
+    return M.TIMED_OUT if _times_out(chain) else None
+
+
+def _times_out(chain: Chain) -> bool:
+    return says(chain.low, phrases.TIMED_OUT) or any(clause.code == "DeadlineExceeded" for clause in chain.clauses)

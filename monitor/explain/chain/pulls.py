@@ -1,0 +1,252 @@
+"""Cause of a failed image pull and the host that failed: registry, token server, mirror or proxy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from monitor.explain.chain import pull_phrases as phrases
+from monitor.explain.chain.causes import PullFailureCause as P
+from monitor.explain.chain.hosts import Request, find_request
+from monitor.explain.chain.parse import Chain, Clause, parse_list
+from monitor.explain.chain.wording import Wording, find, says
+
+_PROXY = re.compile(
+    r"proxyconnect|socks connect|invalid proxy|proxy\b|(?:http: )?error connecting to proxy (?:https?://)?(?P<proxy>[^\s:/]+:\d+)"
+)
+# The answer of a proxy to CONNECT: Go prints its reason phrase alone, that of a registry with its number.
+_CONNECT_ANSWER = re.compile(
+    r"(?:Forbidden|Service Unavailable|Bad Gateway|Gateway Time-?[Oo]ut|Proxy Authentication Required|Bad Request|"
+    r"Internal Server Error|Unauthorized|Not Found|Method Not Allowed|Network Error|Access Denied|Blocked)"
+)
+_LOOKUP = re.compile(r"lookup ([\w.-]+)")
+_DIALED = re.compile(r"(?:dial|read|write) (?:tcp|udp)\d? (?:\S+->)?(\[[0-9a-f:.%]+\]:\d+|[\w.-]+:\d+)")
+_STATUS = re.compile(r"(?:status(?: code)?(?: from registry)?|code|http(?:/[\d.]+)?) (?P<named>[45]\d\d)\b")
+_PLAIN_STATUS = re.compile(r"[45]\d\d\b")
+_UNIX = re.compile(r"dial unix:? ?(?:/+)?(\S+)")
+_SNAPSHOTTER = re.compile(r"nydus|stargz|soci-|overlaybd|snapshotter|accelerated-container")
+_REMOTE_SNAPSHOTTERS = ("nydus", "stargz", "soci-", "overlaybd", "fuse-overlayfs")
+_NO_SNAPSHOTTER = re.compile(
+    r"snapshotter \S* ?(?:was )?not (?:found|loaded)|snapshotter not loaded|unknown snapshotter"
+)
+# How clauses begin that speak of the node's store: layers, snapshots, and system calls on files.
+_STORE = re.compile(
+    r"failed to (?:extract layer|register layer|unpack|prepare (?:extraction )?snapshot|create (?:prepare )?snapshot|"
+    r"commit snapshot|create content writer|open writer|send write|get reader from content store|mount|write|stat|"
+    r"apply|rename|handle|ingest|create temp dir|lease content|read expected|initialize|load image|convert whiteout)|"
+    r"failed commit on ref|apply layer error|mount callback failed|error (?:processing|creating|committing|unpacking)|"
+    r"unable to (?:unpack|prepare|create)|"
+    r"(?:adding|committing|storing|writing|applying|copying) (?:layer|blob|the finished|to)|"
+    r"untar|unpigz|archive/tar|gzip|filesystem layer|layer verification|content digest|blob \S+ expected|"
+    r"parent snapshot|snapshot \S+|"
+    r"(?:write|mkdir|open|rename|l?chown|chmod|symlink|link|unlinkat|remove|l?stat|mknod|truncate|f?sync|readdirent) /|"
+    r"lsetxattr|wrong diff id|unexpected commit|store"
+)
+_NODE_SOCKET_LOST = (
+    "error reading from server", "transport is closing", "cannot connect to the docker daemon",
+    "client connection is closing", "is the docker daemon running",
+)  # fmt: skip
+_NOISE = ("unknown", "unavailable", "failed precondition", "not implemented", "canceled", "output", "")
+
+
+@dataclass(frozen=True, slots=True)
+class PullAnswer:
+    """Cause, the host that failed if it is not the image's registry, and the clause that decides."""
+
+    cause: P
+    host: str | None = None
+    clause: Clause | None = None
+
+
+@dataclass(slots=True)
+class _Trail:
+    """What the chain has said so far; a new request starts anew."""
+
+    request: Request | None = None
+    is_token: bool = False
+    asked: bool = False
+    proxy: str | None = None
+    looked_up: str | None = None
+    dialed: str | None = None
+    status: int | None = None
+    socket: str | None = None
+    store: bool = False
+    said: list[Clause] = field(default_factory=list)
+
+    def begin(self, request: Request, *, is_token: bool, asked: bool) -> None:
+        """A new request; `asked` if the chain does not state its answer in the same clause."""
+        self.request, self.is_token, self.asked = request, is_token, asked
+        self.looked_up = self.dialed = self.status = None
+        self.store = False
+        self.said = []
+
+    @property
+    def words(self) -> str:
+        return ": ".join(clause.words for clause in self.said)
+
+    @property
+    def host(self) -> str | None:
+        if self.request is not None:
+            return self.request.host
+        return self.looked_up or self.dialed
+
+
+def classify_pull(message: str | None, image: str | None = None) -> PullAnswer:
+    """Cause of a failed pull; of several attempts, the last one whose cause is known."""
+    answer = PullAnswer(P.UNKNOWN)
+    for chain in reversed(parse_list(message, image)):
+        answer = _decide(chain, image)
+        if answer.cause is not P.UNKNOWN:
+            return answer
+    return answer
+
+
+def _decide(chain: Chain, image: str | None) -> PullAnswer:
+    trail, words = _follow(chain, image), chain.words
+    if trail.proxy is not None:
+        return PullAnswer(P.PROXY, trail.proxy or None, chain.last)
+    cause = find(words, phrases.UNMISTAKABLE)
+    if cause is not None and not _is_document(trail, cause):
+        return PullAnswer(cause, trail.host, chain.last)
+    if cause := _of_node(trail, words):
+        return PullAnswer(cause, None, chain.last)
+    cause = _of_registry(trail, words) or _of_connection(trail, chain) or P.UNKNOWN
+    if trail.request is not None and trail.request.mirror and cause not in _NOT_OF_MIRROR:
+        cause = P.MIRROR
+    return PullAnswer(cause, trail.host, chain.last)
+
+
+_NOT_OF_MIRROR = (P.UNKNOWN, P.RATE_LIMITED, P.TOKEN_EXPIRED)
+
+
+def _is_document(trail: _Trail, cause: P) -> bool:
+    """Whether the registry's answer has a status, which decides; 412 is the one of its policies."""
+    return cause in (P.BAD_IMAGE, P.REGISTRY_ERROR) and trail.status in (401, 403, 404, 429)
+
+
+def _follow(chain: Chain, image: str | None) -> _Trail:
+    """Read the chain from the outermost to the innermost clause."""
+    trail, is_token = _Trail(), False
+    for clause in chain.clauses:
+        low = clause.low
+        is_token = is_token or "token" in clause.words or "failed to authorize" in low
+        _note_proxy(trail, clause)
+        trail.asked = False
+        names_host = "://" in low or "registry " in low or "from host" in low
+        if names_host and (request := find_request(clause.text, image)) is not None:
+            trail.begin(request, is_token=is_token, asked="status" not in low)
+        _note_connection(trail, low)
+        _note_status(trail, low)
+        if _STORE.match(low):
+            trail.store = True
+        trail.said.append(clause)
+    return trail
+
+
+def _note_proxy(trail: _Trail, clause: Clause) -> None:
+    if match := _PROXY.match(clause.low):
+        trail.proxy = match["proxy"] or ""
+    elif trail.proxy == "" and (match := _LOOKUP.search(clause.low) or _DIALED.match(clause.low)):
+        trail.proxy = match[1]
+    elif trail.asked and _CONNECT_ANSWER.fullmatch(clause.text):
+        trail.proxy = ""
+
+
+def _note_status(trail: _Trail, low: str) -> None:
+    """The status of the registry's answer, as a clause of its own or within a sentence."""
+    if match := _PLAIN_STATUS.match(low):
+        trail.status = int(match[0])
+    elif ("status" in low or "http" in low or "code" in low) and (match := _STATUS.search(low)):
+        trail.status = int(match["named"])
+
+
+def _note_connection(trail: _Trail, low: str) -> None:
+    """Addresses of the connection: the name looked up, the address dialed, a socket of the node."""
+    if low.startswith(("dial unix", "error while dialing dial unix")) and (match := _UNIX.search(low)):
+        trail.socket = match[1]
+    elif low.startswith(("lookup ", "dial tcp lookup")) and (match := _LOOKUP.search(low)):
+        trail.looked_up = match[1]
+    elif low.startswith(("dial ", "read tcp", "read udp", "write tcp", "happened during read")):
+        trail.store = False  # CRI-O stores a layer while it reads it
+        if trail.looked_up is None and (match := _DIALED.match(low)):
+            trail.dialed = match[1]
+
+
+def _of_node(trail: _Trail, words: str) -> P | None:
+    """What fails on the node: the runtime, the snapshotter that it calls, or the store of images."""
+    if _NO_SNAPSHOTTER.search(words):
+        return P.SNAPSHOTTER
+    if trail.socket is not None:
+        return P.SNAPSHOTTER if _SNAPSHOTTER.search(trail.socket) else P.RUNTIME_DOWN
+    if trail.request is None and (says(words, _NODE_SOCKET_LOST) or "unknown service runtime" in words):
+        return P.RUNTIME_DOWN
+    if trail.store:
+        cause = _innermost(trail.said, phrases.STORE)
+        return P.SNAPSHOTTER if cause is P.UNKNOWN and says(words, _REMOTE_SNAPSHOTTERS) else cause
+    return P.DISK_FULL if trail.status is None and "no space left on device" in words else None
+
+
+def _innermost(clauses: Sequence[Clause], table: Wording[P]) -> P:
+    """The cause by the innermost clause that states one."""
+    for clause in reversed(clauses):
+        if clause.words not in _NOISE and (cause := find(clause.words, table)) is not None:
+            return cause
+    return P.UNKNOWN
+
+
+def _of_registry(trail: _Trail, words: str) -> P | None:
+    """What the registry or its token server answered: by status, then by the words of its error."""
+    said = trail.words
+    if trail.status == 429:
+        return P.RATE_LIMITED
+    if says(said, phrases.EXPIRED) and "certificate" not in said and "x509" not in said:
+        return P.TOKEN_EXPIRED
+    if trail.status is not None:
+        return _of_status(trail, said)
+    if find(said, phrases.TRANSPORT) is not None:
+        return None
+    return find(said, phrases.REGISTRY) or find(words, phrases.RATE_LIMIT)
+
+
+def _of_status(trail: _Trail, said: str) -> P | None:
+    status = trail.status or 0
+    if "error parsing http" in said and status not in (401, 429):
+        return P.REGISTRY_ERROR  # a web page: this is not the registry's API
+    if status == 407:
+        return P.PROXY
+    if status == 412:
+        return P.POLICY
+    if status in (401, 403):
+        return P.UNAUTHORIZED
+    if status == 404:
+        return P.REGISTRY_ERROR if trail.is_token else P.NOT_FOUND
+    if status >= 500 or (status >= 400 and not trail.is_token):
+        return P.REGISTRY_ERROR
+    return None
+
+
+def _of_connection(trail: _Trail, chain: Chain) -> P | None:
+    """How the connection failed, else what the resolver says in its last clause."""
+    said = trail.words
+    if trail.looked_up is not None:
+        return P.DNS
+    cause = find(said, phrases.TRANSPORT)
+    cancelled = says(said, phrases.CANCELLED)
+    if cause is not None and not (cancelled and cause is P.CONNECTION_BROKEN):
+        return cause
+    if cancelled:
+        waits = trail.request is not None and not trail.request.is_content and "deadline" in said
+        return P.TIMEOUT if waits else P.TOO_SLOW
+    if chain.last.words.endswith(("not found", "does not exist")) and _is_about_image(chain):
+        return P.NOT_FOUND
+    return None
+
+
+_ABOUT_IMAGE = ("resolve reference", "manifest", "repository", "tag ", "content at", "artifact", "no such image")
+
+
+def _is_about_image(chain: Chain) -> bool:
+    """Whether "not found" is the answer to a request for the image, rather than for something on the node."""
+    named = len(chain.clauses) > 1 and chain.clauses[-2].words == "_" and "sha256:" not in chain.clauses[-2].low[:7]
+    return named or says(chain.words, _ABOUT_IMAGE) or "image _ not found" in chain.words

@@ -1,0 +1,130 @@
+"""Why schedulers and queue controllers do not place a pod, according to their messages.
+
+kube-scheduler, Volcano, Kueue, YuniKorn, HAMi, Koordinator, Coscheduling and dynamic resource allocation. A message
+lists reasons with the number of nodes. Nodes that the pod does not select do not matter if it selects others.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from monitor.explain.chain import scheduling_phrases as phrases
+from monitor.explain.chain.causes import SchedulingCause as C
+from monitor.explain.chain.parse import MAX_CHARS
+from monitor.explain.chain.wording import find
+
+_PREEMPTION = re.compile(r"(?:no new claims to deallocate, |still not schedulable, )?preemption: ", re.IGNORECASE)
+_NODES = re.compile(r"(?:(?<!\d)\d{1,9}/\d{1,9}|\ball) nodes are (?:un)?available[:,]?\s*", re.IGNORECASE)
+_PART = re.compile(r"(?:^|[,.;]\s+)(\d+)\s+(?=\S)")
+_RESOURCE = re.compile(r"insufficient ([\w.-]+(?:/[\w.-]+)?)", re.IGNORECASE)
+_TAINT = re.compile(r"taints? \{?\(?([\w./-]+)")
+_GANG_STATUS = re.compile(r"(?<!\d)(\d{1,9}) (Pending|Running|Succeeded|Bound|Binding|Allocated|Pipelined|Releasing)\b")
+_MIN_AVAILABLE = re.compile(r"(?<!\d)(\d{1,9}) minAvailable")
+_GANG_TASKS = re.compile(r"(?<!\d)(\d{1,9})/(\d{1,9}) tasks in gang unschedulable")
+_GPU = re.compile(r"/(?:gpu|vgpu|dcunum|mlu|npu|ascend\w*)$|^gpu$", re.IGNORECASE)
+_CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
+MAX_PARTS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulingPart:
+    """One reason of the message, the nodes that it applies to if given, and the resource or taint that it names."""
+
+    cause: C
+    text: str
+    nodes: int | None = None
+    name: str | None = None
+
+
+def parse_scheduling(message: str | None) -> tuple[SchedulingPart, ...]:
+    """Reasons of a message, without the result of preemption, which is about other pods."""
+    text = _PREEMPTION.split((message or "")[:MAX_CHARS], maxsplit=1)[0].strip()
+    *_, reasons = _NODES.split(text)  # Volcano quotes the scheduler's message within its own
+    if reasons == text:
+        return _whole(text)
+    pieces = _PART.split(reasons.rstrip(" ."))
+    parts = [_part(pieces[0], None)] if pieces[0].strip(" .,") else []
+    parts += [_part(piece, int(count[:9])) for count, piece in zip(pieces[1::2], pieces[2::2], strict=True)]
+    return tuple(parts[:MAX_PARTS])
+
+
+def main_reason(parts: tuple[SchedulingPart, ...]) -> SchedulingPart | None:
+    """The reason to act on: constraints of the pod first, then what stops it on the most nodes that it may use."""
+    relevant = [part for part in parts if not _is_irrelevant(part)] or list(parts)
+    if not relevant:
+        return None
+    return min(relevant, key=lambda part: (_rank(part.cause), -(part.nodes or 0), not _is_gpu_shortage(part)))
+
+
+def _is_irrelevant(part: SchedulingPart) -> bool:
+    return part.cause in (C.SELECTOR, C.OTHER) or (part.cause is C.TAINT and part.name in _CONTROL_PLANE)
+
+
+def _rank(cause: C) -> int:
+    return 0 if cause in phrases.DECISIVE else 1 if cause in phrases.CONSTRAINTS else 2
+
+
+def _is_gpu_shortage(part: SchedulingPart) -> bool:
+    return part.cause in (C.GPUS, C.DISK_PRESSURE, C.NOT_READY, C.MEMORY_PRESSURE)
+
+
+def _whole(text: str) -> tuple[SchedulingPart, ...]:
+    """A message that does not count nodes: of a plugin, a queue controller or a gang."""
+    if not text:
+        return ()
+    if gang := _gang(text):
+        return (SchedulingPart(gang, text),)
+    if "nodes" in text and (pieces := re.split(r"(?:^|, )(\d+) nodes (?:failed: )?", text))[1:]:  # HAMi
+        return tuple(_part(piece, int(count[:9])) for count, piece in zip(pieces[1::2], pieces[2::2], strict=True))
+    return (_part(text, None),)
+
+
+def _gang(text: str) -> C | None:
+    """Volcano's summary of a gang: incomplete if fewer pods exist than it needs."""
+    tasks, needed = _GANG_TASKS.search(text), _MIN_AVAILABLE.search(text)
+    if needed is None:
+        return None
+    status = text.partition(";")[0]
+    present = sum(int(count) for count, _ in _GANG_STATUS.findall(status))
+    if not present and tasks is not None:
+        present = int(tasks[2])
+    return C.GANG_WAITING if present >= int(needed[1]) else C.GANG_INCOMPLETE
+
+
+def _part(text: str, nodes: int | None) -> SchedulingPart:
+    text = text.strip().rstrip(",.")
+    low = text.lower()
+    cause = _of_sentence(low)
+    if cause is not None:
+        return SchedulingPart(cause, text, nodes)
+    if "taint" in low:
+        match = _TAINT.search(text)
+        name = match[1].rstrip(":") if match else None
+        return SchedulingPart(_of_taint(name or ""), text, nodes, name)
+    if match := _RESOURCE.search(text):
+        return SchedulingPart(_of_resource(match[1]), text, nodes, match[1])
+    return SchedulingPart(C.OTHER, text, nodes)
+
+
+def _of_sentence(low: str) -> C | None:
+    if "queue" in low and ("doesn't exist" in low or "does not exist" in low):
+        return C.QUEUE_MISSING
+    if "resourceclaim" in low and ("not found" in low or "not find" in low):
+        return C.DEVICE_CLAIM_MISSING
+    cause = find(low, phrases.SENTENCES)
+    if cause is C.QUEUE_FULL and "maximum capacity" in low and "more needed" not in low:
+        return C.QUEUE_TOO_SMALL
+    if cause is C.CLAIM_MISSING and "not found" not in low:
+        return C.CLAIM_UNBOUND
+    return cause
+
+
+def _of_taint(key: str) -> C:
+    """Kubernetes sets taints for conditions of a node: the condition needs fixing, not a toleration."""
+    return find(key.lower(), phrases.CONDITION_TAINTS) or C.TAINT
+
+
+def _of_resource(name: str) -> C:
+    known = {"cpu": C.CPU, "memory": C.MEMORY, "ephemeral-storage": C.EPHEMERAL_STORAGE, "pods": C.PODS}
+    return known.get(name.lower()) or (C.GPUS if _GPU.search(name) else C.RESOURCE)

@@ -1,0 +1,176 @@
+"""Wording of schedulers and queue controllers. Fragments are lower case; the first match wins."""
+
+from __future__ import annotations
+
+from monitor.explain.chain.causes import SchedulingCause as C
+from monitor.explain.chain.wording import wording
+
+SENTENCES = wording(
+    # kube-scheduler: volumes
+    (
+        C.CLAIM_UNBOUND,
+        (
+            "unbound immediate persistentvolumeclaim", "non-existent persistentvolume", "is being deleted",
+            "storageclass", "pvc is not bound", "bound to a lost", "unbound persistentvolume",
+        ),
+    ),
+    (C.CLAIM_MISSING, ("persistentvolumeclaim",)),
+    (
+        C.VOLUME_ELSEWHERE,
+        ("volume node affinity", "no available volume zone", "persistentvolume's node affinity", "volume zone"),
+    ),
+    (C.VOLUME_LIMIT, ("max volume count", "too many volumes", "volume limits")),
+    (C.VOLUME, ("persistent volumes to bind", "enough free storage", "volumebinding", "storage capacity")),
+    # dynamic resource allocation
+    (C.DEVICE_CLASS_MISSING, ("device class",)),
+    (
+        C.DEVICE_CLAIM_DRIVER,
+        ("waiting for resource driver", "waiting for driver", "resource driver to allocate", "driver to provide"),
+    ),
+    (
+        C.DEVICE_CLAIM_MISSING,
+        (
+            "create the resourceclaim", "resourceclaimtemplate", "resourceclaim template", "resource claim template",
+            "resourceclaim not found", "claim not found", "could not find v1.resourceclaim",
+            "resourceclaim does not exist",
+            "resourceclaim not created", "referenced resourceclaim",
+        ),
+    ),
+    (
+        C.DEVICE_CLAIM,
+        (
+            "cannot allocate all claims", "resourceclaim", "claim is not allocat", "allocate all devices",
+            "claims could not be allocated", "dynamicresources",
+        ),
+    ),
+    # HAMi
+    (C.VGPU_UNREGISTERED, ("node unregistered",)),
+    (C.VGPU_CARD, ("cardtypemismatch", "carduuidmismatch", "card type mismatch", "card uuid mismatch")),
+    (C.VGPU_MEMORY, ("cardinsufficientmemory",)),
+    (C.VGPU_CORES, ("cardinsufficientcore", "cardcomputeunitsexhausted")),
+    (C.VGPU_SLOTS, ("cardtimeslicingexhausted",)),
+    (
+        C.VGPU_UNFIT,
+        (
+            "nodeunfitpod", "numanotfit", "modenotfit", "exclusivedeviceallocateconflict",
+            "cardnotfoundcustomfilterrule",
+            "nodeinsufficientdevice", "allocatedcardsinsufficientrequest", "cardmigtopologyinfeasible", "cardnothealth",
+            "topologynotfit", "no available node, all node scores do not meet",
+        ),
+    ),
+    # quotas of schedulers
+    (
+        C.QUOTA,
+        (
+            "exceedsgpuquota", "insufficient quotas", "elasticquota", "elastic quota", "resourcequotanotfit",
+            "quotaname",
+            "exceeds the available user quota", "user quota",
+        ),
+    ),
+    # Kueue
+    (
+        C.QUEUE_TOPOLOGY,
+        (
+            "topology domains", "allows to fit only", "allow to fit any", "topologyawarescheduling", "requested level",
+            "topology assignment", "no tas flavor", "topology level", "doesn't allow to fit", "topology-aware",
+        ),
+    ),
+    (C.QUEUE_UNCOVERED, ("unavailable in clusterqueue", "not covered by", "coveredresources")),
+    (
+        C.QUEUE_CLOSED,
+        (
+            "is inactive", "is stopped", "is closed", "status is `closed`", "status is `closing`",
+            "queue with state `open`",
+            "stoppolicy", "is draining",
+        ),
+    ),
+    (
+        C.QUEUE_MISSING,
+        (
+            "doesn't match clusterqueue selector", "without placement rules",
+            "failed to find queue", "queue does not exist", "queue not found", "unable to find job queue",
+            "failed to place application", "no such queue", "cannot create queue", "queue is not a leaf",
+            "can only submit", "placement rule",
+        ),
+    ),
+    (C.QUEUE_TOO_SMALL, ("more than the queue's", "exceeds the queue's maximum")),
+    (
+        C.QUEUE_FULL,
+        (
+            "queue resource quota", "insufficient unused quota", "does not fit in queue", "borrowing limit",
+            "insufficient quota",
+            "queue is overused", "exceeds queue", "queue quota", "allowable limit",
+        ),
+    ),
+    (C.CLUSTER_FULL, ("resource in cluster is overused", "cluster is overused", "overcommit")),
+    (C.QUEUED, ("scheduled as a gang member",)),
+    # gangs: Volcano, Koordinator, Coscheduling
+    (
+        C.GANG_INCOMPLETE,
+        (
+            "not collect enough", "gang has not init", "can't find gang", "cannot find enough sibling",
+            "enough sibling pods",
+            "not enough valid tasks", "not enough pods of task", "notenoughpods", "notenoughtasks", "gang to appear",
+            "less than minmember", "pods number less",
+        ),
+    ),
+    (
+        C.GANG_WAITING,
+        (
+            "gang", "pod group", "podgroup", "coscheduling", "minavailable", "minmember", "optimistic rejection",
+            "placeholder", "reservation timed out", "resourcereservationtimeout",
+        ),
+    ),
+    (C.QUEUED, ("is queued and waiting", "pending for the requested resources")),
+    (C.GATED, ("scheduling gates",)),
+    # nodes
+    (C.BAD_NODE, ("bad node",)),
+    (C.DISK_PRESSURE, ("disk pressure", "out of disk")),
+    (C.MEMORY_PRESSURE, ("memory pressure",)),
+    (C.NOT_READY, ("were not ready", "node not ready", "nodenotready", "node is not ready")),
+    (
+        C.POD_AFFINITY,
+        (
+            "pod affinity", "anti-affinity", "affinity/anti-affinity", "pod's affinity", "existing pods",
+            "pod's node affinity/anti",
+        ),
+    ),
+    (C.PORTS, ("free ports", "host port", "node ports")),
+    (C.SPREAD, ("topology spread",)),
+    (C.CORDONED, ("were unschedulable", "node is unschedulable", "nodeunschedulable", "were cordoned")),
+    (
+        C.SELECTOR,
+        ("node affinity", "node selector", "nodeselector", "node affinity/selector", "requested node name", "nodename"),
+    ),
+    (C.PODS, ("too many pods", "pod number exceeded")),
+    (C.GPUS, ("insufficient gpu devices", "insufficient gpu device", "gpu devices insufficient")),
+)  # fmt: skip
+CONDITION_TAINTS = wording(
+    (C.DISK_PRESSURE, ("node.kubernetes.io/disk-pressure",)),
+    (C.MEMORY_PRESSURE, ("node.kubernetes.io/memory-pressure",)),
+    (C.CORDONED, ("node.kubernetes.io/unschedulable",)),
+    (
+        C.NOT_READY,
+        (
+            "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "node.kubernetes.io/network-unavailable",
+            "node.kubernetes.io/pid-pressure", "node.cloudprovider.kubernetes.io/uninitialized", "agent-not-ready",
+            "node.kubernetes.io/out-of-service", "node.cloudprovider.kubernetes.io/shutdown",
+        ),
+    ),
+)  # fmt: skip
+
+# Reasons of a plugin that no other node would remove.
+DECISIVE = frozenset(
+    {
+        C.DEVICE_CLAIM, C.DEVICE_CLAIM_MISSING, C.DEVICE_CLAIM_DRIVER, C.DEVICE_CLASS_MISSING, C.CLAIM_MISSING,
+        C.CLAIM_UNBOUND, C.VGPU_UNFIT, C.QUOTA, C.QUEUE_FULL, C.QUEUE_TOO_SMALL, C.QUEUE_CLOSED, C.QUEUE_MISSING,
+        C.QUEUE_TOPOLOGY, C.QUEUE_UNCOVERED, C.CLUSTER_FULL, C.BAD_NODE, C.GATED,
+    }
+)  # fmt: skip
+# Constraints of the pod, which exclude nodes that have room.
+CONSTRAINTS = frozenset(
+    {
+        C.VGPU_CARD, C.VGPU_MEMORY, C.VGPU_CORES, C.VGPU_SLOTS, C.VGPU_UNREGISTERED, C.PORTS, C.POD_AFFINITY, C.SPREAD,
+        C.VOLUME_ELSEWHERE, C.VOLUME_LIMIT, C.VOLUME, C.GANG_INCOMPLETE, C.GANG_WAITING,
+    }
+)  # fmt: skip

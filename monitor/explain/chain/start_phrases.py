@@ -1,0 +1,162 @@
+"""Wording of containers and sandboxes that cannot start, by speaker. Fragments are lower case; the first match wins."""
+
+from __future__ import annotations
+
+from monitor.explain.chain.causes import StartFailureCause as S
+from monitor.explain.chain.wording import wording
+
+MISSING = ("no such file or directory", "does not exist", "not found", "no such device")
+
+# nvidia-container-cli, which NVIDIA's hook calls: the kind of error, then its detail.
+NVIDIA_CLI = wording(
+    (S.DRIVER_MISMATCH, ("driver/library version mismatch", "api mismatch")),
+    (S.DRIVER_TOO_OLD, ("requirement error", "unsatisfied condition", "please update your driver")),
+    (S.GPU_LOST, ("unknown device", "gpu is lost", "fallen off the bus", "gpu access blocked", "no such device")),
+    (
+        S.DRIVER_NOT_LOADED,
+        (
+            "driver not loaded", "load library failed", "cannot open shared object", "driver is not loaded",
+            "/dev/nvidiactl", "/dev/nvidia-uvm", "/proc/driver/nvidia", "no cuda-capable device", "wsl environment",
+        ),
+    ),
+    (S.DRIVER_BROKEN, ("nvml error", "cuda error", "driver rpc error", "driver error", "initialization error")),
+    (
+        S.TOOLKIT_BROKEN,
+        (
+            "ldcache error", "container error", "mount error", "permission error", "input error", "symbol lookup error",
+            "undefined symbol", "error while loading shared libraries", "unrecognized option", "cgroup", "namespace",
+            "seccomp error", "privilege error", "policy error", "process error", "ldconfig",
+        ),
+    ),
+)  # fmt: skip
+# The NVIDIA container runtime and nvidia-ctk, which change the specification before runc starts.
+NVIDIA_RUNTIME = wording(
+    (S.RUNTIME_CLASS, ("unknown or invalid runtime name", "no runtime for")),
+    (S.DRIVER_MISMATCH, ("driver/library version mismatch",)),
+    (S.GPU_LOST, ("gpu is lost", "fallen off the bus")),
+    (
+        S.DRIVER_NOT_LOADED,
+        ("driver not loaded", "libnvidia-ml.so", "libcuda.so", "failed to initialize nvml", "libraries_not_found"),
+    ),
+    (S.TOOLKIT_BROKEN, ("could not select device driver",)),
+)  # fmt: skip
+NVML = wording(
+    (S.DRIVER_MISMATCH, ("driver/library version mismatch",)),
+    (S.GPU_LOST, ("gpu is lost", "fallen off the bus")),
+    (S.DRIVER_BROKEN, ("failed to initialize nvml", "nvml error", "nvidia-smi has failed")),
+)
+CDI = ("cdi device", "cdi host device", "cdi registry", "cdi spec")
+DEVICE = (
+    "error stating device path",
+    "error gathering device information",
+    "not a device node",
+    "failed to stat device",
+)
+
+SANDBOX_IMAGE = ("sandbox image", "pause image", "/pause:", "infra container image", "/pause@")
+NETWORK = (
+    "cni", "plugin type=", "setup network", "set up sandbox", "network for sandbox", "network for pod", "networkplugin",
+    "network plugin", "multus", "adding pod to network", "calico", "flannel", "cilium", "pod network",
+    "network namespace", "setup pod network", "ipam",
+)  # fmt: skip
+CNI = wording(
+    (
+        S.NO_ADDRESS,
+        (
+            "no ip addresses available", "failed to allocate for range", "no available ip", "ip pool", "no free ip",
+            "failed to assign an ip", "no more ips", "insufficientfreeaddresses", "unable to allocate ip", "ippool",
+            "range is full", "no ips available", "no addresses available", "address pool", "no more free ip",
+            "could not allocate ip", "failed to allocate ip", "out of ip", "exhausted", "failed to request ip",
+            "no ip available", "failed to request 1 ipv4", "available ip address",
+        ),
+    ),
+    (
+        S.CNI_MISSING,
+        (
+            "not initialized", "uninitialized", "not ready", "subnet.env", "failed to find plugin",
+            "no networks found in",
+            "/var/lib/calico/nodename", "dial unix", "is the agent running", "unable to connect to cilium",
+            "no valid networks found", "has not yet been initialized",
+            "network config not found", "missing network name", "127.0.0.1:50051", "daemon is not running",
+            "connect: no such file", "file does not exist", "executable file not found",
+        ),
+    ),
+    (
+        S.CNI_AUTH,
+        (
+            "unauthorized", "forbidden", "x509", "certificate", "provide credentials", "token has expired",
+            "cannot get resource", "cannot list resource", "invalid bearer token", "authentication",
+        ),
+    ),
+)  # fmt: skip
+
+# Files that a network plugin installs on the node.
+CNI_PATHS = (
+    "/etc/cni",
+    "/opt/cni",
+    "/run/flannel",
+    "/var/lib/calico",
+    "/var/lib/cni",
+    ".sock",
+    "kubeconfig",
+    "/run/multus",
+)
+
+DEAD_MOUNT = (
+    "transport endpoint is not connected", "stale file handle", "stale nfs file handle", "socket is not connected",
+    "software caused connection abort",
+)  # fmt: skip
+
+MEMORY_TOO_LOW = (
+    "memory limit too low", "oom-killed", "minimum memory limit", "too low; should be at least", "minimum memory",
+    "limit is too low", "memory limit is too small", "oom killed",
+)  # fmt: skip
+PIDS = (
+    "resource temporarily unavailable", "failed to create new os thread", "pids.max", "cannot fork", "newosproc",
+    "pthread_create failed", "unable to create thread", "can't create thread",
+)  # fmt: skip
+CGROUP = (
+    "cgroup", "systemd unit", "start unit", "sd-bus", "dbus", "unable to freeze", "cpuset", "hugetlb", "systemd1",
+    "no subsystem for mount", ".slice",
+)  # fmt: skip
+
+RUNTIME_CLASS = (
+    "no runtime for", "runtime handler", "runtimehandler", "invalid runtime name", "unknown runtime",
+    "binary not installed",
+    "runtimeclass", "runtime class",
+)  # fmt: skip
+NODE_STORE = (
+    "content digest", "content store", "parent snapshot", "error unpacking image", "layer not known", "image not known",
+    "failed to get image from containerd", "unable to find image", "blob not found", "no such image",
+    "snapshot does not exist", "failed to unpack image", "failed to stat snapshot", "no such container layer",
+    "creating read-write layer", "rw layer", "failed to mount rootfs", "failed to create snapshot",
+    "failed to get snapshot",
+)  # fmt: skip
+RUNTIME_BROKEN = (
+    "unable to retrieve oci runtime error",
+    "fork/exec /usr/bin/",
+    "fork/exec /usr/local/bin/",
+    "fork/exec /usr/sbin/",
+)
+SLOW = (
+    "context deadline exceeded", "deadlineexceeded", "is reserved for", "reserve container name",
+    "reserve sandbox name",
+    "reserve pod name", "dial unix", "operation timeout", "ttrpc: closed", "timed out", "context canceled",
+    "error reading from server", "is the docker daemon running", "transport is closing", "timeout expired",
+)  # fmt: skip
+
+HOOK = ("lifecycle hook", "poststarthook", "prestarthook", "poststart hook", "failedpoststart")
+USER = (
+    "unable to find user", "no users found", "no matching entries in passwd", "unable to find group", "no groups found",
+    "no matching entries in group", "cannot find user", "find user", "unknown user", "no such user",
+    "get supplementary groups",
+)  # fmt: skip
+WORKDIR = (
+    "chdir to cwd",
+    "cwd must be",
+    "chdir",
+    "working directory",
+    "getcwd",
+    "workdir",
+    "set in config.json failed",
+)

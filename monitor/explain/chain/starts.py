@@ -1,0 +1,182 @@
+"""Cause of a container or sandbox that cannot be created or started: runtime, runc, its hooks, network plugin."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from monitor.explain.chain import start_phrases as phrases
+from monitor.explain.chain.causes import StartFailureCause as S
+from monitor.explain.chain.parse import Chain, Clause, parse
+from monitor.explain.chain.wording import find, says
+
+_EXEC = re.compile(r"exec:? \"?(?P<file>[^\"\s:]+)|executable file `?\"?(?P<named>[^`\"\s]+)")
+_STAT = re.compile(r"(?:stat|open|fork/exec|exec) (?P<path>/\S*)")
+_DEVICE = re.compile(r"(?:stat|open|mknod|device|device path) \"?/dev/(?!shm|null|pts)")
+_NODE_PATHS = (
+    "/var/lib/containerd",
+    "/var/lib/docker",
+    "/var/lib/containers",
+    "/run/",
+    "/var/run/",
+    "/var/lib/kubelet",
+)
+_VOLUME_PATH = re.compile(r"/pods/[^/\s]+/(?:volumes|volume-subpaths)/")
+_NVIDIA_CLI = ("nvidia-container-cli", "nvidia-container-runtime-hook")
+_TOOLKIT = re.compile(
+    r"nvidia-container-runtime|nvidia-ctk|nvidia-cdi-hook|nvidia-container-toolkit|libnvidia-container|"
+    r"could not select device driver|could not apply required modification"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StartAnswer:
+    """Cause, the file that it is about if any, and the clause that decides."""
+
+    cause: S
+    file: str | None = None
+    clause: Clause | None = None
+
+
+def classify_start(message: str | None) -> StartAnswer:
+    """Cause of a container that cannot be created or started; unknown messages yield OTHER."""
+    chain = parse(message)
+    file = _file(chain.low)
+    for decide in (_of_gpu, _of_security, _of_network, _of_volume, _of_cgroup, _of_runtime, _of_program):
+        if cause := decide(chain):
+            return StartAnswer(cause, file, chain.last)
+    return StartAnswer(S.OTHER, file, chain.last)
+
+
+def _file(low: str) -> str | None:
+    if match := _EXEC.search(low):
+        return match["file"] or match["named"]
+    match = _STAT.search(low)
+    return match["path"] if match else None
+
+
+def _of_gpu(chain: Chain) -> S | None:
+    """NVIDIA's hook, its container runtime, CDI, and device nodes."""
+    if says(chain.low, _NVIDIA_CLI) and (said := _after(chain.low, "nvidia-container-cli: ")):
+        return find(said, phrases.NVIDIA_CLI) or S.DRIVER_BROKEN
+    if says(chain.low, phrases.CDI):
+        return S.CDI
+    if _TOOLKIT.search(chain.low):
+        return find(chain.low, phrases.NVIDIA_RUNTIME) or S.TOOLKIT_BROKEN
+    if cause := find(chain.low, phrases.NVML):
+        return cause
+    missing = _DEVICE.search(chain.low) is not None and says(chain.words, phrases.MISSING)
+    return S.DEVICE_MISSING if missing or says(chain.low, phrases.DEVICE) else None
+
+
+def _after(low: str, speaker: str) -> str:
+    """What a speaker says: the text after its last mention."""
+    return low.rpartition(speaker)[2] if speaker in low else ""
+
+
+def _of_security(chain: Chain) -> S | None:
+    if "apparmor" in chain.low:
+        return S.APPARMOR
+    if "seccomp" in chain.low:
+        return S.SECCOMP
+    if "session key" in chain.low:
+        return S.KEYRING
+    return (
+        S.SECURITY_PROFILE if "selinux" in chain.low or "/attr/" in chain.low or "security label" in chain.low else None
+    )
+
+
+def _of_network(chain: Chain) -> S | None:
+    """The network plugin of a sandbox. It calls the API server, daemons of its own and the kernel."""
+    if says(chain.low, phrases.SANDBOX_IMAGE):
+        return S.PAUSE_IMAGE
+    if not says(chain.words, phrases.NETWORK):
+        return None
+    if "no such file or directory" in chain.words and says(chain.low, phrases.CNI_PATHS):
+        return S.CNI_MISSING
+    return find(chain.low, phrases.CNI) or S.NETWORK
+
+
+def _of_volume(chain: Chain) -> S | None:
+    """A mount of the container: what is mounted, where, and whether it is alive."""
+    words = chain.words
+    if says(words, phrases.DEAD_MOUNT):
+        return S.MOUNT_DEAD
+    volume = _VOLUME_PATH.search(chain.low) is not None
+    if volume and ("file exists" in words or "input/output error" in words or "host is down" in words):
+        return S.MOUNT_DEAD
+    if "subpath" in words:
+        return S.SUBPATH
+    if "volume-subpaths" in chain.low and says(words, phrases.MISSING):
+        return S.SUBPATH
+    if says(words, ("are you trying to mount a directory", "not a directory", "is a directory")) and not (
+        "chdir" in words or _starts_program(chain)
+    ):
+        return S.MOUNT_KIND
+    if "read-only file system" in words and (
+        "rootfs" in chain.low or "mountpoint" in chain.low or "mounting" in chain.low
+    ):
+        return S.READ_ONLY_ROOT
+    return None
+
+
+def _of_cgroup(chain: Chain) -> S | None:
+    """Cgroups and limits of the kernel. Both may fail with "no space left on device", which is not the disk."""
+    words = chain.words
+    if says(words, phrases.MEMORY_TOO_LOW) or (
+        "memory" in chain.low and "cgroup" in chain.low and "device or resource busy" in words
+    ):
+        return S.MEMORY_LIMIT_LOW
+    if "inotify" in words or "fsnotify" in words:
+        return S.INOTIFY
+    if says(words, phrases.PIDS):
+        return S.PIDS_LIMIT
+    if "too many open files" in words:
+        return S.NODE_LIMIT
+    return S.CGROUP if says(chain.low, phrases.CGROUP) else None
+
+
+def _of_runtime(chain: Chain) -> S | None:
+    """The container runtime and its store on the node."""
+    words = chain.words
+    if says(chain.low, phrases.RUNTIME_CLASS):
+        return S.RUNTIME_CLASS
+    if says(words, ("no space left on device", "disk quota exceeded")):
+        return S.DISK_FULL
+    if says(words, ("input/output error", "read-only file system", "structure needs cleaning")):
+        return S.NODE_DISK if says(chain.low, _NODE_PATHS) else None
+    if says(words, phrases.NODE_STORE) or (
+        "/overlay" in chain.low and says(words, phrases.MISSING) and "mount" not in words and not _starts_program(chain)
+    ):
+        return S.NODE_STORE
+    if says(chain.low, phrases.RUNTIME_BROKEN):
+        return S.RUNTIME_BROKEN
+    return S.RUNTIME_SLOW if says(chain.low, phrases.SLOW) else None
+
+
+def _of_program(chain: Chain) -> S | None:
+    """The program that the container starts: its hook, user, directory and file."""
+    words = chain.words
+    if says(words, phrases.HOOK):
+        return S.HOOK
+    if says(words, phrases.USER):
+        return S.USER_MISSING
+    if says(words, phrases.WORKDIR):
+        return S.WORKDIR
+    if "exec format error" in words:
+        return S.EXEC_FORMAT
+    if says(words, ("executable file", "no command specified", "no entrypoint")):
+        return S.NO_START_FILE if "permission denied" not in words else S.NOT_EXECUTABLE
+    if _starts_program(chain):
+        if "permission denied" in chain.last_statement:
+            return S.NOT_EXECUTABLE
+        return S.NO_START_FILE if says(chain.last_statement, phrases.MISSING) else None
+    return None
+
+
+def _starts_program(chain: Chain) -> bool:
+    """Whether the failing call starts the program, rather than a helper of the runtime."""
+    return any(
+        clause.low == "exec" or clause.low.startswith(("exec ", "exec: ", "open executable"))
+        for clause in chain.clauses
+    )

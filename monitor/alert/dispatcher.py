@@ -9,11 +9,13 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from monitor.alert.delivery.sender import Sender
-from monitor.alert.lifecycle import GROUP_BY, AlertTimings, advance
+from monitor.alert.lifecycle import GROUP_BY, AlertTimings, advance, next_change_at
 from monitor.alert.model import Alert, AlertState, Notification, NotificationSubject, Phase, subject_of
-from monitor.alert.mute import AlertView, alert_views
+from monitor.alert.mute import AlertView, MatchCache, PolicyInForce, alert_views, policy_in_force
 from monitor.alert.notify import NotifyDecision, decide
 from monitor.alert.routes import NotifyPolicy
 from monitor.alert.store import AlertStore
@@ -27,6 +29,20 @@ TICK_SECONDS = 0.25
 IDLE_FACTOR = 4.0  # idle for at least 4x the duration of the last tick, capping the clock at 20 % of a core
 FRESH_SECONDS = 15.0  # age up to which findings count as current
 PRUNE_INTERVAL_SECONDS = 3600.0
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Outcome(Generic[T]):
+    """What was computed from `inputs` at `at` holds until `next_at`, unless they change or the clock is set back."""
+
+    inputs: T
+    at: float
+    next_at: float
+
+    def holds(self, inputs: T, now: float) -> bool:
+        return self.at <= now < self.next_at and self.inputs == inputs
 
 
 class Dispatcher:
@@ -49,6 +65,9 @@ class Dispatcher:
         self._now = now
         self._lock = threading.Lock()
         self._state = AlertState()
+        self._matches = MatchCache()
+        self._advanced: Outcome[tuple[Finding, ...]] | None = None
+        self._decided: Outcome[PolicyInForce] | None = None
         self._findings: tuple[Finding, ...] | None = None
         self.findings: tuple[Finding, ...] | None = (
             None  # those behind the current alerts; None before the first update
@@ -72,6 +91,7 @@ class Dispatcher:
         with self._lock:
             self._findings = tuple(findings)
             self._updated_at = time.monotonic()
+            self._advanced = None
             self._process()
 
     def send(self, notifications: Sequence[Notification], notes: Mapping[str, bytes]) -> None:
@@ -94,7 +114,7 @@ class Dispatcher:
 
     def snapshot(self) -> tuple[AlertView, ...]:
         """All alerts with what mutes them and who was notified."""
-        return alert_views(self._state, self._policy_of(), self._now())
+        return alert_views(self._state, self._policy_of(), self._now(), self._matches)
 
     def _tick(self) -> float:
         started = time.monotonic()
@@ -108,26 +128,44 @@ class Dispatcher:
         """Update alerts and notify. Before the first evaluation nothing happens: stored alerts may have resolved."""
         if self._findings is None:
             return
+        now = self._now()
         try:
-            self._advance(self._findings)
+            self._decide(self._advance(self._findings, now), now)
         except DatabaseError as error:
+            self._advanced = None
             log.error("cannot write alerts, will retry: %s", error)
         except Exception:  # one odd finding must not end alerting; the next evaluation may succeed
+            self._advanced = None
             log.exception("cannot process alerts")
 
-    def _advance(self, findings: tuple[Finding, ...]) -> None:
-        now, before = self._now(), self._state
-        alerts = before.alerts
+    def _advance(self, findings: tuple[Finding, ...], now: float) -> Mapping[str, Alert]:
+        """Alerts now: the same object if neither findings nor time have changed any."""
+        alerts = self._state.alerts
         # Stale findings prove neither that an alert is still present nor that another one resolved.
-        if time.monotonic() - self._updated_at < FRESH_SECONDS:
-            findings += self._sender.receiver_findings()
-            self.findings = findings
-            alerts = advance(alerts, findings, self._timings, self._group_by, now)
-        decision = decide(AlertState(alerts, before.notification_log), self._policy_of(), now)
-        changed = changed_alerts(before.alerts, alerts)
+        if time.monotonic() - self._updated_at >= FRESH_SECONDS:
+            return alerts
+        findings += self._sender.receiver_findings()
+        if self._advanced is not None and self._advanced.holds(findings, now):
+            return alerts
+        self.findings = findings
+        advanced = advance(alerts, findings, self._timings, self._group_by, now)
+        self._advanced = Outcome(findings, now, next_change_at(advanced.values(), self._timings))
+        return advanced
+
+    def _decide(self, alerts: Mapping[str, Alert], now: float) -> None:
+        """Record changed alerts, and decide about notifications unless the last decision still holds."""
+        before, policy = self._state, self._policy_of()
+        changed = changed_alerts(before.alerts, alerts) if alerts is not before.alerts else {}
+        in_force, state = policy_in_force(policy, now), AlertState(alerts, before.notification_log)
+        if not changed and self._decided is not None and self._decided.holds(in_force, now):
+            self._state = state
+            return
+        self._decided = None
+        decision = decide(state, policy, now, self._matches)
         if changed or decision != NotifyDecision():
             self._store.record(changed, decision, now)
         self._state = next_state(alerts, before, decision)
+        self._decided = Outcome(in_force, now, decision.next_at)
         self._sender.wake({notification.receiver for notification in decision.notifications})
 
     def _prune(self) -> None:

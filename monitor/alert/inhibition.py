@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import inf
 
-from monitor.alert.model import SEVERITY_RANK, Alert, Phase, Symptoms
+from monitor.alert.model import SEVERITY_RANK, Alert, Phase, Symptoms, fingerprint_of_key
 from monitor.facts.findings import Severity
 
 MAX_EXAMPLES = 5
@@ -13,10 +14,14 @@ MAX_EXAMPLES = 5
 
 @dataclass(frozen=True)
 class Inhibition:
-    """Root cause of each inhibited alert (`causes`), and the alerts that each root cause inhibits (`explained`)."""
+    """Root cause of each inhibited alert (`causes`), and the alerts that each root cause inhibits (`explained`).
+
+    At `ends_at` a resolved cause ceases to inhibit.
+    """
 
     causes: Mapping[str, str]
     explained: Mapping[str, tuple[Alert, ...]]
+    ends_at: float = inf
 
     def urgent(self, fingerprint: str) -> bool:
         """Whether a cause inhibits a critical alert, so that it must be sent even in quiet hours."""
@@ -41,17 +46,18 @@ def inhibition(alerts: Mapping[str, Alert], linger: float, now: float) -> Inhibi
     explained = [alert for alert in alerts.values() if alert.phase is not Phase.RESOLVED and alert.finding.explained_by]
     if not explained:
         return Inhibition({}, {})
-    inhibiting = {alert.finding.key: alert.fingerprint for alert in alerts.values() if _inhibits(alert, linger, now)}
-    parents = {
-        alert.fingerprint: inhibiting[alert.finding.explained_by]
-        for alert in explained
-        if alert.finding.explained_by in inhibiting
-    }
+    parents, ends_at = {}, inf
+    for alert in explained:
+        cause = alerts.get(fingerprint_of_key(alert.finding.explained_by or ""))
+        if cause is not None and _inhibits(cause, linger, now):
+            parents[alert.fingerprint] = cause.fingerprint
+            if cause.phase is Phase.RESOLVED and cause.resolved_at is not None:
+                ends_at = min(ends_at, cause.resolved_at + linger)
     causes = {fingerprint: root for fingerprint in parents if (root := _root(fingerprint, parents)) != fingerprint}
     by_cause: dict[str, list[Alert]] = {}
     for fingerprint, root in causes.items():
         by_cause.setdefault(root, []).append(alerts[fingerprint])
-    return Inhibition(causes, {root: tuple(symptoms) for root, symptoms in by_cause.items()})
+    return Inhibition(causes, {root: tuple(symptoms) for root, symptoms in by_cause.items()}, ends_at)
 
 
 def _inhibits(cause: Alert, linger: float, now: float) -> bool:

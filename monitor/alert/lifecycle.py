@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from math import inf
 
 from msgspec.structs import replace
 
@@ -66,6 +67,22 @@ def advance(
     return result
 
 
+def next_change_at(alerts: Iterable[Alert], timings: AlertTimings) -> float:
+    """Time at which `advance` may change alerts although the findings stay the same."""
+    next_at = inf
+    for alert in alerts:
+        if alert.phase is Phase.RESOLVED:
+            continue
+        timing = timings.of(alert.finding.rule)
+        if alert.phase is Phase.PENDING and not alert.finding.held:
+            next_at = min(next_at, alert.first_seen_at + timing.wait)
+        if alert.absent_since is not None:
+            next_at = min(next_at, alert.absent_since + _absence_seconds(alert, timing))
+        if alert.firings:
+            next_at = min(next_at, alert.firings[0] + timing.flap_window)
+    return next_at
+
+
 def group_of(finding: Finding, group_by: tuple[str, ...]) -> str:
     """Group key of a finding: `ImagePull|cause=dns`."""
     labels = labels_of(finding, None)
@@ -106,9 +123,14 @@ def _absent(alert: Alert, timing: AlertTiming, now: float) -> Alert | None:
         return _resolved_again(alert)
     alert = _with_firings(alert, alert.firings, timing, now)
     absent_since = now if alert.absent_since is None else alert.absent_since
-    if now - absent_since >= (max(timing.keep, timing.flap_hold) if alert.flapping else timing.keep):
+    if now - absent_since >= _absence_seconds(alert, timing):
         return replace(alert, phase=Phase.RESOLVED, resolved_at=now, absent_since=None)
-    return replace(alert, absent_since=absent_since)
+    return alert if alert.absent_since is not None else replace(alert, absent_since=absent_since)
+
+
+def _absence_seconds(alert: Alert, timing: AlertTiming) -> float:
+    """Absence after which a firing alert resolves."""
+    return max(timing.keep, timing.flap_hold) if alert.flapping else timing.keep
 
 
 def _resolved_again(alert: Alert) -> Alert | None:
@@ -133,13 +155,16 @@ def _keep_cause(finding: Finding, before: Alert | None, keys: Collection[str]) -
 def _with_firings(alert: Alert, firings: tuple[float, ...], timing: AlertTiming, now: float) -> Alert:
     """Alert with its firings within the window, no more of them than decide whether it is flapping."""
     recent = tuple(at for at in firings if now - at < timing.flap_window)[-timing.flap_count :]
-    return replace(alert, firings=recent, flapping=len(recent) >= timing.flap_count)
+    flapping = len(recent) >= timing.flap_count
+    if recent == alert.firings and flapping is alert.flapping:
+        return alert
+    return replace(alert, firings=recent, flapping=flapping)
 
 
 def _clamped(alert: Alert, now: float) -> Alert:
     """Alert without timestamps in the future."""
-    times = (alert.first_seen_at, alert.seen_at, alert.fired_at, alert.resolved_at, alert.absent_since, *alert.firings)
-    if all(at is None or at <= now for at in times):
+    times = (alert.fired_at or 0.0, alert.resolved_at or 0.0, alert.absent_since or 0.0, *alert.firings)
+    if max(alert.first_seen_at, alert.seen_at, *times) <= now:
         return alert
     return replace(
         alert,

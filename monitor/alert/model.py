@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 
 import msgspec
 
@@ -13,6 +14,7 @@ from monitor.facts.base import Fact
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
 
+MAX_CACHED_FINGERPRINTS = 16_384
 SEVERITY_RANK = {Severity.CRITICAL: 0, Severity.WARNING: 1, Severity.INFO: 2}
 
 
@@ -154,7 +156,13 @@ class Batch(Fact, frozen=True, kw_only=True):
 
 def fingerprint_of(finding: Finding) -> str:
     """Fingerprint of a finding's alert: 16 hexadecimal digits derived from rule and labels."""
-    return hashlib.sha256(finding.key.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return fingerprint_of_key(finding.key)
+
+
+@lru_cache(MAX_CACHED_FINGERPRINTS)
+def fingerprint_of_key(key: str) -> str:
+    """Fingerprint of the alert of the finding with this key."""
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def notification_id(*parts: str) -> str:
@@ -186,6 +194,7 @@ def has_escalated(fingerprint: str, severity: Severity, notified: Mapping[str, S
     return before is not None and SEVERITY_RANK[severity] < SEVERITY_RANK[before]
 
 
+@lru_cache
 def alertname(rule: str) -> str:
     """Rule name in the style of Prometheus: `disk-full` is `DiskFull`."""
     return "".join(word.capitalize() for word in rule.split("-"))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from monitor.alert.inhibition import inhibition
 from monitor.alert.model import Alert, AlertState, labels_of
 from monitor.alert.routes import NotifyPolicy, Route, routes_by_receiver
-from monitor.alert.silences import active_silences, matching_silence
-from monitor.alert.windows import matching_window, open_windows
+from monitor.alert.silences import Silence, active_silences, matching_silence
+from monitor.alert.windows import MaintenanceWindow, QuietHours, matching_window, open_windows
 from monitor.facts.base import Fact
-from monitor.facts.findings import Severity
+from monitor.facts.findings import Finding, Severity
+
+MIN_CACHED_MATCHES = 1000
 
 
 @dataclass(frozen=True)
@@ -42,47 +44,113 @@ class AlertView(Fact, frozen=True, kw_only=True):
     quiet: tuple[str, ...] = ()
 
 
-class MuteContext:
-    """Muting and routing of all alerts at one moment; each alert is evaluated once."""
+@dataclass(frozen=True)
+class PolicyInForce:
+    """A policy at one moment: only the silences, maintenance windows and quiet hours that apply then."""
 
-    def __init__(self, alerts: Mapping[str, Alert], policy: NotifyPolicy, now: float) -> None:
-        self._policy = policy
-        self._silences = active_silences(policy.silences, now)
-        self._windows = open_windows(policy.windows, now)
-        self._quiet = {route.quiet for route in policy.routes if route.quiet is not None and route.quiet.contains(now)}
-        self._evaluated: dict[str, tuple[MuteStatus, dict[str, Route]]] = {}
+    routes: tuple[Route, ...]
+    silences: tuple[Silence, ...]
+    windows: tuple[MaintenanceWindow, ...]
+    quiet: frozenset[QuietHours]
+    cluster: str | None
+    linger: float
+    remember: float
+
+
+def policy_in_force(policy: NotifyPolicy, now: float) -> PolicyInForce:
+    """What of a policy applies now."""
+    hours = {route.quiet for route in policy.routes if route.quiet is not None}
+    return PolicyInForce(
+        routes=policy.routes,
+        silences=active_silences(policy.silences, now),
+        windows=open_windows(policy.windows, now),
+        quiet=frozenset(quiet for quiet in hours if quiet.contains(now)),
+        cluster=policy.cluster,
+        linger=policy.linger,
+        remember=policy.remember,
+    )
+
+
+@dataclass(frozen=True)
+class PolicyMatch:
+    """What a policy says about a finding with these labels, severity and cause. `status` is without inhibition."""
+
+    labels: Mapping[str, str]
+    severity: Severity
+    cause: str
+    status: MuteStatus
+    routes: Mapping[str, Route]  # by receiver
+
+    def applies_to(self, finding: Finding) -> bool:
+        return self.severity is finding.severity and self.cause == finding.cause and self.labels == finding.labels
+
+
+class MatchCache:
+    """Matches by fingerprint, remembered for as long as the same policy is in force. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._current: tuple[PolicyInForce | None, dict[str, PolicyMatch]] = (None, {})
+
+    def of(self, policy: PolicyInForce, alert_count: int) -> dict[str, PolicyMatch]:
+        """Known matches of a policy. They are dropped when most of them are about alerts that are gone."""
+        known, matches = self._current
+        if known != policy or len(matches) > 2 * alert_count + MIN_CACHED_MATCHES:
+            matches = {}
+            self._current = (policy, matches)
+        return matches
+
+
+class MuteContext:
+    """Muting and routing of all alerts at one moment."""
+
+    def __init__(
+        self, alerts: Mapping[str, Alert], policy: NotifyPolicy, now: float, cache: MatchCache | None = None
+    ) -> None:
+        self._policy = policy_in_force(policy, now)
+        self._matches = (cache or MatchCache()).of(self._policy, len(alerts))
         self.inhibition = inhibition(alerts, policy.linger, now)
 
     def status(self, alert: Alert) -> MuteStatus:
-        return self._evaluate(alert)[0]
+        status, cause = self._match(alert).status, self.inhibition.causes.get(alert.fingerprint)
+        return status if cause is None else replace(status, inhibited_by=cause)
 
     def routes(self, alert: Alert) -> Mapping[str, Route]:
         """Route of the alert to each of its receivers."""
-        return self._evaluate(alert)[1]
+        return self._match(alert).routes
 
     def quiet(self, alert: Alert, severity: Severity, route: Route) -> bool:
         """Whether quiet hours hold back an alert of this severity; not if it inhibits a critical one."""
-        if route.quiet is None or severity is Severity.CRITICAL or route.quiet not in self._quiet:
+        if route.quiet is None or severity is Severity.CRITICAL or route.quiet not in self._policy.quiet:
             return False
         return not self.inhibition.urgent(alert.fingerprint)
 
-    def _evaluate(self, alert: Alert) -> tuple[MuteStatus, dict[str, Route]]:
-        known = self._evaluated.get(alert.fingerprint)
-        if known is None:
-            labels = labels_of(alert.finding, self._policy.cluster)
-            silence = matching_silence(labels, self._silences)
-            status = MuteStatus(
-                silenced_by=None if silence is None else silence.id,
-                in_maintenance=matching_window(labels, self._windows) is not None,
-                inhibited_by=self.inhibition.causes.get(alert.fingerprint),
-            )
-            known = self._evaluated[alert.fingerprint] = status, routes_by_receiver(labels, self._policy.routes)
+    def _match(self, alert: Alert) -> PolicyMatch:
+        known = self._matches.get(alert.fingerprint)
+        if known is None or not known.applies_to(alert.finding):
+            known = self._matches[alert.fingerprint] = _policy_match(alert.finding, self._policy)
         return known
 
 
-def alert_views(state: AlertState, policy: NotifyPolicy, now: float) -> tuple[AlertView, ...]:
+def _policy_match(finding: Finding, policy: PolicyInForce) -> PolicyMatch:
+    labels = labels_of(finding, policy.cluster)
+    silence = matching_silence(labels, policy.silences)
+    return PolicyMatch(
+        labels=finding.labels,
+        severity=finding.severity,
+        cause=finding.cause,
+        status=MuteStatus(
+            silenced_by=None if silence is None else silence.id,
+            in_maintenance=matching_window(labels, policy.windows) is not None,
+        ),
+        routes=routes_by_receiver(labels, policy.routes),
+    )
+
+
+def alert_views(
+    state: AlertState, policy: NotifyPolicy, now: float, cache: MatchCache | None = None
+) -> tuple[AlertView, ...]:
     """All alerts with what mutes them and who was notified."""
-    context = MuteContext(state.alerts, policy, now)
+    context = MuteContext(state.alerts, policy, now, cache)
     notified: dict[str, list[str]] = {}
     for (receiver, _), entry in sorted(state.notification_log.items()):
         for fingerprint in entry.firing:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from math import inf
 
 from monitor.alert.inhibition import Inhibition
 from monitor.alert.model import (
@@ -39,7 +40,7 @@ class GroupState:
     resolved: dict[str, Alert] = field(default_factory=dict)
     listed: dict[str, Alert] = field(default_factory=dict)
     muted: dict[str, Severity] = field(default_factory=dict)
-    routes: set[Route] = field(default_factory=set)
+    routes: list[Route] = field(default_factory=list)
 
 
 def needs_update(
@@ -64,6 +65,16 @@ def needs_update(
     if elapsed >= route.group_interval and (added or resolved):
         return NotificationReason.MORE if added else NotificationReason.RESOLVED
     return NotificationReason.REPEAT if firing and elapsed >= route.repeat else None
+
+
+def next_update_at(
+    logged: NotificationLogEntry | None, firing: Mapping[str, Alert], resolved: Collection[str], route: Route
+) -> float:
+    """Time at which `needs_update` may give a reason, while alerts and log stay as they are."""
+    if logged is None or not logged.firing:
+        return _first_fired(firing) + route.group_wait if firing else inf
+    changed = bool(resolved) or not logged.firing.keys() >= firing.keys()
+    return min(logged.at + route.group_interval if changed else inf, logged.at + route.repeat if firing else inf)
 
 
 def notification(group: GroupState, reason: NotificationReason, inhibition: Inhibition, now: float) -> Notification:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from monitor.alert.matchers import Matcher, matches
@@ -74,8 +74,10 @@ def receivers_of(routes: Iterable[Route]) -> frozenset[str]:
     return frozenset(receiver for route in routes for receiver in route.receivers)
 
 
-def shortest_intervals(routes: Collection[Route]) -> Route:
+def shortest_intervals(routes: Sequence[Route]) -> Route:
     """Route with the shortest of each interval: the timing of a group whose alerts take several routes."""
+    if len(routes) == 1:
+        return routes[0]
     return Route(
         receivers=(),
         repeat=min(route.repeat for route in routes),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from operator import is_
 from typing import Generic, NamedTuple, TypeVar
 
 from monitor.base.metrics import MetricTable, braced_labels, family_head, sample_text
@@ -27,18 +28,30 @@ class RenderedRows(Generic[T]):
         self._table = table
         self._labels = labels
         self._version = version
+        self._subjects: dict[Hashable, T] = {}  # as they were rendered last
         self._rows: dict[Hashable, _Row] = {}
+        self._texts: tuple[str, ...] = ()
 
-    def texts(self, subjects: Iterable[tuple[Hashable, T]]) -> Iterator[str]:
+    def texts(self, subjects: Iterable[tuple[Hashable, T]]) -> tuple[str, ...]:
         """Text of each family that has samples. Of subjects with equal labels, the first counts."""
-        self._rows = {key: self._row(self._rows.get(key), subject) for key, subject in subjects}
+        before, now = self._rows, dict(subjects)
+        self._rows = {key: self._row(key, subject) for key, subject in now.items()}
+        self._subjects = now
+        if len(before) != len(self._rows) or not all(map(is_, before.values(), self._rows.values())):
+            self._texts = tuple(self._families())
+        return self._texts
+
+    def _families(self) -> Iterator[str]:
         rows = list({row.labels: row for row in reversed(self._rows.values())}.values())[::-1]
         for position, (name, text, _) in enumerate(self._table.gauges):
             samples = "".join([row.samples[position] for row in rows])
             if samples:
                 yield family_head(name, text, "gauge") + samples
 
-    def _row(self, before: _Row | None, subject: T) -> _Row:
+    def _row(self, key: Hashable, subject: T) -> _Row:
+        before = self._rows.get(key)
+        if before is not None and self._subjects.get(key) is subject:
+            return before
         version = self._version(subject)
         if before is not None and before.version == version:
             return before

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from monitor.alert.model import Notification, NotificationReason, NotificationSubject, Phase, fingerprint_of, labels_of
 from monitor.alert.routes import Route, routes_for
-from monitor.cleanup.journal import CleanupRun, ItemState, JournalEntry
+from monitor.cleanup.journal_records import CleanupRun, ItemState, JournalEntry
 from monitor.cleanup.model import CleanupPlan, Item
 from monitor.cleanup.policy import CleanupPolicy, DatasetPolicy, GpuPolicy
 from monitor.facts.findings import Finding, Severity

@@ -19,7 +19,8 @@ from monitor.cleanup.execute.registry_plan import dry_run_items
 from monitor.cleanup.execute.run_plan import LEASE_LOST, PlanRunner
 from monitor.cleanup.execute.scanner import ScanError, Scanner
 from monitor.cleanup.inputs import Planner
-from monitor.cleanup.journal import CleanupJournal, CleanupRun, ItemState, JournalEntry, RunState, new_id
+from monitor.cleanup.journal import CleanupJournal, new_id
+from monitor.cleanup.journal_records import CleanupRun, ItemState, JournalEntry, RunState
 from monitor.cleanup.model import CleanupPlan, Item, Mode
 from monitor.cleanup.notices import dry_run_report, refusal_report, report
 from monitor.cleanup.on_demand import RELEASE, RESTORE, find_gpu, release_plan, release_policy, restore_plan

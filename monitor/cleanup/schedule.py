@@ -14,7 +14,7 @@ from enum import StrEnum
 from itertools import takewhile
 
 from monitor.base.globs import matches_any_glob
-from monitor.cleanup.journal import CleanupRun, ItemState, JournalEntry
+from monitor.cleanup.journal_records import CleanupRun, ItemState, JournalEntry
 from monitor.cleanup.model import Item, Mode
 from monitor.cleanup.plan.images import runtime_disk
 from monitor.cleanup.plan.watermarks import effective_marks, is_stale

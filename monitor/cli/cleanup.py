@@ -123,7 +123,7 @@ def release(node: str, gpu: str, config_path: str | None, as_json: bool) -> None
 
 def _act(config: Config, path: str, request: dict[str, str], as_json: bool) -> None:
     """Request an action and show its outcome. Exit code 1 unless every item succeeded."""
-    from monitor.cleanup.journal import ItemState
+    from monitor.cleanup.journal_records import ItemState
     from monitor.cli.ask import call_daemon
     from monitor.present import cleanup as cleanup_tables
     from monitor.present.cleanup import ShownRun

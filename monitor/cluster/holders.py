@@ -170,8 +170,6 @@ def find_pod(
 
 def merge_holders(claims: Sequence[GpuClaim], identities: Mapping[str, Identity]) -> tuple[Holder, ...]:
     """One holder per pod from the claims to a GPU, with the sources of its claims."""
-    if not claims:
-        return ()
     merged: dict[str, list[GpuClaim]] = {}
     for claim in claims:
         if claim.fate is not PodFate.NO_POD:

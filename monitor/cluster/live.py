@@ -19,7 +19,7 @@ from typing import Any
 
 from monitor.base.state_problems import StateProblem
 from monitor.base.threads import Periodic
-from monitor.cluster.agents.poller import AgentPoller, PollSettings, Targets
+from monitor.cluster.agents.poller import CLOCK_STEP_SECONDS, AgentPoller, PollSettings, Targets
 from monitor.cluster.facts_feed import FactsUpdate
 from monitor.cluster.gpu_state import StateLimits
 from monitor.cluster.identity import identify
@@ -82,6 +82,7 @@ class LiveCluster:
         self._incomplete = False  # whether the last update failed
         self._loop = Periodic("view", self._run_once, IDLE_WAIT_SECONDS)
         self._context = ClusterContext()
+        self._clock_offset = self.poller.clock_offset()
         self._check_sources_at = 0.0
         self._versions = count(1)
         self._version = 0  # assigned from a counter: two threads never set the same value
@@ -126,6 +127,7 @@ class LiveCluster:
     def take_update(self) -> FactsUpdate:
         """What has changed since the last call; everything at the first. For one caller only."""
         with self._building:
+            self._follow_clock()
             changes, nodes, pods = self._builder.take_changes()
             events = self._pending.take_events()
             context = self._context
@@ -142,6 +144,13 @@ class LiveCluster:
             workloads=kube.workloads.snapshot().items,
         )
         return FactsUpdate(changes, nodes, pods, events, small)
+
+    def _follow_clock(self) -> None:
+        """Move the times of all agents with a step of the clock, which must not count as silence."""
+        offset = self.poller.clock_offset()
+        if abs(offset - self._clock_offset) >= CLOCK_STEP_SECONDS:
+            self._clock_offset = offset
+            self._builder.update(ViewChanges(agents=self.poller.facts()), time.time())
 
     @property
     def state_problem(self) -> StateProblem | None:

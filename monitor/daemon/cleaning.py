@@ -22,7 +22,8 @@ from monitor.cleanup.execute.references_reader import ReferencesReader
 from monitor.cleanup.execute.run_plan import PlanRunner
 from monitor.cleanup.execute.scanner import RootScan, ScanError, Scanner, ScannerDeps, ScanProgress
 from monitor.cleanup.inputs import Planner, PlannerDeps, other_mounts
-from monitor.cleanup.journal import FILE, CleanupJournal, ItemState, JournalEntry
+from monitor.cleanup.journal import FILE, CleanupJournal
+from monitor.cleanup.journal_records import ItemState, JournalEntry
 from monitor.cleanup.model import CleanupPlan, Item
 from monitor.cleanup.notices import NoticeRouting
 from monitor.cleanup.on_demand import release_policy

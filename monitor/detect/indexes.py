@@ -13,9 +13,7 @@ from monitor.detect.observation import Observation
 from monitor.detect.registry_index import RegistryIndex
 from monitor.detect.shared_indexes import ImageIndex, JobIndex, MountIndex
 from monitor.detect.subject_index import WHOLE_CLUSTER, SubjectIndex, Subjects
-from monitor.detect.subjects import (
-    GpuSubject,
-)
+from monitor.detect.subjects import GpuSubject
 from monitor.facts.changes import AGENT, GPUS, Changes
 from monitor.facts.kube import PodFact
 from monitor.facts.services import ServiceFact
@@ -34,12 +32,23 @@ class NodeIndex(SubjectIndex):
 
 
 class GpuIndex(NodeIndex):
-    """GPUs, by node."""
+    """GPUs, by node. The rules of one evaluation share the subjects."""
+
+    def __init__(self) -> None:
+        self._subjects: dict[str, Subjects] = {}
+
+    def update(self, _changes: Changes, _seen: Observation) -> None:
+        self._subjects = {}
 
     def changed(self, changes: Changes, parts: Set[str]) -> Iterable[str]:
         return super().changed(changes, parts | {GPUS})
 
     def subjects(self, unit: str, seen: Observation) -> Subjects:
+        if unit not in self._subjects:
+            self._subjects[unit] = self._describe(unit, seen)
+        return self._subjects[unit]
+
+    def _describe(self, unit: str, seen: Observation) -> Subjects:
         node, gpus = seen.node(unit), seen.facts.gpus_by_node.get(unit, ())
         inventory = node.current.snapshot.gpu if node.current is not None else None
         facts = {gpu.index: gpu for gpu in inventory.gpus} if inventory is not None else {}

@@ -60,7 +60,7 @@ class RuleState:
             refined = self._index.changed(changes, self._refines)
             units |= {unit for unit in refined if unit in self.units}
         was_broken = bool(self._broken)
-        for unit in units:
+        for unit in sorted(units):
             self._evaluate_unit(unit, seen, context)
         correlates = self.rule.correlate is not None and bool(units) and bool(self._found or self.findings)
         if not (self._changed or changes.complete or was_broken or self._broken or correlates):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from monitor.explain.fit import EXCLUSIONS, NodeFit, ObstacleKind
+from monitor.explain.fit import NodeFit
 from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause, PodDiagnosis, PodStatus, compact_number, pending_diagnosis
+from monitor.explain.placement import EXCLUSIONS, ObstacleKind
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
 
@@ -111,7 +112,7 @@ def lacks_other_resource(able: Sequence[NodeFit], needed_gpus: int) -> PodDiagno
         ObstacleKind.MEMORY: Key.SHORT_OF_MEMORY,
         ObstacleKind.PODS: Key.SHORT_OF_PODS,
     }
-    lacking = [fit for fit in able if all(o.kind is not ObstacleKind.GPU for o in fit.obstacles)]
+    lacking = [fit for fit in able if not fit.lacks_gpus]
     nearest = min(lacking, key=lambda fit: (len(fit.obstacles), -fit.obstacles[0].free, fit.node.name))
     obstacle = nearest.obstacles[0]
     values: dict[str, Value] = {

@@ -2,50 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Mapping, Sequence
 
+from monitor.explain.placement import EXCLUSIONS, Obstacle, ObstacleKind, Placement
+from monitor.facts.base import Fact
 from monitor.facts.cluster_facts import ClusterFacts
-from monitor.facts.kube import NodeFact, NodeRequirementFact, PodFact, TaintFact, TolerationFact
+from monitor.facts.kube import NodeFact, PodFact
 
-CORDON_TAINT = "node.kubernetes.io/unschedulable"
-NOT_READY_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-BLOCKING_EFFECTS = ("NoSchedule", "NoExecute")
 MAX_ROUNDING_ERROR = 1e-6  # amounts are sums of floats
-Requests = Sequence[tuple[str, float]]  # sorted by name
+_NOTHING: Mapping[str, float] = {}
+Needs = Sequence[tuple[str, float, float, ObstacleKind]]  # resource, amount, rounding error, kind
 
 
-class ObstacleKind(StrEnum):
-    """Kind of obstacle to placing a pod on a node."""
-
-    NOT_READY = "not-ready"
-    CORDONED = "cordoned"
-    TAINT = "taint"
-    SELECTOR = "selector"
-    GPU = "gpu"
-    CPU = "cpu"
-    MEMORY = "memory"
-    PODS = "pods"
-    OTHER = "other-resource"
-
-
-# Obstacles that more free resources would not remove.
-EXCLUSIONS = (ObstacleKind.NOT_READY, ObstacleKind.CORDONED, ObstacleKind.TAINT, ObstacleKind.SELECTOR)
-
-
-@dataclass(frozen=True, slots=True)
-class Obstacle:
-    """One obstacle. `detail` is the taint, the requirement or the resource."""
-
-    kind: ObstacleKind
-    detail: str = ""
-    needs: float = 0.0
-    free: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class NodeFit:
+class NodeFit(Fact, frozen=True):
     """How a pod fits on one node. `free` and `total` count GPUs."""
 
     node: NodeFact
@@ -61,6 +30,10 @@ class NodeFit:
     @property
     def fits(self) -> bool:
         return not self.obstacles
+
+    @property
+    def lacks_gpus(self) -> bool:
+        return any(obstacle.kind is ObstacleKind.GPU for obstacle in self.obstacles)
 
     def exclusions(self) -> tuple[ObstacleKind, ...]:
         """Distinct exclusions that keep the pod off the node."""
@@ -82,129 +55,44 @@ def requested_gpus(pod: PodFact, facts: ClusterFacts) -> int:
 
 def fit_all(pod: PodFact, facts: ClusterFacts) -> tuple[NodeFit, ...]:
     """Fit of the pod on every node."""
-    resource, requests = gpu_resource(pod, facts), sorted(pod.requests.items())
-    return tuple(_fit(pod, node, facts, resource, requests) for node in facts.nodes)
+    resource, placement = gpu_resource(pod, facts), Placement(pod)
+    needs = _needs(pod, resource)
+    return tuple(_fit(placement, node, facts, resource, needs) for node in facts.nodes)
 
 
 def fit(pod: PodFact, node: NodeFact, facts: ClusterFacts, resource: str) -> NodeFit:
     """Fit of the pod on one node, with all obstacles."""
-    return _fit(pod, node, facts, resource, sorted(pod.requests.items()))
+    return _fit(Placement(pod), node, facts, resource, _needs(pod, resource))
 
 
-def placement_obstacles(pod: PodFact, node: NodeFact) -> tuple[Obstacle, ...]:
-    """Taints and requirements that exclude the pod from the node, regardless of free resources."""
-    return (*_taints(pod, node), *_selection(pod, node))
+def _needs(pod: PodFact, gpu: str) -> Needs:
+    """Requests of the pod, sorted by resource."""
+    kinds = {gpu: ObstacleKind.GPU, "cpu": ObstacleKind.CPU, "memory": ObstacleKind.MEMORY}
+    return [
+        (name, amount, max(MAX_ROUNDING_ERROR, amount * 1e-9), kinds.get(name, ObstacleKind.OTHER))
+        for name, amount in sorted(pod.requests.items())
+        if amount > 0
+    ]
 
 
-def _fit(pod: PodFact, node: NodeFact, facts: ClusterFacts, resource: str, requests: Requests) -> NodeFit:
-    obstacles = (*_state(pod, node), *placement_obstacles(pod, node), *_room(requests, node, facts, resource))
-    total = int(node.allocatable.get(resource, 0.0))
+def _fit(placement: Placement, node: NodeFact, facts: ClusterFacts, resource: str, needs: Needs) -> NodeFit:
+    have, used = node.allocatable, facts.used.get(node.name, _NOTHING)
+    obstacles = (*placement.exclusions(node), *_shortages(needs, have, used))
+    total = int(have.get(resource, 0.0))
+    if not total:
+        return NodeFit(node, 0, total, obstacles)
     # The view may be older than the pods and must not offer GPUs that the scheduler has just assigned.
-    free = min(facts.free_gpus(node, resource), max(0, int(facts.free(node, resource) + MAX_ROUNDING_ERROR)))
-    return NodeFit(node, free if total else 0, total, obstacles)
+    unassigned = int(have[resource] - used.get(resource, 0.0) + MAX_ROUNDING_ERROR)
+    return NodeFit(node, min(facts.free_gpus(node, resource), max(0, unassigned)), total, obstacles)
 
 
-def _state(pod: PodFact, node: NodeFact) -> Iterable[Obstacle]:
-    if node.ready is not True:
-        yield Obstacle(ObstacleKind.NOT_READY, node.ready_reason or "")
-    cordon = TaintFact(key=CORDON_TAINT, effect="NoSchedule")
-    if node.unschedulable and not _tolerated(pod, cordon):
-        yield Obstacle(ObstacleKind.CORDONED)
-
-
-def _taints(pod: PodFact, node: NodeFact) -> Iterable[Obstacle]:
-    """Untolerated taints, except those that only repeat the node's state."""
-    for taint in node.taints:
-        repeated = (node.unschedulable and taint.key == CORDON_TAINT) or (
-            node.ready is not True and taint.key in NOT_READY_TAINTS
-        )
-        if taint.effect in BLOCKING_EFFECTS and not repeated and not _tolerated(pod, taint):
-            yield Obstacle(ObstacleKind.TAINT, taint_text(taint))
-
-
-def taint_text(taint: TaintFact) -> str:
-    """The taint in kubectl syntax."""
-    return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
-
-
-def _tolerated(pod: PodFact, taint: TaintFact) -> bool:
-    return any(tolerates(toleration, taint) for toleration in pod.tolerations)
-
-
-def tolerates(toleration: TolerationFact, taint: TaintFact) -> bool:
-    """Whether the toleration matches the taint."""
-    if toleration.effect and toleration.effect != taint.effect:
-        return False
-    if toleration.key and toleration.key != taint.key:
-        return False
-    if toleration.operator == "Exists":
-        return True
-    return toleration.operator in ("Equal", "") and (toleration.value or "") == (taint.value or "")
-
-
-def _selection(pod: PodFact, node: NodeFact) -> Iterable[Obstacle]:
-    for key, value in sorted(pod.node_selector.items()):
-        if node.labels.get(key) != value:
-            yield Obstacle(ObstacleKind.SELECTOR, f"{key}={value}")
-    if pod.node_affinity and not any(_term_matches(term, node) for term in pod.node_affinity):
-        yield Obstacle(ObstacleKind.SELECTOR, affinity_text(pod.node_affinity))
-
-
-def _term_matches(term: tuple[NodeRequirementFact, ...], node: NodeFact) -> bool:
-    """A term without requirements matches no node, as in Kubernetes."""
-    return bool(term) and all(_matches(requirement, node) for requirement in term)
-
-
-def _matches(requirement: NodeRequirementFact, node: NodeFact) -> bool:
-    fields = {"metadata.name": node.name} if requirement.field else node.labels
-    value = fields.get(requirement.key)
-    match requirement.operator:
-        case "In":
-            return value in requirement.values
-        case "NotIn":
-            return value not in requirement.values
-        case "Exists":
-            return value is not None
-        case "DoesNotExist":
-            return value is None
-        case "Gt" | "Lt":
-            return _compares(requirement, value)
-    return False
-
-
-def _compares(requirement: NodeRequirementFact, value: str | None) -> bool:
-    try:
-        have, limit = int(value or ""), int(requirement.values[0])
-    except (ValueError, IndexError):
-        return False
-    return have > limit if requirement.operator == "Gt" else have < limit
-
-
-def affinity_text(terms: Iterable[Iterable[NodeRequirementFact]]) -> str:
-    """Required terms as text: `zone in (a, b) and gpu exists or ...`."""
-    return " or ".join(
-        " and ".join(_requirement_text(requirement) for requirement in term) or "nothing" for term in terms
-    )
-
-
-def _requirement_text(requirement: NodeRequirementFact) -> str:
-    operators = {"In": "in", "NotIn": "not in", "Exists": "exists", "DoesNotExist": "absent", "Gt": ">", "Lt": "<"}
-    values = ", ".join(requirement.values)
-    if requirement.operator == "In" and len(requirement.values) == 1:
-        return f"{requirement.key}={values}"
-    operator = operators.get(requirement.operator, requirement.operator)
-    if requirement.operator in ("In", "NotIn"):
-        return f"{requirement.key} {operator} ({values})"
-    return f"{requirement.key} {operator} {values}".rstrip()
-
-
-def _room(requests: Requests, node: NodeFact, facts: ClusterFacts, gpu: str) -> Iterable[Obstacle]:
+def _shortages(needs: Needs, have: Mapping[str, float], used: Mapping[str, float]) -> Sequence[Obstacle]:
     """Insufficient resources, by requests as the scheduler counts them, not by usage."""
-    have, used = node.allocatable, facts.used.get(node.name, {})
-    for name, needs in requests:
+    short = []
+    for name, amount, rounding_error, kind in needs:
         free = have.get(name, 0.0) - used.get(name, 0.0)
-        if needs > free and needs > 0 and needs > free + max(MAX_ROUNDING_ERROR, needs * 1e-9):
-            kinds = {gpu: ObstacleKind.GPU, "cpu": ObstacleKind.CPU, "memory": ObstacleKind.MEMORY}
-            yield Obstacle(kinds.get(name, ObstacleKind.OTHER), name, needs, max(0.0, free))
-    if "pods" in node.allocatable and facts.free(node, "pods") < 1:
-        yield Obstacle(ObstacleKind.PODS, "pods", 1, 0)
+        if amount > free + rounding_error:
+            short.append(Obstacle(kind, name, amount, max(0.0, free)))
+    if "pods" in have and have["pods"] - used.get("pods", 0.0) < 1:
+        short.append(Obstacle(ObstacleKind.PODS, "pods", 1, 0))
+    return short

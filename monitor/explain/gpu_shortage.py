@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
-from monitor.explain.fit import NodeFit, ObstacleKind, gpu_resource, requested_gpus
+from monitor.explain.fit import NodeFit, gpu_resource, requested_gpus
 from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause, PodDiagnosis, PodStatus, pending_diagnosis
+from monitor.explain.placement import ObstacleKind
 from monitor.facts.cluster import GpuState
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
@@ -26,6 +28,7 @@ def explain(pod: PodFact, fits: Sequence[NodeFit], facts: ClusterFacts) -> PodDi
     if free >= needs and max(fit.free for fit in usable) < needs:
         return _spread(pod, usable, fits, facts)
     values: dict[str, Value] = {"needs": needs, "free": free, "total": sum(fit.total for fit in usable)}
+    unused = tuple(_idle(usable, facts))
     return PodDiagnosis(
         PodStatus.PENDING,
         PendingCause.NOT_ENOUGH_GPUS,
@@ -33,10 +36,10 @@ def explain(pod: PodFact, fits: Sequence[NodeFit], facts: ClusterFacts) -> PodDi
         evidence=(
             *_holders(pod, usable, facts),
             *_leaving(pod, usable, facts),
-            *_idle(usable, facts),
+            *unused,
             *excluded_nodes_with_room(pod, fits),
         ),
-        advice=tuple(_wait_or_release(usable, needs, facts)),
+        advice=tuple(_wait_or_release(unused, needs)),
     )
 
 
@@ -94,10 +97,9 @@ def _spread(pod: PodFact, usable: Sequence[NodeFit], fits: Sequence[NodeFit], fa
 def _distribute(pod: PodFact, plan: tuple[int, int], facts: ClusterFacts) -> Text:
     values: dict[str, Value] = {"workers": plan[0], "each": plan[1]}
     job = facts.identity(pod).job
-    peers = (
-        sum(other.namespace == pod.namespace and facts.identity(other).job == job for other in facts.pods) if job else 1
-    )
-    return Text(Key.SMALLER_WORKERS if peers > 1 else Key.DISTRIBUTE, values)
+    peers = (p for p in facts.pods if p.namespace == pod.namespace and facts.identity(p).job == job)
+    several = job and len(list(islice(peers, 2))) > 1
+    return Text(Key.SMALLER_WORKERS if several else Key.DISTRIBUTE, values)
 
 
 def _layout(usable: Sequence[NodeFit], needs: int, facts: ClusterFacts) -> tuple[int, int] | None:
@@ -151,22 +153,27 @@ def _leaving(pod: PodFact, usable: Sequence[NodeFit], facts: ClusterFacts) -> It
 
 def _idle(usable: Sequence[NodeFit], facts: ClusterFacts) -> Iterable[Text]:
     """GPUs held but idle, or stuck with processes or pods that no longer exist."""
-    gpus = [gpu for fit in usable for gpu in facts.gpus_by_node.get(fit.node.name, ())]
+    not_in_use = [
+        gpu
+        for fit in usable
+        for gpu in facts.gpus_by_node.get(fit.node.name, ())
+        if gpu.state is not GpuState.BUSY and gpu.state is not GpuState.FREE
+    ]
     idle: Counter[str] = Counter()
-    for gpu in gpus:
+    for gpu in not_in_use:
         if gpu.state is GpuState.IDLE_HELD and gpu.holders:
             idle[gpu.holders[0].user or gpu.holders[0].namespace or "?"] += 1
     if idle:
         top = ", ".join(f"{user} ({count})" for user, count in idle.most_common(MAX_NAMED_HOLDERS))
         yield Text(Key.GPUS_IDLE, {"count": sum(idle.values()), "holders": top})
-    stuck = Counter(gpu.node for gpu in gpus if gpu.state in STUCK_STATES)
+    stuck = Counter(gpu.node for gpu in not_in_use if gpu.state in STUCK_STATES)
     if stuck:
         where = ", ".join(f"{node} ({count})" for node, count in stuck.most_common(MAX_NAMED_HOLDERS))
         yield Text(Key.GPUS_STUCK, {"count": sum(stuck.values()), "nodes": where})
 
 
-def _wait_or_release(usable: Sequence[NodeFit], needs: int, facts: ClusterFacts) -> Iterable[Text]:
-    keys = {text.key for text in _idle(usable, facts)}
+def _wait_or_release(unused: Iterable[Text], needs: int) -> Iterable[Text]:
+    keys = {text.key for text in unused}
     if Key.GPUS_IDLE in keys:
         yield Text(Key.RELEASE_IDLE)
     if Key.GPUS_STUCK in keys:
@@ -182,13 +189,10 @@ def excluded_nodes_with_room(pod: PodFact, fits: Sequence[NodeFit]) -> Iterable[
         ObstacleKind.TAINT: Key.ROOM_TAINTED,
         ObstacleKind.SELECTOR: Key.ROOM_NOT_SELECTED,
     }
+    with_room = [fit for fit in fits if fit.total > 0 and not fit.usable and not fit.lacks_gpus]
     for kind, key in keys.items():
-        excluded = [fit for fit in fits if _has_room(fit) and kind in fit.exclusions()]
+        excluded = [fit for fit in with_room if kind in fit.exclusions()]
         if excluded and pod.requests:
             details = {obstacle.detail for fit in excluded for obstacle in fit.obstacles if obstacle.kind is kind}
             nodes = ", ".join(f"{fit.node.name} ({fit.free})" for fit in excluded[:MAX_NAMED_NODES])
             yield Text(key, {"nodes": nodes, "detail": ", ".join(sorted(details)[:MAX_NAMED_HOLDERS])})
-
-
-def _has_room(fit: NodeFit) -> bool:
-    return fit.total > 0 and not fit.usable and all(o.kind is not ObstacleKind.GPU for o in fit.obstacles)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from monitor.explain.fit import ObstacleKind, gpu_resource, placement_obstacles, requested_gpus
+from monitor.explain.fit import gpu_resource, requested_gpus
 from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause, PodDiagnosis
+from monitor.explain.placement import ObstacleKind, Placement
+from monitor.facts.base import Fact
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
@@ -17,8 +19,7 @@ QUEUE_CAUSES = (PendingCause.QUOTA, PendingCause.QUEUE_CLOSED)
 HELD_BACK_CAUSES = (*QUEUE_CAUSES, PendingCause.GANG_INCOMPLETE, PendingCause.VOLUME)
 
 
-@dataclass(frozen=True)
-class Overtaker:
+class Overtaker(Fact, frozen=True):
     """A later pod that runs, and the taint of its node that excludes the earlier pod, if any."""
 
     pod: PodFact
@@ -49,13 +50,13 @@ def find_overtakers(pod: PodFact, facts: ClusterFacts) -> list[Overtaker]:
     """Later pods that hold GPUs on nodes which the pending pod also selects."""
     if pod.created_at is None or not requested_gpus(pod, facts):
         return []
-    resource = gpu_resource(pod, facts)
+    resource, placement = gpu_resource(pod, facts), Placement(pod)
     overtakers = []
     for node in facts.nodes:
-        later = [other for other in facts.bound.get(node.name, ()) if _is_later(other, pod, resource, facts)]
+        later = _later_pods(facts.bound.get(node.name, ()), pod, resource, facts)
         if not later:
             continue
-        obstacles = placement_obstacles(pod, node)
+        obstacles = placement.exclusions(node)
         # Pods on nodes that this pod does not select do not compete with it.
         if any(obstacle.kind is ObstacleKind.SELECTOR for obstacle in obstacles):
             continue
@@ -64,14 +65,18 @@ def find_overtakers(pod: PodFact, facts: ClusterFacts) -> list[Overtaker]:
     return overtakers
 
 
-def _is_later(other: PodFact, pod: PodFact, resource: str, facts: ClusterFacts) -> bool:
-    """Pods of the same job and terminating pods do not count as overtakers."""
-    if (other.created_at or 0.0) <= (pod.created_at or 0.0):
-        return False
-    if not other.requests.get(resource) or other.deletion_at is not None:
-        return False
-    job = facts.identity(pod).job
-    return job is None or job != facts.identity(other).job or other.namespace != pod.namespace
+def _later_pods(others: Sequence[PodFact], pod: PodFact, resource: str, facts: ClusterFacts) -> list[PodFact]:
+    """Pods with GPUs that were created after `pod`, except for terminating pods and those of the same job."""
+    created = pod.created_at or 0.0
+    later = [
+        other
+        for other in others
+        if (other.created_at or 0.0) > created and other.requests.get(resource) and other.deletion_at is None
+    ]
+    job = facts.identity(pod).job if later else None
+    if job is None:
+        return later
+    return [other for other in later if other.namespace != pod.namespace or facts.identity(other).job != job]
 
 
 def _would_run(overtakers: Sequence[Overtaker], pod: PodFact, facts: ClusterFacts) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from monitor.explain import blocked, claims, gpu_shortage, has_room, overtaken, queueing
-from monitor.explain.fit import NodeFit, ObstacleKind, fit_all, requested_gpus
+from monitor.explain.fit import NodeFit, fit_all, requested_gpus
 from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause, PodDiagnosis, pending_diagnosis
 from monitor.explain.quote import quote
@@ -48,6 +48,6 @@ def _nothing_fits(pod: PodFact, fits: tuple[NodeFit, ...], facts: ClusterFacts) 
     able = [fit for fit in fits if fit.usable and fit.total >= needs]
     if not able:
         return blocked.explain(pod, [fit for fit in fits if fit.total >= needs])
-    if any(all(obstacle.kind is not ObstacleKind.GPU for obstacle in fit.obstacles) for fit in able):
+    if not all(fit.lacks_gpus for fit in able):
         return blocked.lacks_other_resource(able, needs)
     return gpu_shortage.explain(pod, fits, facts)

@@ -83,6 +83,8 @@ class ClusterFacts:
 
     def group_of(self, pod: PodFact) -> PodGroupFact | None:
         """Volcano PodGroup of the pod: by name, else by common owner."""
+        if not self.groups:
+            return None
         named = (*(pod.annotations.get(key) for key in GROUP_ANNOTATIONS), pod.labels.get(VOLCANO_JOB))
         references = (*named, pod.owner.uid if pod.owner else None, pod.uid)
         groups = self.groups
@@ -102,6 +104,8 @@ class ClusterFacts:
 
     def workload_of(self, pod: PodFact) -> WorkloadFact | None:
         """Kueue Workload of the pod: by group, else by owner."""
+        if not self.kueue:
+            return None
         references = (pod.labels.get(KUEUE_GROUP), pod.owner.uid if pod.owner else None, pod.uid)
         workloads = self.kueue
         return next(

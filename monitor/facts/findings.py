@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import cached_property
 
 from monitor.facts.base import Fact
 from monitor.facts.text import Text
@@ -36,7 +37,7 @@ class Scope(Fact, frozen=True, kw_only=True):
         return all(finding.labels.get(name) == value for name, value in self.labels.items())
 
 
-class Finding(Fact, frozen=True, kw_only=True):
+class Finding(Fact, frozen=True, kw_only=True, dict=True, gc=True):
     """A detected problem. `labels` name the subject; rule and labels together identify the finding.
 
     `headline` is one sentence, `evidence` the figures, `advice` what to do. `since` is the start, if known. `explains`
@@ -57,7 +58,7 @@ class Finding(Fact, frozen=True, kw_only=True):
     held: bool = False
     raw: str | None = None
 
-    @property
+    @cached_property
     def key(self) -> str:
         """Identity of the finding: a change of cause or severity does not make it a new finding."""
         return self.rule + "".join(f"|{name}={self.labels[name]}" for name in sorted(self.labels))

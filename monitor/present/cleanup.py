@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from monitor.base.units import format_duration, format_size, utc_timestamp
-from monitor.cleanup.journal import CleanupRun, ItemState, JournalEntry
+from monitor.cleanup.journal_records import CleanupRun, ItemState, JournalEntry
 from monitor.cleanup.model import CleanupPlan, Item, KeptItem
 from monitor.facts.base import Fact
 from monitor.i18n.notes import sentence

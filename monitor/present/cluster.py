@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from monitor.base.units import format_duration, format_ratio, format_size, utc_timestamp
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, NodeView
 from monitor.facts.text import Evidence
-from monitor.present.rows import ClusterIndex, is_waiting, users_by_gpus
+from monitor.present.rows import ClusterIndex, users_by_gpus, waiting_pods
 from monitor.present.table import Rows, TextTable, make_limited_table
 
 NORMAL_STATES = (GpuState.FREE, GpuState.BUSY)
@@ -122,7 +122,7 @@ def _value(key: str, value: str | float, view: ClusterView) -> str:
 
 
 def _pending(view: ClusterView) -> TextTable:
-    waiting = [pod for pod in view.pods if is_waiting(pod)]
+    waiting = waiting_pods(view)
     waiting.sort(key=lambda pod: pod.created_at or 0.0)
     rows: Rows = [
         (

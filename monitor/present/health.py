@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from monitor.facts.cluster import ClusterView, GpuState
+from monitor.facts.cluster import ClusterView, GpuState, PodView
 from monitor.facts.findings import Severity
 from monitor.present.problems import ProblemRow
-from monitor.present.rows import is_waiting, mean_utilization
+from monitor.present.rows import mean_utilization
 
 EXPECTED_STATES = (GpuState.BUSY, GpuState.FREE, GpuState.UNKNOWN)
 
@@ -31,11 +31,14 @@ class ClusterHealth:
     waiting_gpus: float
 
 
-def cluster_health(view: ClusterView, problems: Sequence[ProblemRow] | None) -> ClusterHealth:
-    """Health of a cluster; `problems` is None before the first evaluation."""
+def cluster_health(
+    view: ClusterView, states: Counter[GpuState], waiting: Sequence[PodView], problems: Sequence[ProblemRow] | None
+) -> ClusterHealth:
+    """Health of a cluster with GPUs in these states and these waiting pods.
+
+    `problems` is None before the first evaluation.
+    """
     counts = Counter(problem.worst.severity for problem in problems or () if not problem.muted)
-    states = Counter(gpu.state for gpu in view.gpus)
-    waiting = [pod for pod in view.pods if is_waiting(pod)]
     return ClusterHealth(
         level=_level(view, counts, evaluated=problems is not None),
         counts={severity.value: counts[severity] for severity in Severity},

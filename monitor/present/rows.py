@@ -95,6 +95,11 @@ def is_waiting(pod: PodView) -> bool:
     return pod.node is None and pod.phase == "Pending"
 
 
+def waiting_pods(view: ClusterView) -> list[PodView]:
+    """Pods that are not scheduled yet."""
+    return [pod for pod in view.pods if pod.node is None and is_waiting(pod)]
+
+
 def gpu_rows(gpus: Iterable[GpuView], lang: str) -> list[GpuRow]:
     """GPUs with their evidence in one language."""
     return [GpuRow(gpu, tuple(_evidence_text(evidence, lang) for evidence in gpu.evidence)) for gpu in gpus]

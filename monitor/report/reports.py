@@ -8,7 +8,7 @@ from typing import Protocol
 
 from monitor.alert.store import KEEP_DAYS as KEEP_EVENTS_DAYS
 from monitor.alert.store import KEEP_ROWS, AlertEvent
-from monitor.cleanup.journal import ItemState, JournalEntry
+from monitor.cleanup.journal_records import ItemState, JournalEntry
 from monitor.report.buckets import DAY, By
 from monitor.report.model import CleanedItem, Report, ReportInputs, make_report
 from monitor.report.recorder import UsageRecorder

@@ -10,7 +10,7 @@ import pytest
 
 from monitor.access.audit import MAX_TEXT_CHARS, AuditEntry, AuditLog
 from monitor.access.principal import AuthMethod, Principal, Role
-from monitor.cleanup.journal import ItemState, JournalEntry
+from monitor.cleanup.journal_records import ItemState, JournalEntry
 from monitor.present.cleanup import ShownRun
 from tests.cleanup.support import item, run
 from tests.web import test_alerts_api, test_cleanup_api

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.alert.matchers import Matcher, matches, parse_matcher
+from monitor.alert.matchers import MAX_MATCHERS, Matcher, known_matchers, matchers_of, matches, parse_matcher
 from monitor.alert.model import labels_of
 from tests.alert.scenario import CRITICAL, finding
 
@@ -119,3 +119,16 @@ def test_the_labels_of_an_alert() -> None:
     assert labels_of(found, "a") == expected
     assert "cluster" not in labels_of(found, None)
     assert labels_of(finding(cluster="b"), "a")["cluster"] == "b"
+
+
+def test_matchers_of_alerts_are_few_and_name_labels_of_alerts() -> None:
+    known = ("node=n1", "severity=critical", "alertname=~Disk.*")
+    assert known_matchers(known) == known
+    assert [matcher.name for matcher in matchers_of(known)] == ["node", "severity", "alertname"]
+    with pytest.raises(ValueError, match="'nodes': unknown label; did you mean 'node'"):
+        known_matchers(("severity=critical", "nodes=n1"))
+    with pytest.raises(ValueError, match="write label=value"):
+        known_matchers(("n1",))
+    assert len(known_matchers(("node=n1",) * MAX_MATCHERS)) == MAX_MATCHERS
+    with pytest.raises(ValueError, match="101 matchers are too many; the most are 100"):
+        known_matchers(("node=n1",) * (MAX_MATCHERS + 1))

@@ -44,7 +44,7 @@ def test_all_receivers_of_the_routes() -> None:
 
 def test_a_group_of_several_routes_waits_for_none_of_them() -> None:
     given = {Route(("a",), repeat=60.0, group_wait=5.0, group_interval=10.0), Route(("a",), repeat=90.0)}
-    found = shortest_intervals(given)
+    found = shortest_intervals(tuple(given))
     assert (found.repeat, found.group_wait, found.group_interval) == (60.0, 0.5, 10.0)
 
 

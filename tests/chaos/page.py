@@ -9,7 +9,7 @@ from http.client import HTTPException
 import msgspec
 
 from monitor.alert.model import alertname
-from monitor.cleanup.journal import ItemState
+from monitor.cleanup.journal_records import ItemState
 from monitor.facts.cluster import ClusterView
 from monitor.present.cleanup import ShownRun
 from tests.chaos.ledger import Ours, Told, Trouble

@@ -13,7 +13,7 @@ from monitor.agent.datasets.mounts import FsLocation
 from monitor.agent.main import start as start_agent
 from monitor.base.signing import RequestSigner, generate_keys
 from monitor.cleanup.execute.agent_client import Access
-from monitor.cleanup.journal import CleanupRun, RunState
+from monitor.cleanup.journal_records import CleanupRun, RunState
 from monitor.cleanup.policy import CleanupPolicy
 from monitor.cluster.agents.poller import PollSettings
 from monitor.cluster.gpu_state import StateLimits

@@ -9,7 +9,7 @@ from typing import Any
 from monitor.alert.model import Notification
 from monitor.alert.routes import Route
 from monitor.cleanup.execute.run_plan import ItemOutcome
-from monitor.cleanup.journal import CleanupRun, ItemState, JournalEntry, RunState
+from monitor.cleanup.journal_records import CleanupRun, ItemState, JournalEntry, RunState
 from monitor.cleanup.model import CleanupPlan, Item, Mode, Risk
 from monitor.cleanup.notices import NoticeRouting
 from monitor.facts.actions import RemoveImage
@@ -36,7 +36,7 @@ def item(number: int = 1, **more: Any) -> Item:
 
 def plan(*items: Item, **more: Any) -> CleanupPlan:
     given: dict[str, Any] = {"id": "plan-1", "policy": "p", "kind": "images", "mode": Mode.ENFORCE, "at": NOW}
-    return CleanupPlan(items=items, node="n1", **(given | more))
+    return CleanupPlan(items=items, **(given | {"node": "n1"} | more))
 
 
 def run(run_id: str = "run-1", **more: Any) -> CleanupRun:

@@ -15,7 +15,8 @@ from msgspec.structs import replace
 
 from monitor.base.sqlite import DatabaseError
 from monitor.cleanup.execute.run_plan import PlanRunner
-from monitor.cleanup.journal import MAX_PLAN_BYTES, CleanupJournal, ItemState, JournalEntry, RunState, new_id
+from monitor.cleanup.journal import MAX_PLAN_BYTES, CleanupJournal, new_id
+from monitor.cleanup.journal_records import ItemState, JournalEntry, RunState
 from monitor.cleanup.relay import POSITION_KEY, Relay
 from tests.alert.delivery.sender_support import notification
 from tests.cleanup.support import NOW, FakeExecutor, Outbox, item, plan, run
@@ -164,7 +165,8 @@ def test_a_new_journal_is_not_taken_for_the_old_one(tmp_path: Path) -> None:
 CHILD = """
 import sys, threading, time
 from monitor.cleanup.execute.run_plan import ItemOutcome, PlanRunner
-from monitor.cleanup.journal import CleanupJournal, ItemState
+from monitor.cleanup.journal import CleanupJournal
+from monitor.cleanup.journal_records import ItemState
 from monitor.cleanup.policy import Caps
 from tests.cleanup.support import item, plan, run
 

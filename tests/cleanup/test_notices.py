@@ -12,7 +12,7 @@ from monitor.alert.message.compose import compose
 from monitor.alert.message.locale import Locale
 from monitor.alert.model import Batch, Notification
 from monitor.alert.routes import Route
-from monitor.cleanup.journal import ItemState, JournalEntry
+from monitor.cleanup.journal_records import ItemState, JournalEntry
 from monitor.cleanup.notices import NoticeRouting, announcement, dry_run_report, notices, refusal_report, report
 from monitor.cleanup.plan.select import PlanSubject, refuse
 from monitor.cleanup.policy import DatasetPolicy, GpuPolicy, ImagePolicy
@@ -123,6 +123,7 @@ def test_what_a_dry_run_and_a_refusal_say() -> None:
     assert dry_run_report(POLICY, run(), plan(), ROUTING) == ()
     refused = refuse(PlanSubject(POLICY, NOW, "n1"), "needs-unknown", kinds="jobs.batch")
     (message,) = refusal_report(POLICY, run(), refused, ROUTING)
+    assert refusal_report(POLICY, run(), plan(item(1)), ROUTING) == ()
     assert "the cluster could not be queried for jobs.batch" in text(message)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from monitor.cleanup.journal import CleanupRun, ItemState, JournalEntry, RunState
+from monitor.cleanup.journal_records import CleanupRun, ItemState, JournalEntry, RunState
 from monitor.cleanup.model import Item, Mode, Risk
 from monitor.cleanup.policy import CleanupPolicy, DatasetPolicy, ImagePolicy, PodPolicy, When
 from monitor.cleanup.schedule import (

@@ -14,7 +14,8 @@ from apscheduler.triggers.interval import IntervalTrigger
 
 from monitor.cleanup import schedule
 from monitor.cleanup.inputs import Planner
-from monitor.cleanup.journal import FILE, CleanupJournal, ItemState
+from monitor.cleanup.journal import FILE, CleanupJournal
+from monitor.cleanup.journal_records import ItemState
 from monitor.cleanup.model import Mode
 from monitor.cleanup.policy import ImagePolicy, When
 from monitor.facts.actions import ActionRequest

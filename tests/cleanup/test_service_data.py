@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from monitor.cleanup.journal import ItemState
+from monitor.cleanup.journal_records import ItemState
 from monitor.cleanup.model import Mode
 from monitor.cleanup.policy import DatasetPolicy, RegistryPolicy, When
 from monitor.daemon.cleaning import CleanupController

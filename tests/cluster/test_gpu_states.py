@@ -115,6 +115,9 @@ CASES = (
     Case("the driver hangs", "unknown",
          agent(gpu=None, collectors=(CollectorFact(name="gpu", outcome="ok", interval_seconds=5, hung_since=NOW - 9),)),
          because="driver-hung"),
+    Case("the driver answers with an error", "unknown",
+         agent(gpu=None, collectors=(CollectorFact(name="gpu", outcome="failed", interval_seconds=5, message="no"),)),
+         because="collector-failed"),
 )  # fmt: skip
 
 

@@ -133,3 +133,21 @@ def test_an_empty_cluster_has_a_view_of_this_moment() -> None:
         first = until(cluster, lambda view: view.sources, "the sources have been checked").at
         view = until(cluster, lambda view: view.at > first + 0.5, "time passes in the view")
         assert (view.nodes, view.pods, missing(view)) == ((), (), {"kubernetes", "agents"})
+
+
+def test_a_step_of_the_clock_moves_the_answers_of_agents(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The wall clock is set, or the process stood still: no agent was silent meanwhile."""
+    with FakeAgent(reports(two_gpus("n1"))) as agent, living(LiveCluster(settings(agent), None)) as cluster:
+        until(cluster, lambda view: len(view.gpus) == 2, "both GPUs are seen")
+        before = _received_at(cluster)
+        real = cluster.poller.clock_offset
+        monkeypatch.setattr(cluster.poller, "clock_offset", lambda: real() + 3600.0)
+        assert _received_at(cluster) - before > 3500.0
+
+
+def _received_at(cluster: LiveCluster) -> float:
+    """When the agent of n1 answered, as the next evaluation sees it."""
+    node = cluster.take_update().nodes["n1"]
+    received_at = node.agent.received_at if node is not None and node.agent is not None else None
+    assert received_at is not None
+    return received_at

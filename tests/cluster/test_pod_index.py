@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import random
 
+import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from monitor.cluster.holders import MIRROR_HASH
 from monitor.cluster.pod_index import PodIndex
 from monitor.facts.cluster import Identity, UsageView
+from monitor.facts.facts_index import KnownPod
 from monitor.facts.kube import OwnerRef, PodFact
 from tests.cluster.builders import GPU, pod
 
@@ -71,6 +74,37 @@ def test_what_is_taken_away_leaves_no_trace() -> None:
     for number in range(3):
         index.drop(f"uid-p{number}")
     assert (index.views(), index.users(), index.queues()) == ((), {}, {})
+
+
+def test_a_static_pod_is_also_known_by_the_hash_that_cgroups_name() -> None:
+    index = PodIndex(by_label, GPU)
+    static = pod("etcd", annotations={MIRROR_HASH: "4f2a"})
+    index.put(static)
+    assert (index.by_uid["4f2a"], index.by_uid[static.uid]) == (static, static)
+    index.drop(static.uid)
+    assert index.by_uid == {}
+
+
+def test_a_name_belongs_to_the_newest_pod_that_has_it() -> None:
+    """DELETED for the old pod may arrive after ADDED for its replacement."""
+    index = PodIndex(by_label, GPU)
+    old, new = pod("web-0"), msgspec.structs.replace(pod("web-0"), uid="uid-new")
+    index.put(old)
+    index.put(new)
+    index.drop(old.uid)
+    assert index.by_name == {("team", "web-0"): new}
+
+
+def test_a_finished_pod_that_is_identified_again_is_not_shown() -> None:
+    users = ["li"]
+    index = PodIndex(lambda _: Identity(user=users[-1]), GPU)
+    done = pod("done", phase="Succeeded")
+    index.put(done)
+    users.append("han")
+    assert index.identify_again({"team"}) == {done.uid}
+    assert index.state(done.uid) == KnownPod(done, Identity(user="han"))
+    assert index.views() == ()
+    assert index.state("uid-unknown") is None
 
 
 def test_only_the_pods_of_the_owners_named_are_identified_again() -> None:

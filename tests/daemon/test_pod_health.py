@@ -111,7 +111,7 @@ def test_a_pod_that_has_changed_is_explained_anew_and_one_that_is_gone_forgotten
 
 
 def test_what_was_explained_a_while_ago_is_explained_again() -> None:
-    """Two busy pods become idle, which is no change of the pods."""
+    """Two busy pods become idle; the pods themselves do not change."""
     pods = [holding(name, "n1", 1, statuses=(running_container(),)) for name in ("a", "b")]
 
     def seen(state: GpuState, **more: float) -> ClusterFacts:

@@ -28,7 +28,7 @@ LIMITS = {"gpu-underused": Limits(gpu_underused.Limits(window=300.0))}
 PAUSES_SECONDS = (0.5, 5.0, 30.0, 31.0, 61.0, 121.0, 305.0, 601.0, 1801.0, 4000.0, -600.0)
 # Rules whose results depend on how often they are evaluated, with the reason.
 NOT_COMPARABLE: dict[str, str] = {}
-SAMPLED_VALUES = {"ratio"}  # means over samples, of which each evaluation may take one
+SAMPLED_VALUES = {"ratio"}  # means over samples; each evaluation may take one
 
 HOLDS: Round = [("part", "n1", "pod_devices", "of a pod"), ("part", "n1", "gpu_processes", "of a pod")]
 # Changes after which each rule finds something.

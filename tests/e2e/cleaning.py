@@ -15,7 +15,7 @@ import msgspec
 import pytest
 import yaml
 
-from monitor.cleanup.journal import RunState
+from monitor.cleanup.journal_records import RunState
 from monitor.facts.cluster import ClusterView, GpuView
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import ImageFact

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from kubernetes.client.exceptions import ApiException
 
-from monitor.cleanup.journal import ItemState
+from monitor.cleanup.journal_records import ItemState
 from monitor.present.cleanup import ShownRun
 from tests.e2e import small_disk
 from tests.e2e.cleaning import NODE, Account, Cleaner, cleaning, dead_kubelet, end_containers, left_by

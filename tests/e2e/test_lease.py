@@ -14,7 +14,8 @@ import msgspec
 import pytest
 import yaml
 
-from monitor.cleanup.journal import FILE, CleanupJournal, ItemState
+from monitor.cleanup.journal import FILE, CleanupJournal
+from monitor.cleanup.journal_records import ItemState
 from monitor.facts.node import NodeSnapshot
 from monitor.leader.elector import LeaseState
 from tests.e2e import small_disk

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from monitor.cleanup.journal import ItemState
+from monitor.cleanup.journal_records import ItemState
 from tests.e2e import small_disk
 from tests.e2e.replicas import DISK, Incident, Stage, firing, over, replicated, told
 from tests.e2e.scenes import Scene

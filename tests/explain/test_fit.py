@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from monitor.explain.fit import ObstacleKind, affinity_text, fit, gpu_resource, requested_gpus, tolerates
+from monitor.explain.fit import fit, gpu_resource, requested_gpus
+from monitor.explain.placement import ObstacleKind, affinity_text, tolerates
 from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.kube import NodeRequirementFact, TaintFact, TolerationFact
 from tests.explain.builders import GIB, GPU, holding, node, pod

@@ -79,8 +79,8 @@ def _place(each: Any) -> str | None:
     return each.name if hasattr(each, "heard_at") else each.node  # type: ignore[no-any-return]  # either fact type
 
 
-def check_snapshot(snapshot: NodeSnapshot) -> None:
-    """Display, evaluate and notify one agent's snapshot, and check that another node's facts are unchanged."""
+def check_rules(snapshot: NodeSnapshot) -> ClusterView:
+    """Evaluate one agent's snapshot and return the view; check that another node's facts are unchanged."""
     liar = AgentFact(target="n1:9835", node="n1", snapshot=snapshot, received_at=NOW - 1)
     view = view_of(liar, HONEST)
     assert _of_other(view) == _undisturbed()
@@ -88,7 +88,13 @@ def check_snapshot(snapshot: NodeSnapshot) -> None:
     found = detect(RULES, {}, RuleContext(world, NOW), DetectionHistory())
     for finding in found.findings:
         assert finding.cause != RULE_BROKEN, finding.raw
-        assert all(len(value) <= LONGEST_LABEL for value in finding.labels.values()), finding.labels
+        assert all(0 < len(value) <= LONGEST_LABEL for value in finding.labels.values()), finding.labels
+    return view
+
+
+def check_snapshot(snapshot: NodeSnapshot) -> None:
+    """Evaluate and display one agent's snapshot."""
+    view = check_rules(snapshot)
     for family in text_string_to_metric_families(text_of(ClusterFamilies()(view)).decode()):
         for sample in family.samples:
             assert all(len(value) <= LONGEST_LABEL for value in sample.labels.values()), sample.labels

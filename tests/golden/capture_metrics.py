@@ -52,7 +52,7 @@ def daemon_metrics() -> str:
     given: tuple[tuple[str, Any, Any], ...] = (
         ("own", _own(), own.families),
         ("cluster", _view(), cluster.ClusterFamilies()),
-        ("findings", _found(), findings.families),
+        ("findings", _found(), findings.FindingFamilies("lab")),
         ("services", _services(), findings.service_families),
         ("pods", _unwell(), pods.families),
         ("alerts", _alerts(), alerts.families),
@@ -142,7 +142,7 @@ def _found() -> FindingsSnapshot:
         _finding(Severity.WARNING, held=True),
         _finding(Severity.INFO, labels={"node": "n1"}, explained_by="node-down|node=n1", since=None),
     )
-    return FindingsSnapshot(found, ("gpu-idle", "node-down"), "lab")
+    return FindingsSnapshot(found, ("gpu-idle", "node-down"))
 
 
 def _services() -> tuple[ServiceFact, ...]:

@@ -22,7 +22,7 @@ from monitor.alert.delivery.backoff import ReceiverHealth
 from monitor.alert.model import Alert, Notification, NotificationLogEntry
 from monitor.alert.silences import Silence
 from monitor.alert.store import AlertEvent
-from monitor.cleanup.journal import CleanupRun, JournalEntry
+from monitor.cleanup.journal_records import CleanupRun, JournalEntry
 from monitor.cleanup.model import CleanupPlan
 from monitor.cluster.view_memory import SavedViewMemory
 from monitor.daemon.history_files import SavedFindings, SavedMemory

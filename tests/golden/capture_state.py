@@ -75,6 +75,8 @@ def findings_file() -> str:
     history = DetectionHistory()
     for now in (AT, AT + 300):
         history = detect(RULES, {}, _situation(now), history).history
+    units = {rule: dict(sorted(units.items())) for rule, units in history.units.items()}  # evaluated in any order
+    history = msgspec.structs.replace(history, units=units)
     with _folder() as folder:
         HistoryFiles(str(folder)).save(history)
         return "".join(of_json((folder / name).read_bytes()) for name in (FINDINGS_FILE, MEMORY_FILE))

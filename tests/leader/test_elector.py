@@ -13,7 +13,7 @@ import pytest
 from monitor.access.principal import Principal, Role
 from monitor.actions.plan import Cordon
 from monitor.actions.service import ActionDeps, ActionService
-from monitor.cleanup.journal import ItemState
+from monitor.cleanup.journal_records import ItemState
 from monitor.cleanup.model import Mode
 from monitor.cleanup.policy import ImagePolicy, When
 from monitor.daemon.cleaning import CleanupController

@@ -37,7 +37,16 @@ def numbers(value: Any, path: Path = ()) -> Iterator[Path]:
         yield path
 
 
-def with_number(written: str, *paths: Path) -> bytes:
+def values(value: Any, path: Path = ()) -> Iterator[Path]:
+    """Paths of all values in a snapshot, also of objects and lists."""
+    if path:
+        yield path
+    if isinstance(value, (dict, list)):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from values(inner, (*path, key))
+
+
+def with_value(written: str, *paths: Path) -> bytes:
     """The snapshot with another value at these paths."""
     lie = copy.deepcopy(truth())
     for path in paths:

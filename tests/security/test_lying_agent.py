@@ -33,8 +33,9 @@ from tests.cluster.agents.polling import settings as poll_settings
 from tests.cluster.builders import NOW, agent, card, device, node, pod, process
 from tests.cluster.living import living, settings, two_gpus, until
 from tests.detect.builders_gpu import idle, rule_context
-from tests.fuzz.targets_cluster import check_snapshot
+from tests.fuzz.targets_cluster import check_rules, check_snapshot
 from tests.security import lies
+from tests.security.long_strings import LONG
 from tests.support import wait_until
 from tests.support.fake_agents import FakeAgent, answers, reports, sends, sends_chunks, trickles
 from tests.support.living_api import LivingApi, agent_pod, kube_node
@@ -49,10 +50,10 @@ ENOUGH = 600 * MIB  # allowed growth of a daemon while it polls a malicious agen
 @pytest.mark.parametrize("number", lies.ABSURD, ids=lambda number: repr(number)[:8])
 def test_no_number_breaks_the_view_of_others(number: float) -> None:
     """The snapshot is rejected or handled like any other; facts of another node are unchanged."""
-    taken = [path for path in lies.numbers(lies.truth()) if _is_taken(lies.with_number(repr(number), path))]
-    check_snapshot(decode_snapshot(lies.with_number(repr(number), *taken)))
+    taken = [path for path in lies.numbers(lies.truth()) if _is_taken(lies.with_value(repr(number), path))]
+    check_snapshot(decode_snapshot(lies.with_value(repr(number), *taken)))
     for path in taken[:: 1 + len(taken) // 40]:
-        check_snapshot(decode_snapshot(lies.with_number(repr(number), path)))
+        check_snapshot(decode_snapshot(lies.with_value(repr(number), path)))
 
 
 def _is_taken(body: bytes) -> bool:
@@ -63,11 +64,21 @@ def _is_taken(body: bytes) -> bool:
     return True
 
 
+@pytest.mark.parametrize("written", ["null", '""', "[]", f'"/{LONG}"'], ids=["missing", "empty", "empty list", "long"])
+def test_no_missing_empty_or_long_value_breaks_a_rule_or_a_label(written: str) -> None:
+    """Each value of a snapshot in turn, as far as such a snapshot is accepted."""
+    lied = [lies.with_value(written, path) for path in lies.values(lies.truth())]
+    taken = [body for body in lied if _is_taken(body)]
+    assert len(taken) > 20
+    for body in taken:
+        check_rules(decode_snapshot(body))
+
+
 @pytest.mark.parametrize("written", lies.NO_NUMBERS)
 def test_what_is_no_number_is_no_snapshot(written: str) -> None:
     for path in lies.numbers(lies.truth()):
         with pytest.raises(AgentError):
-            decode_snapshot(lies.with_number(written, path))
+            decode_snapshot(lies.with_value(written, path))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 
 from monitor.access.settings import AccessSettings
 from monitor.cleanup.execute.scanner import ScanProgress
-from monitor.cleanup.journal import ItemState, JournalEntry
+from monitor.cleanup.journal_records import ItemState, JournalEntry
 from monitor.present.cleanup import ShownPlan, ShownRun, show_plan
 from monitor.web.alerts_api import ApiTokens
 from monitor.web.app import create_app

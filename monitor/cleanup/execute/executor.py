@@ -18,7 +18,8 @@ from msgspec.structs import replace as changed
 from monitor.cleanup.execute.agent_client import ActionClient, AgentRefusesError, AgentSilentError, AgentTarget
 from monitor.cleanup.execute.harbor import GcResult, Harbor, HarborError, RetentionResult
 from monitor.cleanup.execute.run_plan import LEASE_LOST, STARTING, ItemOutcome, ShutdownError
-from monitor.cleanup.journal import CleanupJournal, CleanupRun, ItemState, JournalEntry
+from monitor.cleanup.journal import CleanupJournal
+from monitor.cleanup.journal_records import CleanupRun, ItemState, JournalEntry
 from monitor.cleanup.model import Item, PodWrite, RegistryWrite
 from monitor.cleanup.plan.references import References, name_forms
 from monitor.facts.actions import (

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from monitor.cleanup.execute.references_reader import VolumeList
 from monitor.cleanup.inputs import Planner, policy_disk
-from monitor.cleanup.journal import CleanupRun
+from monitor.cleanup.journal_records import CleanupRun
 from monitor.cleanup.model import Item, PodWrite
 from monitor.cleanup.on_demand import RELEASE, RESTORE
 from monitor.cleanup.plan.dataset_protection import DatasetUses, mounted_paths

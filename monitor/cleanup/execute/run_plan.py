@@ -16,7 +16,8 @@ from typing import Protocol
 from msgspec.structs import replace as changed
 
 from monitor.cleanup.execute.disk_level import DiskLevel
-from monitor.cleanup.journal import CleanupJournal, CleanupRun, ItemState, JournalEntry, RunState, new_id
+from monitor.cleanup.journal import CleanupJournal, new_id
+from monitor.cleanup.journal_records import CleanupRun, ItemState, JournalEntry, RunState
 from monitor.cleanup.model import CleanupPlan, Item, Risk
 from monitor.cleanup.policy import Caps
 from monitor.cleanup.schedule import LOW_WATER, is_ready

@@ -100,12 +100,12 @@ class AgentPoller:
 
     def facts(self) -> tuple[AgentFact, ...]:
         """Facts of all agents, sorted by target, with times by the clock as it is set now."""
-        offset = self._clock_offset()
+        offset = self.clock_offset()
         with self._lock:
             polled = [self._polled[target] for target in sorted(self._polled)]
             return tuple(_shifted(target.fact, offset - target.clock_offset) for target in polled)
 
-    def _clock_offset(self) -> float:
+    def clock_offset(self) -> float:
         """Wall clock minus active time. It changes only if the wall clock is set or the process stands still."""
         return time.time() - self._clock.seconds()
 
@@ -129,7 +129,7 @@ class AgentPoller:
     def _add(self, target: str, node: str | None, spread: float | None) -> None:
         fact = AgentFact(target=target, node=node)
         phase = random.random()  # noqa: S311  # spreads load, keeps no secret
-        polled = _PolledTarget(target, node, phase, fact, self._clock_offset())
+        polled = _PolledTarget(target, node, phase, fact, self.clock_offset())
         now = time.monotonic()
         due = self._next_poll(polled, now) if spread is None else now + phase * spread
         self._polled[target] = polled
@@ -171,7 +171,7 @@ class AgentPoller:
         with self._lock:
             if not self._is_current(polled):
                 return
-            polled.fact, polled.clock_offset = fact, self._clock_offset()
+            polled.fact, polled.clock_offset = fact, self.clock_offset()
         self._notify(fact)
         with self._lock:
             if self._is_current(polled):
@@ -181,7 +181,7 @@ class AgentPoller:
     def _read(self, polled: _PolledTarget) -> AgentFact:
         """Fact of an agent after reading its snapshot."""
         began, wall = time.monotonic(), time.time()
-        before = _shifted(polled.fact, self._clock_offset() - polled.clock_offset)
+        before = _shifted(polled.fact, self.clock_offset() - polled.clock_offset)
         try:
             snapshot = polled.follower.read(partial(self._fetch, polled.target))
             node = polled.node or self._reported_name(polled.target, snapshot.node)

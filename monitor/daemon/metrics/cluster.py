@@ -106,14 +106,21 @@ class ClusterFamilies:
         """Families of one view."""
         yield from SOURCES.families(((short(source.name),), source) for source in view.sources)
         yield from self._nodes.texts((node.name, node) for node in view.nodes)
-        counts = Counter((short(gpu.node), short(gpu.model), gpu.state.value) for gpu in view.gpus)
-        yield from self._gpu_counts.texts((labels, (labels, count)) for labels, count in counts.items())
+        yield from self._gpu_counts.texts((labels, (labels, count)) for labels, count in _gpu_counts(view.gpus).items())
         yield from self._gpu_states.texts(((gpu.node, gpu.index), gpu) for gpu in view.gpus)
         yield from self._gpu_since.texts(((gpu.node, gpu.index), gpu) for gpu in view.gpus)
         yield from FREE.families(((short(free.model),), free) for free in view.free)
         yield from QUEUES.families(((short(queue.name),), queue) for queue in view.queues)
         yield from USERS.families(((short(user),), usage) for user, usage in view.users.items())
         yield from self._pods.texts((pod.uid, pod) for pod in view.pods if pod.requested_gpus > 0)
+
+
+def _gpu_counts(gpus: Iterable[GpuView]) -> Counter[tuple[str, str, str]]:
+    """GPUs by the labels node, model and state."""
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for (node, model, state), count in Counter((gpu.node, gpu.model, gpu.state) for gpu in gpus).items():
+        counts[short(node), short(model), state.value] += count
+    return counts
 
 
 def _node_version(node: NodeView) -> object:

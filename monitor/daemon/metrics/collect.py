@@ -40,7 +40,7 @@ class MetricsDeps:
                 MetricArea("own", self._status, own.families),
                 MetricArea("process", lambda: tuple(process.collect()), lambda metrics: metrics),
                 MetricArea("cluster", lambda: self.live.view, cluster.ClusterFamilies()),
-                MetricArea("findings", self._findings, findings.families),
+                MetricArea("findings", self._findings, findings.FindingFamilies(self.cluster)),
                 MetricArea("services", self.evaluator.services, findings.service_families),
                 MetricArea("pods", self.evaluator.pod_health.health, pods.families),
                 MetricArea("alerts", self.alerting.dispatcher.snapshot, alerts.families),
@@ -63,6 +63,4 @@ class MetricsDeps:
         )
 
     def _findings(self) -> FindingsSnapshot:
-        return FindingsSnapshot(
-            self.alerting.dispatcher.findings, (*self.evaluator.rules(), *META_RULE_NAMES), self.cluster
-        )
+        return FindingsSnapshot(self.alerting.dispatcher.findings, (*self.evaluator.rules(), *META_RULE_NAMES))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from prometheus_client.core import Metric
 
 from monitor.alert.model import labels_of
+from monitor.base.metric_rows import RenderedRows
 from monitor.base.metrics import MetricTable
 from monitor.daemon.metrics.label_values import short
 from monitor.facts.findings import LABELS, Finding, Severity
@@ -40,21 +41,26 @@ TABLES = (FINDING, FINDINGS, SERVICES)
 
 @dataclass(frozen=True)
 class FindingsSnapshot:
-    """Findings of the last evaluation (None before the first), enabled rules, and cluster name."""
+    """Findings of the last evaluation (None before the first), and enabled rules."""
 
     findings: tuple[Finding, ...] | None
     rules: tuple[str, ...] = ()
-    cluster: str | None = None
 
 
-def families(snapshot: FindingsSnapshot) -> Iterable[Metric]:
-    """Findings, and their number by rule: 0 for an enabled rule without findings."""
-    if snapshot.findings is None:
-        return
-    yield from FINDING.families((_labels(finding, snapshot.cluster), finding) for finding in snapshot.findings)
-    counts = Counter({(rule, severity.value): 0 for rule in snapshot.rules for severity in Severity})
-    counts.update((short(finding.rule), finding.severity.value) for finding in snapshot.findings)
-    yield from FINDINGS.families(sorted(counts.items()))
+class FindingFamilies:
+    """Metrics of findings. Only those that have changed are rendered again."""
+
+    def __init__(self, cluster: str | None) -> None:
+        self._findings = RenderedRows(FINDING, lambda finding: _labels(finding, cluster), _version)
+
+    def __call__(self, snapshot: FindingsSnapshot) -> Iterable[Metric | str]:
+        """Findings, and their number by rule: 0 for an enabled rule without findings."""
+        if snapshot.findings is None:
+            return
+        yield from self._findings.texts((finding.key, finding) for finding in snapshot.findings)
+        counts = Counter({(rule, severity.value): 0 for rule in snapshot.rules for severity in Severity})
+        counts.update((short(finding.rule), finding.severity.value) for finding in snapshot.findings)
+        yield from FINDINGS.families(sorted(counts.items()))
 
 
 def service_families(services: tuple[ServiceFact, ...]) -> Iterable[Metric]:
@@ -73,6 +79,10 @@ def _labels(finding: Finding, cluster: str | None) -> tuple[str, ...]:
         _bool_label(finding.explained_by is not None),
         _bool_label(finding.held),
     )
+
+
+def _version(finding: Finding) -> object:
+    return finding.severity, finding.cause, finding.since, finding.explained_by is not None, finding.held
 
 
 def _bool_label(value: bool) -> str:

@@ -48,6 +48,6 @@ def _finding(image: ImageCopies, name: str, context: RuleContext) -> Finding:
 
 
 RULE = Rule(
-    NAME, Limits, (), evaluate, SubjectKind.IMAGE, needs=("images",), uses=("containers", "pods"),
+    NAME, Limits, (), evaluate, SubjectKind.IMAGE, needs=("images",), refines=("containers", "pods"),
     latency=Latency(collector="images"),
 )  # fmt: skip

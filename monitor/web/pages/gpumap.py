@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
+from operator import is_
 
 from markupsafe import Markup, escape
 
@@ -35,6 +36,7 @@ class MapRow:
     """A rendered row, and the content it was rendered from."""
 
     node: NodeView
+    gpus: list[GpuView]
     content: RowContent
     levels: list[int]
     name: str
@@ -83,6 +85,8 @@ class GpuMap:
 
 def _row(page: PageRequest, style: MapStyle, node: NodeView, gpus: list[GpuView], old: MapRow | None) -> MapRow:
     """The row of a node; the old one if nothing has changed."""
+    if old is not None and old.node is node and len(old.gpus) == len(gpus) and all(map(is_, old.gpus, gpus)):
+        return old
     before = old.levels if old is not None and len(old.levels) == len(gpus) else None
     levels = [_level(gpu, before[number] if before is not None else None) for number, gpu in enumerate(gpus)]
     if style.rich:
@@ -91,10 +95,11 @@ def _row(page: PageRequest, style: MapStyle, node: NodeView, gpus: list[GpuView]
         content = [(gpu.state, gpu.since, gpu.holders) for gpu in gpus]
     same_node = old is not None and old.node == node
     if old is not None and same_node and old.levels == levels and old.content == content:
+        old.node, old.gpus = node, gpus
         return old
     name = old.name if old is not None and same_node else _name(page, node)
     html = _rich(page, node, gpus, levels, name) if style.rich else _compact(page, node, gpus, levels, name)
-    return MapRow(node, content, levels, name, html)
+    return MapRow(node, gpus, content, levels, name, html)
 
 
 def _level(gpu: GpuView, before: int | None) -> int:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from markupsafe import Markup
 from starlette.responses import Response
 
-from monitor.facts.cluster import ClusterView
+from monitor.facts.cluster import ClusterView, PodView
 from monitor.i18n.figures import percent
 from monitor.present import disks
 from monitor.present.health import ClusterHealth, cluster_health
 from monitor.present.problems import ProblemRow, issues_of_alerts, issues_of_findings, problem_rows
-from monitor.present.rows import PodRow, is_waiting, queues_by_demand
+from monitor.present.rows import PodRow, queues_by_demand, waiting_pods
 from monitor.report.history import CLUSTER, HistoryMetric, HistorySubject
 from monitor.web.pages.charts import Chart, draw
 from monitor.web.pages.gpumap import GpuMap, legend
@@ -30,11 +30,12 @@ class OverviewPage:
 
     def show(self, page: PageRequest) -> Response:
         view = page.deps.cluster.view()
-        problems = _problems(page)
+        problems, waiting = _problems(page), waiting_pods(view)
+        states = Counter(gpu.state for gpu in view.gpus)
         map_sections = self._map.sections(page, view)
         sections = [
-            _health(page, view, problems),
-            page.section("legend", "legend", states=legend(Counter(gpu.state for gpu in view.gpus))),
+            _health(page, cluster_health(view, states, waiting, problems)),
+            page.section("legend", "legend", states=legend(states)),
             *map_sections,
             page.section(
                 "problems",
@@ -51,15 +52,14 @@ class OverviewPage:
                 queues=queues_by_demand(view)[:MAX_QUEUES],
                 more=max(0, len(view.queues) - MAX_QUEUES),
             ),
-            _waiting(page, view),
+            _waiting(page, view, waiting),
         ]
         ids = [section.id for section in map_sections]
         rich = len(map_sections) == len(view.nodes)
         return page.respond("overview.html", page.t("nav.overview"), *sections, rows=ids, rich=rich)
 
 
-def _health(page: PageRequest, view: ClusterView, problems: Sequence[ProblemRow] | None) -> PageSection:
-    health = cluster_health(view, problems)
+def _health(page: PageRequest, health: ClusterHealth) -> PageSection:
     return page.section(
         "health", "health", polite=True, css=f"health {health.level}", health=health, charts=_charts(page, health)
     )
@@ -98,9 +98,9 @@ def _fullest_disks(page: PageRequest) -> list[disks.DiskRow]:
     return page.with_forecasts(disks.fullest_disks(page.deps.data.agents(), MAX_DISKS))
 
 
-def _waiting(page: PageRequest, view: ClusterView) -> PageSection:
+def _waiting(page: PageRequest, view: ClusterView, pods: Iterable[PodView]) -> PageSection:
     """The oldest waiting pods, and the failing sources."""
-    waiting = sorted((pod for pod in view.pods if is_waiting(pod)), key=lambda pod: pod.created_at or 0.0)
+    waiting = sorted(pods, key=lambda pod: pod.created_at or 0.0)
     return page.section(
         "waiting",
         "waiting",

@@ -15,7 +15,7 @@ from monitor.alert.message.formats import plain
 from monitor.alert.message.formats.base import fit
 from monitor.alert.message.locale import Locale
 from monitor.alert.message.single import MAX_LINES
-from monitor.alert.model import Notification, NotificationReason, NotificationSubject, Phase, Symptoms
+from monitor.alert.model import Notification, NotificationReason, NotificationSubject, Phase, Summary, Symptoms
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
 from tests.alert.message.documents import DISK, LOCALES, NODE, NOW, PULLS, ZOMBIE, batch, notification, over, subject
@@ -128,6 +128,14 @@ def test_a_digest_has_a_line_each_and_calls_everybody_once() -> None:
     assert lines[11] == "Affected: li, wang, zhang"
     assert message.severity is Severity.CRITICAL
     assert not message.resolved
+
+
+def test_a_digest_names_a_summary_by_its_title() -> None:
+    """A daily report that was sent together with an alert."""
+    daily = Summary(since=NOW - 86400, until=NOW, notes=(Text(key="external", values={"text": "GPUs: 80% used"}),))
+    report = notification(NotificationReason.NEW, severity=Severity.INFO, summary=daily)
+    lines = told_together(notification(NotificationReason.NEW, subject(DISK)), report).split("\n")
+    assert "📊 GPUs: 80% used" in lines
 
 
 def test_a_digest_of_what_is_over_is_good_news() -> None:

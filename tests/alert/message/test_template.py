@@ -62,10 +62,11 @@ SYNTAX = [
     ("a\nb\n{{ x ", "line 3"),
     ("\n{% for x in y %}", "line 2"),
     ("{{ x | nofilter }}", "line 1"),
+    ("{{ " + "(" * 5000 + "x" + ")" * 5000 + " }}", "nested too deeply"),
 ]
 
 
-@pytest.mark.parametrize(("template", "expect"), SYNTAX)
+@pytest.mark.parametrize(("template", "expect"), SYNTAX, ids=[row[0][:20] for row in SYNTAX])
 def test_check_template_names_the_line(template: str, expect: str) -> None:
     with pytest.raises(ValueError, match=expect):
         check_template(template)

@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from monitor.cleanup.execute.agent_client import ActionClient, AgentRefusesError, AgentSilentError, AgentTarget
 from monitor.cleanup.execute.executor import ExecutorDeps, RemoteItemExecutor, names_to_keep
 from monitor.cleanup.execute.run_plan import ItemOutcome, ShutdownError
-from monitor.cleanup.journal import CleanupJournal, ItemState, JournalEntry
+from monitor.cleanup.journal import CleanupJournal
+from monitor.cleanup.journal_records import ItemState, JournalEntry
 from monitor.cleanup.model import PodWrite, RegistryWrite
 from monitor.cleanup.plan.references import References, name_forms
 from monitor.facts.actions import ActionFact, ActionRequest, ActionState, RemoveImage

@@ -42,6 +42,22 @@ def test_what_else_names_an_image() -> None:
     assert found.images == ("lab/model:1", "d:1")
 
 
+def test_volumes_are_found_below_lists_that_are_not_volumes() -> None:
+    """A Workflow may name anything `volumes`."""
+    real = [{"name": "a", "hostPath": {"path": "/mnt/a"}}]
+    spec = {"parameters": {"volumes": ["text", {"spec": {"volumes": real}}]}}
+    found = template_of("Workflow", {"metadata": {"name": "w"}, "spec": spec})
+    assert found is not None
+    assert [(volume.name, volume.path) for volume in found.volumes] == [("a", "/mnt/a")]
+
+
+def test_claims_of_a_stateful_set_are_those_of_all_its_pods() -> None:
+    spec = {"volumeClaimTemplates": [{"metadata": {"name": "data"}}, {"metadata": {}}]}
+    found = template_of("StatefulSet", {"metadata": {"name": "db"}, "spec": spec})
+    assert found is not None
+    assert [volume.claim for volume in found.volumes] == ["data-db-*"]
+
+
 @pytest.mark.parametrize(
     ("name", "replicas", "owned", "counts"),
     [("of the past", 0, True, False), ("at work", 1, True, True), ("of nobody", 0, False, True)],

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from monitor.cleanup.execute.disk_level import DiskLevel, DiskReading
 from monitor.cleanup.execute.run_plan import ItemOutcome, PlanRunner, ShutdownError
-from monitor.cleanup.journal import CleanupJournal, ItemState, RunState
+from monitor.cleanup.journal import CleanupJournal
+from monitor.cleanup.journal_records import ItemState, RunState
 from monitor.cleanup.model import Item, Mode, Risk
 from monitor.cleanup.policy import Caps
 from monitor.facts.actions import PurgeTrash, TrashUnit

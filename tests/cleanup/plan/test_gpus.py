@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import msgspec
@@ -14,7 +15,7 @@ from monitor.cleanup.policy import Exempt, GpuPolicy
 from monitor.detect.base import RuleContext
 from monitor.facts.actions import KillProcess
 from monitor.facts.agents import AgentFact
-from monitor.facts.cluster import SourceView
+from monitor.facts.cluster import GpuState, Holder, SourceView
 from monitor.facts.kube import OwnerRef, PodFact
 from monitor.facts.workload import ContainerFact
 from tests.cleanup.builders import container, kept, names, refused
@@ -247,6 +248,26 @@ def test_outside_kubernetes_that_is_how_work_is_done() -> None:
 
 def test_a_display_is_not_meant() -> None:
     assert names(plan(stranger(kind="graphics"), orphan_after=600.0)) == []
+
+
+def test_a_display_or_an_ended_process_beside_a_stranger_is_left_alone() -> None:
+    facts: dict[str, Any] = {"name": "python", "started_at": NOW - 20_000}
+    processes = (process(7, **facts), process(8, kind="graphics", **facts), process(9, state="gone", **facts))
+    for others in (processes[1:2], processes[2:]):
+        fresh = msgspec.structs.replace(others[0], state_since=NOW - 2)  # or the GPU counts as wedged
+        witness = agent(card(0), processes=(processes[0], fresh), containers=())
+        given = rule_context(witness, nodes=(node("n1"),), memory=remembered("orphan", 9000))
+        found = plan(given, orphan_after=600.0)
+        assert [item.act for item in found.items] == [KillProcess(pid=7, started_at=NOW - 20_000, gpu=uuid(0))]
+        assert kept(found) == {}
+
+
+def test_a_zombie_of_unknown_uid_is_not_taken_for_processes_of_no_pod() -> None:
+    given = scene(left(DONE, container("c", state="exited"), pod_uid=None), zombie_after=0.0)
+    nameless = Holder(pod_uid=None, live=False, by=("process",))
+    gpus = tuple(msgspec.structs.replace(gpu, state=GpuState.ZOMBIE, holders=(nameless,)) for gpu in given.view.gpus)
+    found = plan_gpus(dataclasses.replace(given, view=msgspec.structs.replace(given.view, gpus=gpus)))
+    assert (found.items, found.kept) == ((), ())
 
 
 # What is not known

@@ -236,3 +236,10 @@ def test_by_what_a_protection_is_known(
 ) -> None:
     (found,) = plan(pod, RUNNING, agents=witness, **settings).kept
     assert found == KeptItem(name=f"{pod.namespace}/p", protection=protection, node="n1", detail=detail)
+
+
+def test_finished_pods_stay_unless_the_policy_names_their_age() -> None:
+    old = finished(days=1000)
+    assert names(plan(old, finished_after=DAY)) == ["team/p"]
+    unnamed = plan(old, finished_after=None)
+    assert (names(unnamed), unnamed.kept) == ([], ())

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from monitor.base.text import MAX_TEXT_CHARS, shorten_name
 from monitor.cleanup.plan.references import Template, VolumeUse, image_references, name_forms, volume_uses
 from monitor.facts.kube import ContainerStatusFact, PodContainerFact, PodFact, PodVolumeFact
 
@@ -74,6 +75,21 @@ def test_needed_names_of_the_same_repository() -> None:
     )
     assert references.same_repository(name_forms("lab.io/bert:1")) == ("lab.io/bert:2", f"lab.io/bert@sha256:{A}")
     assert references.same_repository(name_forms(B)) == ()
+
+
+def test_a_name_too_long_to_be_kept_protects_every_image_that_may_be_meant() -> None:
+    long_name = shorten_name(f"docker-pullable://lab.io/bert/{'x' * MAX_TEXT_CHARS}:2", MAX_TEXT_CHARS)
+    references = image_references(
+        "n1", [pod("long", "n1", image=long_name), pod("exact", "n1", image="lab.io/a:1")], ()
+    )
+    assert references.referrer(name_forms("lab.io/a:1")) == "Pod team/exact"
+    assert references.referrer(name_forms(f"lab.io/bert/{'x' * MAX_TEXT_CHARS}:1")) == "Pod team/long"
+    assert references.referrer(name_forms("lab.io/bert/other:1")) is None
+
+
+def test_containers_without_an_image_refer_to_none() -> None:
+    """A pod whose template lets the kubelet or an operator fill in the image."""
+    assert image_references("n1", [pod("p", "n1", image="")], ()).names == {}
 
 
 def test_directories_that_are_in_use() -> None:

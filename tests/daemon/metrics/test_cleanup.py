@@ -4,7 +4,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from monitor.cleanup.journal import CleanupJournal, ItemState, RunState
+from monitor.cleanup.journal import CleanupJournal
+from monitor.cleanup.journal_records import ItemState, RunState
 from monitor.cleanup.totals import FINAL_STATES
 from monitor.daemon.metrics.cleanup import families
 from tests.cleanup.support import NOW, item, plan, run

@@ -1,6 +1,11 @@
 from __future__ import annotations
 
-from monitor.daemon.metrics.findings import FINDING, FindingsSnapshot, families, service_families
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from monitor.daemon.metrics.findings import FINDING, FindingFamilies, FindingsSnapshot, service_families
 from monitor.facts.findings import LABELS, Finding, Severity
 from monitor.facts.services import ServiceFact
 from monitor.facts.text import Text
@@ -18,7 +23,7 @@ def test_a_finding_and_the_numbers_of_each_rule() -> None:
         'alertname="GpuIdle",cause="idle",cluster="lab",explained="false",gpu="3",held="true",node="n1",'
         'rule="gpu-idle",severity="warning",user="zhang",workload="bert"'
     )
-    assert lines(families(FindingsSnapshot((found,), ("gpu-idle", "node-down"), "lab"))) == [
+    assert lines(FindingFamilies("lab")(FindingsSnapshot((found,), ("gpu-idle", "node-down")))) == [
         f"gpuwarden_finding{{{series}}} 1.0",
         f"gpuwarden_finding_since_seconds{{{series}}} 7.0",
         'gpuwarden_findings{rule="gpu-idle",severity="critical"} 0.0',
@@ -34,17 +39,40 @@ def test_a_symptom_says_so_and_a_beginning_that_nobody_knows_is_none() -> None:
     found = Finding(
         rule="a", severity=Severity.INFO, cause="c", headline=NOTE, labels={"node": "n1"}, explained_by="node-down"
     )
-    (line, *_) = lines(families(FindingsSnapshot((found,))))
+    (line, *_) = lines(FindingFamilies(None)(FindingsSnapshot((found,))))
     assert 'explained="true",held="false"' in line
     assert "cluster=" not in line
     assert not [
-        each for each in lines(families(FindingsSnapshot((found,)))) if each.startswith("gpuwarden_finding_since")
+        each
+        for each in lines(FindingFamilies(None)(FindingsSnapshot((found,))))
+        if each.startswith("gpuwarden_finding_since")
     ]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"severity": Severity.CRITICAL},
+        {"cause": "other"},
+        {"since": 8.0},
+        {"explained_by": "node-down"},
+        {"held": True},
+        {"labels": {"node": "n2"}},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_changed_finding_is_rendered_again(change: dict[str, Any]) -> None:
+    found = Finding(rule="a", severity=Severity.INFO, cause="c", headline=NOTE, labels={"node": "n1"}, since=7.0)
+    families, changed = FindingFamilies(None), replace(found, **change)
+    before = lines(families(FindingsSnapshot((found,))))
+    assert lines(families(FindingsSnapshot((replace(found, headline=Text(key="y")),)))) == before
+    after = lines(families(FindingsSnapshot((changed,))))
+    assert after == lines(FindingFamilies(None)(FindingsSnapshot((changed,)))) != before
 
 
 def test_nothing_is_said_before_the_first_look() -> None:
     """Without an evaluation it is unknown whether there are problems."""
-    assert lines(families(FindingsSnapshot(None, ("node-down",)))) == []
+    assert lines(FindingFamilies(None)(FindingsSnapshot(None, ("node-down",)))) == []
 
 
 def test_every_label_of_a_finding_is_one_of_the_series() -> None:

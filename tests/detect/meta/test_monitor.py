@@ -60,6 +60,7 @@ SAID: list[tuple[str, MonitorState, list[tuple[str, str]]]] = [
     ("nobody asks them", observed(agents=[heard("n1", NOW - 130.0), silent("n2")]), [("agents", "monitor/agents")]),
     ("nobody has looked lately", observed(looked_at=NOW - 61.0), [("detection", "monitor/detection")]),
     ("nobody has ever looked", observed(looked_at=None), [("detection", "monitor/detection")]),
+    ("its files are too large", observed(state_excess="2 GiB of 1.5 GiB"), [("state-size", "monitor/state-size")]),
     (
         "each kind of problem with the state is one finding, right after the start",
         observed(started_at=NOW, looked_at=None, state=(

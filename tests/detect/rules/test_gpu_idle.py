@@ -107,6 +107,18 @@ def test_idle(case: Case) -> None:
     assert tuple(causes(found)) == case.expect
 
 
+def test_a_pod_of_which_no_start_is_known_is_not_idle() -> None:
+    unstarted = pod("job", started_at=None, created_at=None, statuses=(ContainerStatusFact(name="c", state="waiting"),))
+    assert causes(run(RULE, rule_context(one(who=unstarted), pods=(unstarted,), memory=idle(9000, 0)))) == []
+
+
+def test_a_faulty_gpu_of_a_job_is_not_idle() -> None:
+    """It has a rule of its own; the other one is reported."""
+    two = agent(card(0, lost=True), card(1), devices=(device(JOB, 0), device(JOB, 1)))
+    found = run(RULE, rule_context(two, pods=(JOB,), memory=idle(9000, 0, 1)))
+    assert [each.labels["gpu"] for each in found.findings] == ["1"]
+
+
 def test_memory_traffic_is_work() -> None:
     working = agent(card(memory_activity_ratio=0.01), devices=(device(JOB),))
     assert causes(run(RULE, rule_context(working, pods=(JOB,), memory=idle(9000, 0)))) == []

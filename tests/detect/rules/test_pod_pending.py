@@ -132,9 +132,10 @@ def test_a_thousand_nodes_and_waiting_jobs_of_many_shapes() -> None:
     pods = [late(name=f"w{index}", gpus=1 + index % 8, priority=index % 8, age=700 + index) for index in range(800)]
     full = [holding(f"h{index}", f"n{index}", 8) for index in range(1000)]
     memory, counts = None, list[int]()
-    for _ in range(9):
+    for turn in range(9):
+        context = rule_context(NOW + 2.5 * turn, pods=[*pods, *full], nodes=nodes, limits=Limits())
         began = time.process_time()
-        found = evaluate(RULE, rule_context(pods=[*pods, *full], nodes=nodes, limits=Limits()), memory)
+        found = evaluate(RULE, context, memory)
         assert time.process_time() - began < 20.0
         memory, counts = found.memory, [*counts, len(found.findings)]
     assert counts == [100, 200, 300, 400, 500, 600, 700, 800, 800]
@@ -149,8 +150,26 @@ def test_when_time_alone_changes_it() -> None:
 
 def test_shapes_that_are_not_explained_yet_are_soon() -> None:
     pods = [late(name=f"w{index}", priority=index) for index in range(4)]
-    assert due(RULE, pods=pods, nodes=[node(f"n{index}") for index in range(1000)]) == 5
+    assert due(RULE, pods=pods, nodes=[node(f"n{index}") for index in range(1000)]) == 2.5
     assert due(RULE, pods=pods, nodes=[node(f"n{index}") for index in range(300)]) == 2
+
+
+def test_no_shape_is_explained_during_the_pause_however_often_facts_change() -> None:
+    nodes = [node(f"n{index}") for index in range(1000)]
+    pods = [late(name=f"w{index}", priority=index, age=700 + index) for index in range(3)]
+    memory, counts = None, list[int]()
+    for seconds in (0.0, 0.5, 2.4, 2.5, 4.9, 5.0):
+        found = evaluate(RULE, rule_context(NOW + seconds, pods=pods, nodes=nodes, limits=Limits()), memory)
+        memory, counts = found.memory, [*counts, len(found.findings)]
+    assert counts == [1, 1, 1, 2, 2, 3]
+
+
+def test_a_new_shape_waits_for_the_end_of_the_pause() -> None:
+    first = run(RULE, pods=[late(), *FULL], nodes=TWO)
+    both = {"pods": [late(), late(name="b", priority=1), *FULL], "nodes": TWO, "limits": Limits()}
+    soon, later = (evaluate(RULE, rule_context(NOW + seconds, **both), first.memory) for seconds in (1.9, 2.0))
+    assert [found.labels["job"] for found in soon.findings] == ["bert-0"]
+    assert [found.labels["job"] for found in later.findings] == ["b", "bert-0"]
 
 
 def test_an_explanation_is_kept_for_a_while() -> None:

@@ -56,6 +56,11 @@ QUIET: list[tuple[str, PodFact, LogFact]] = [
     ("it wrote within the hour", runs(), log(quiet=3599)),
     ("it started within the hour", runs(age=3599), log(quiet=9000)),
     ("no GPUs", runs(gpus=0, containers=()), log(size=0)),
+    (
+        "nobody knows when it started",
+        runs(statuses=(running_container(container_id=MAIN, started_at=None),)),
+        log(size=0),
+    ),
     ("it waits", runs(phase="Pending"), log(size=0)),
     ("it is being deleted", runs(deletion_at=NOW), log(size=0)),
     ("its log is not known", runs(), log("c" * 64, size=0)),

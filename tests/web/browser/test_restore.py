@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from monitor.access.settings import AccessSettings
 from monitor.cleanup.execute.scanner import ScanProgress
-from monitor.cleanup.journal import CleanupRun, ItemState, JournalEntry, RunState
+from monitor.cleanup.journal_records import CleanupRun, ItemState, JournalEntry, RunState
 from monitor.cleanup.model import Item, Risk
 from monitor.facts.actions import TrashUnit
 from monitor.facts.cluster import ClusterView

@@ -39,7 +39,7 @@ _ERRNO = re.compile(r"\[?\b(?:errno:?|os error) (-?\d{1,3})\b", re.IGNORECASE)
 _REST = re.compile(r"[\s.!;,)\]}\"'>(]{0,8}(?:$|[:(\[] ?['\"(]?(?:os error|errno|/|\d|[\w.-]{1,80}['\")]{0,3}$)|(?:: |->).{0,300}$)")
 _STATUS = re.compile(
     r"\b(?:(?P<requests>[1-5]\d\d) (?:client|server) error\b|(?:http error|http status|status code|status|error code"
-    r"|returned error|status_code|http code|http|responded with|error)[ :=]{1,3}\(?(?P<named>[45]\d\d)\b(?! ?%|\.\d)"
+    r"|returned error|status_code|http code|http(?:/[\d.]{1,3})?|responded with|error)[ :=]{1,3}\(?(?P<named>[45]\d\d)\b(?! ?%|\.\d)"
     r"|an error occurred \((?P<boto>\w{3,40})\) when calling|(?P<aiohttp>[45]\d\d), message=)",
     re.IGNORECASE,
 )
@@ -57,7 +57,7 @@ _HTTP_WORDING: tuple[tuple[Cause, tuple[str, ...]], ...] = (
     (Cause.HTTP_DENIED, (
         "unable to locate credentials", "invalid credentials", "authentication failed", "authentication required",
         "api key verification failed", "api key not configured", "token is required", "could not automatically determine "
-        "credentials", "default credentials were not found", "access denied", "cannot access gated repo",
+        "credentials", "default credentials were not found", "access denied", "gated repo",
         "invalid username or password", "unauthorized for url", "forbidden for url", "could not read username",
         "invalid user token", "anonymous caller does not have", "access to model",
     )),

@@ -54,7 +54,7 @@ _WRAPPERS = frozenset(
     {
         "ChildFailedError", "ProcessRaisedException", "RayTaskError", "ActorDiedError", "RayActorError",
         "BrokenProcessPool", "TerminatedWorkerError", "SystemExit", "WorkerCrashedError", "CalledProcessError",
-        "EngineDeadError", "AsyncEngineDeadError", "ExceptionGroup", "RemoteError", "ChildProcessError",
+        "EngineDeadError", "AsyncEngineDeadError", "ProcessExitedException", "ExceptionGroup", "RemoteError", "ChildProcessError",
     }
 )  # fmt: skip
 _WRAPPING: tuple[str, ...] = (
@@ -107,7 +107,11 @@ def classify_exception(exception: PythonException, context: str = "") -> Verdict
     if name == "OutOfMemoryError":
         host = exception.qualified.startswith(("ray.", "java."))
         return Verdict(Cause.OUT_OF_MEMORY if host else Cause.CUDA_OOM, Weight.FAILURE)
+    if name == "LocalEntryNotFoundError" or "couldn't connect to" in lower:  # of a hub; its cause says why
+        return Verdict(match_phrase(lower) or Cause.TIMEOUT, Weight.THREAD)
     cause = _by_message(name, message, lower) or _NAMES.get(name) or Cause.PYTHON_EXCEPTION
+    if name == "BlockingIOError" and "fork" in context:
+        cause = Cause.PIDS_LIMIT
     return Verdict(_in_shared_memory(cause, context), Weight.FAILURE)
 
 
@@ -122,7 +126,7 @@ def _by_message(name: str, message: str, lower: str) -> Cause | None:
     if name in _HTTP_ERRORS and (cause := match_http(message)):
         return cause
     if name in _SYSTEM_ERRORS:
-        return match_errno(lower) or match_ending(lower) or _hub(lower)
+        return match_errno(lower) or match_ending(lower) or (Cause.MISSING_FILE if "error no file named" in lower else None)
     return match_errno(lower) or match_ending(lower)
 
 
@@ -130,13 +134,6 @@ def _connection_timeout(lower: str) -> Cause | None:
     return Cause.TIMEOUT if "timeout" in lower or "timed out" in lower else None
 
 
-def _hub(lower: str) -> Cause | None:
-    """Sentences of transformers and huggingface_hub about models that cannot be loaded."""
-    if "couldn't connect to" in lower:
-        return Cause.TIMEOUT
-    if "error no file named" in lower or "is not a valid json file" in lower:
-        return Cause.MISSING_FILE if "no file named" in lower else None
-    return None
 
 
 _SHARED_MEMORY_FRAMES = ("multiprocessing/heap.py", "multiprocessing/synchronize.py", "multiprocessing/shared_memory.py")

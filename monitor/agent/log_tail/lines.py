@@ -17,7 +17,9 @@ _PREFIXES = (
     re.compile(r"\[?\d\d[-/]\d\d \d\d:\d\d:\d\d[\d.,]{0,10}\]?[ :|-]{0,3}"),
     re.compile(r"\[?(?:ERROR|CRITICAL|FATAL|EXCEPTION)\]?(?: *[:|>-] *| +|$)"),
     re.compile(r"\[[\w./-]{1,80}:\d{1,6}(?::\w{1,60})?\] ?"),  # [core.py:390], [launch.py:321:handler]
-    re.compile(r"(?:[\w.-]{0,60}worker-\d{1,5}|[\w.-]{1,60}-\d{1,5}): (?=[A-Z ]|Traceback)"),  # a launcher's host
+    re.compile(r"[\w.-]{1,60}-\d{1,5}: (?=[A-Z ]|[a-z_]{1,40}\.)"),  # the host, from a launcher
+    re.compile(r"[EF]\d{4} \d\d:\d\d:\d\d\.\d{3,6} {1,4}\d{1,9} [\w./-]{1,200}:\d{1,6}\] ?"),  # glog
+    re.compile(r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d "),  # syslog
     re.compile(r"[ |+]{0,12}\| "),  # an exception group
 )
 _JSON_NEWLINE = "\\n"

@@ -73,7 +73,7 @@ _NCCL_TIMEOUT: tuple[Fragment, ...] = (
 )  # fmt: skip
 _NCCL_SETUP: tuple[Fragment, ...] = (
     "no socket interface found", ("ibv_", "failed"), ("nccl warn", "call to bind failed"), ("nccl warn", "memlock"),
-    ("nccl warn", "call to connect to", "failed"), ("nccl warn", "failed to open"), ("nccl", "no usable interface"),
+    ("nccl warn", "call to connect to", "failed"), ("nccl", "no usable interface"),
     ("socketstartconnect", "failed"),
 )  # fmt: skip
 

@@ -16,6 +16,7 @@ from monitor.i18n.en import (
     findings_pods,
     findings_storage,
     images,
+    log_tails,
     nodes,
     page,
     page_work,
@@ -25,7 +26,15 @@ from monitor.i18n.en import (
     starting,
 )
 
-WORDS = queues.WORDS | nodes.WORDS | images.WORDS | starting.WORDS | crashes.WORDS | running.WORDS
+WORDS = (
+    queues.WORDS
+    | nodes.WORDS
+    | images.WORDS
+    | starting.WORDS
+    | crashes.WORDS
+    | log_tails.WORDS
+    | running.WORDS
+)
 FINDINGS = (
     findings_gpu.WORDS
     | findings_gpu_health.WORDS

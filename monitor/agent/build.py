@@ -61,7 +61,10 @@ COLLECTORS: tuple[tuple[CollectorFactory, tuple[str, ...]], ...] = (
     (lambda deps: ContainerUsageCollector(deps.paths, deps.containers), ("containers",)),
     (lambda deps: ShmCollector(deps.paths, deps.containers, deps.gpu_processes), ("containers", "gpu_processes")),
     (lambda deps: LogsCollector(deps.containers, deps.paths.rootfs), ("containers",)),
-    (lambda deps: LogTailsCollector(deps.containers, deps.paths.rootfs, lines=deps.settings.log_lines), ("containers",)),
+    (
+        lambda deps: LogTailsCollector(deps.containers, deps.paths.rootfs, lines=deps.settings.log_lines),
+        ("containers",),
+    ),
     (lambda deps: ImagesCollector(deps.runtimes, deps.containers, deps.paths.state), ("containers",)),
     (lambda deps: RuntimeUsageCollector(deps.runtimes), ("containers",)),
     (lambda deps: DiskCollector(deps.paths, deps.runtimes.roots), ("containers",)),

@@ -9,7 +9,7 @@ import re
 
 MASK = "***"
 
-_SECRET_NAME = (
+_NAMES = (
     r"token|secret|passw(?:or)?d|passphrase|pwd|api[_-]?key|access[_-]?key(?:[_-]?id)?|private[_-]?key|signature|sig"
     r"|credentials?|authorization|auth|cookie|session[_-]?id|account[_-]?key|client[_-]?key|encryption[_-]?key"
 )
@@ -30,13 +30,16 @@ _SUBSTITUTIONS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"-----BEGIN [A-Z ]{1,40}-----.*"), MASK),
     (re.compile(r"\b(bearer|basic|token)\s{1,3}[A-Za-z0-9+/=._~-]{8,}", re.IGNORECASE), rf"\1 {MASK}"),
     # name=value, "name": "value", --name value
-    (re.compile(rf"((?:{_SECRET_NAME})s?\b\\?[\"']?\s{{0,3}}[:=]\s{{0,3}}\\?[\"']?)[^\s\"',;&]+", re.IGNORECASE), rf"\1{MASK}"),
     (
-        re.compile(rf"(--[\w-]{{0,40}}(?:{_SECRET_NAME}|key)[\"']?(?:,\s?|\s)[\"']?)[^\s\"',]+", re.IGNORECASE),
+        re.compile(rf"((?:{_NAMES})s?\b\\?[\"']?\s{{0,3}}[:=]\s{{0,3}}\\?[\"']?)[^\s\"',;&]+", re.IGNORECASE),
+        rf"\1{MASK}",
+    ),
+    (
+        re.compile(rf"(--[\w-]{{0,40}}(?:{_NAMES}|key)[\"']?(?:,\s?|\s)[\"']?)[^\s\"',]+", re.IGNORECASE),
         rf"\1{MASK}",
     ),
     # Long values after a name, and keys in hexadecimal.
-    (re.compile(rf"\b((?:{_SECRET_NAME}|key)s?\b[\"':= ]{{1,4}})[A-Za-z0-9+/=_.-]{{16,}}", re.IGNORECASE), rf"\1{MASK}"),
+    (re.compile(rf"\b((?:{_NAMES}|key)s?\b[\"':= ]{{1,4}})[A-Za-z0-9+/=_.-]{{16,}}", re.IGNORECASE), rf"\1{MASK}"),
     (re.compile(r"\b[0-9a-fA-F]{32,}\b"), MASK),
 )  # fmt: skip
 

@@ -28,7 +28,7 @@ def _modules(catalog: ModuleType, prefix: str) -> tuple[str, ...]:
 
 
 PARTS = (
-    ("WORDS", ("queues", "nodes", "images", "starting", "crashes", "running")),
+    ("WORDS", ("queues", "nodes", "images", "starting", "crashes", "log_tails", "running")),
     ("FINDINGS", _modules(en, "findings_")),
     ("ALERTS", ("alerts",)),
 )

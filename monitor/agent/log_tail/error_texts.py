@@ -12,7 +12,9 @@ from monitor.facts.log_tails import LogCause as Cause
 _ENDINGS: tuple[tuple[Cause, tuple[str, ...]], ...] = (
     (Cause.READ_ONLY, ("read-only file system", "只读文件系统")),
     (Cause.DISK_FULL, ("no space left on device", "设备上没有空间")),
-    (Cause.STORAGE_IO, ("input/output error", "remote i/o error", "disk i/o error", "structure needs cleaning", "输入/输出错误")),
+    (Cause.STORAGE_IO, (
+        "input/output error", "remote i/o error", "disk i/o error", "structure needs cleaning", "输入/输出错误",
+    )),
     (Cause.DNS, (
         "name or service not known", "temporary failure in name resolution", "could not resolve host", "no such host",
         "no address associated with hostname", "nodename nor servname provided, or not known", "name does not resolve",
@@ -36,10 +38,13 @@ _ERRNOS = {
 }  # fmt: skip
 _ERRNO = re.compile(r"\[?\b(?:errno:?|os error) (-?\d{1,3})\b", re.IGNORECASE)
 # After the phrase: the path or the number, and punctuation.
-_REST = re.compile(r"[\s.!;,)\]}\"'>(]{0,8}(?:$|[:(\[] ?['\"(]?(?:os error|errno|/|\d|[\w.-]{1,80}['\")]{0,3}$)|(?:: |->).{0,300}$)")
+_REST = re.compile(
+    r"[\s.!;,)\]}\"'>(]{0,8}(?:$|[:(\[] ?['\"(]?(?:os error|errno|/|\d|[\w.-]{1,80}['\")]{0,3}$)|(?:: |->).{0,300}$)"
+)
 _STATUS = re.compile(
     r"\b(?:(?P<requests>[1-5]\d\d) (?:client|server) error\b|(?:http error|http status|status code|status|error code"
-    r"|returned error|status_code|http code|http(?:/[\d.]{1,3})?|responded with|error)[ :=]{1,3}\(?(?P<named>[45]\d\d)\b(?! ?%|\.\d)"
+    r"|returned error|status_code|http code|http(?:/[\d.]{1,3})?|responded with|error)[ :=]{1,3}\(?"
+    r"(?P<named>[45]\d\d)\b(?! ?%|\.\d)"
     r"|an error occurred \((?P<boto>\w{3,40})\) when calling|(?P<aiohttp>[45]\d\d), message=)",
     re.IGNORECASE,
 )
@@ -50,14 +55,16 @@ _STORE_CODES = {
     "nosuchbucket": Cause.HTTP_MISSING, "nosuchupload": Cause.HTTP_MISSING, "notfound": Cause.HTTP_MISSING,
     "slowdown": Cause.RATE_LIMITED, "throttling": Cause.RATE_LIMITED, "requestlimitexceeded": Cause.RATE_LIMITED,
     "throttlingexception": Cause.RATE_LIMITED, "toomanyrequests": Cause.RATE_LIMITED,
-    "internalerror": Cause.HTTP_ERROR, "serviceunavailable": Cause.HTTP_ERROR, "xminioservernotinitialized": Cause.HTTP_ERROR,
+    "internalerror": Cause.HTTP_ERROR, "serviceunavailable": Cause.HTTP_ERROR,
+    "xminioservernotinitialized": Cause.HTTP_ERROR,
 }  # fmt: skip
 _HTTP_WORDING: tuple[tuple[Cause, tuple[str, ...]], ...] = (
     (Cause.RATE_LIMITED, ("too many requests", "rate limit", "reduce your request rate")),
     (Cause.HTTP_DENIED, (
         "unable to locate credentials", "invalid credentials", "authentication failed", "authentication required",
-        "api key verification failed", "api key not configured", "token is required", "could not automatically determine "
-        "credentials", "default credentials were not found", "access denied", "gated repo",
+        "api key verification failed", "api key not configured", "token is required",
+        "could not automatically determine credentials",
+        "default credentials were not found", "access denied", "gated repo",
         "invalid username or password", "unauthorized for url", "forbidden for url", "could not read username",
         "invalid user token", "anonymous caller does not have", "access to model",
     )),

@@ -54,11 +54,13 @@ _WRAPPERS = frozenset(
     {
         "ChildFailedError", "ProcessRaisedException", "RayTaskError", "ActorDiedError", "RayActorError",
         "BrokenProcessPool", "TerminatedWorkerError", "SystemExit", "WorkerCrashedError", "CalledProcessError",
-        "EngineDeadError", "AsyncEngineDeadError", "ProcessExitedException", "ExceptionGroup", "RemoteError", "ChildProcessError",
+        "EngineDeadError", "AsyncEngineDeadError", "ProcessExitedException", "ExceptionGroup", "RemoteError",
+        "ChildProcessError",
     }
 )  # fmt: skip
 _WRAPPING: tuple[str, ...] = (
-    "exited unexpectedly", "see root cause above", "see stack trace for the root cause", "engine process failed to start",
+    "exited unexpectedly", "see root cause above", "see stack trace for the root cause",
+    "engine process failed to start",
     "returned non-zero exit status", "workers failed", "in dataloader worker process", "in replica ",
     "one or more processes failed", "cancelled because of another", "caught an exception in worker",
 )  # fmt: skip
@@ -126,7 +128,11 @@ def _by_message(name: str, message: str, lower: str) -> Cause | None:
     if name in _HTTP_ERRORS and (cause := match_http(message)):
         return cause
     if name in _SYSTEM_ERRORS:
-        return match_errno(lower) or match_ending(lower) or (Cause.MISSING_FILE if "error no file named" in lower else None)
+        return (
+            match_errno(lower)
+            or match_ending(lower)
+            or (Cause.MISSING_FILE if "error no file named" in lower else None)
+        )
     return match_errno(lower) or match_ending(lower)
 
 
@@ -134,9 +140,11 @@ def _connection_timeout(lower: str) -> Cause | None:
     return Cause.TIMEOUT if "timeout" in lower or "timed out" in lower else None
 
 
-
-
-_SHARED_MEMORY_FRAMES = ("multiprocessing/heap.py", "multiprocessing/synchronize.py", "multiprocessing/shared_memory.py")
+_SHARED_MEMORY_FRAMES = (
+    "multiprocessing/heap.py",
+    "multiprocessing/synchronize.py",
+    "multiprocessing/shared_memory.py",
+)
 
 
 def _in_shared_memory(cause: Cause, context: str) -> Cause:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from monitor.agent.log_tail.evidence import Evidence, Weight
+from monitor.agent.log_tail.evidence import LogEvidence, Weight
 from monitor.agent.log_tail.lines import Line
 from monitor.facts.log_tails import LogCause as Cause
 
@@ -22,9 +22,9 @@ _SIGNALS = {9: Cause.OUT_OF_MEMORY, 11: Cause.SEGFAULT, 7: Cause.SHM, 15: Cause.
 _SIGNAL_NAMES = {"KILL": 9, "SEGV": 11, "BUS": 7, "TERM": 15, "INT": 2}
 
 
-def launcher_evidence(lines: Sequence[Line]) -> list[Evidence]:
+def launcher_evidence(lines: Sequence[Line]) -> list[LogEvidence]:
     """Evidence of launchers, in the order of the lines."""
-    found: list[Evidence] = []
+    found: list[LogEvidence] = []
     for index, line in enumerate(lines):
         if _ROOT_CAUSE in line.lower:
             found += _summary(lines, index)
@@ -33,7 +33,7 @@ def launcher_evidence(lines: Sequence[Line]) -> list[Evidence]:
     return found
 
 
-def _summary(lines: Sequence[Line], start: int) -> Iterator[Evidence]:
+def _summary(lines: Sequence[Line], start: int) -> Iterator[LogEvidence]:
     """The first failure in the summary of torchrun."""
     rank: int | None = None
     for index in range(start + 1, min(start + _MAX_SUMMARY_LINES, len(lines))):
@@ -42,34 +42,34 @@ def _summary(lines: Sequence[Line], start: int) -> Iterator[Evidence]:
             continue
         if match[1] == "rank":
             rank = int(match[2])
-            yield Evidence(Cause.RANK_FAILED, Weight.LAUNCHER, index, rank)
+            yield LogEvidence(Cause.RANK_FAILED, Weight.LAUNCHER, index, rank)
         elif evidence := _by_code(index, int(match[2]), rank):
             yield evidence
 
 
-def _from_line(index: int, text: str) -> Evidence | None:
+def _from_line(index: int, text: str) -> LogEvidence | None:
     if match := _ELASTIC.search(text):
         rank = int(match[2]) if match[2] else None
-        return _by_code(index, int(match[1]), rank) or Evidence(Cause.RANK_FAILED, Weight.LAUNCHER, index, rank)
+        return _by_code(index, int(match[1]), rank) or LogEvidence(Cause.RANK_FAILED, Weight.LAUNCHER, index, rank)
     if match := _RETURN_CODE.search(text):
-        return _by_code(index, int(match[1]), None) or Evidence(Cause.APP, Weight.WRAPPER, index)
+        return _by_code(index, int(match[1]), None) or LogEvidence(Cause.APP, Weight.WRAPPER, index)
     if match := _MPI_SIGNAL.search(text):
         rank = int(match[1])
-        return _by_code(index, -int(match[2]), rank) or Evidence(Cause.RANK_FAILED, Weight.LAUNCHER, index, rank)
+        return _by_code(index, -int(match[2]), rank) or LogEvidence(Cause.RANK_FAILED, Weight.LAUNCHER, index, rank)
     if match := _MPI_NAME.match(text):
-        return Evidence(Cause.RANK_FAILED, Weight.LAUNCHER, index, int(match[1]))
+        return LogEvidence(Cause.RANK_FAILED, Weight.LAUNCHER, index, int(match[1]))
     if match := _DIED.search(text):
         return _by_code(index, -int(match[1]), None)
     if match := _SPAWNED.search(text):
         code = -_SIGNAL_NAMES.get(match[2], 6) if match[2] else int(match[3])
         rank = int(match[1])
-        return _by_code(index, code, rank) or Evidence(Cause.RANK_FAILED, Weight.LAUNCHER, index, rank)
+        return _by_code(index, code, rank) or LogEvidence(Cause.RANK_FAILED, Weight.LAUNCHER, index, rank)
     return None
 
 
-def _by_code(index: int, code: int, rank: int | None) -> Evidence | None:
+def _by_code(index: int, code: int, rank: int | None) -> LogEvidence | None:
     """Evidence from an exit code that is a signal, unless the process only aborted after an error of its own."""
     cause = _SIGNALS.get(-code)
     if cause is None:
         return None
-    return Evidence(cause, Weight.LAUNCHER if cause is Cause.SIGTERM else Weight.FAILURE, index, rank)
+    return LogEvidence(cause, Weight.LAUNCHER if cause is Cause.SIGTERM else Weight.FAILURE, index, rank)

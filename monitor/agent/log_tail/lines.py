@@ -22,6 +22,12 @@ _PREFIXES = (
     re.compile(r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d "),  # syslog
     re.compile(r"[ |+]{0,12}\| "),  # an exception group
 )
+# Words of lines that report no failure.
+HARMLESS = re.compile(
+    r"\b(?:warn(?:ing)?|info|debug|retry|retrying|ignor(?:ed|ing)|skipp(?:ed|ing)|fall(?:ing)? ?back)\b|\bW\d{4} "
+    r"|^I |: [IW] |\bW tensorflow|^\+ ",
+    re.IGNORECASE,
+)
 _JSON_NEWLINE = "\\n"
 _TRACEBACK = "Traceback (most recent call last)"
 

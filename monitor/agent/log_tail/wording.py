@@ -10,6 +10,7 @@ from monitor.agent.log_tail.evidence import Verdict, Weight
 from monitor.facts.log_tails import LogCause as Cause
 
 Fragment = str | tuple[str, ...]
+_SHM_PATH = "/dev/shm"  # noqa: S108  # a text, not a path that is opened
 
 _GPU_MEMORY: tuple[Fragment, ...] = (
     "cuda out of memory", "cuda error: out of memory", "cuda_error_out_of_memory", "cudaerrormemoryallocation",
@@ -23,9 +24,9 @@ _GPU_MEMORY: tuple[Fragment, ...] = (
 _SHARED_MEMORY: tuple[Fragment, ...] = (
     "insufficient shared memory", "out of shared memory", "unable to write to file </torch_",
     ("unable to mmap", "</torch_"), "unable to allocate shared memory", ("posix_fallocate", "no space left"),
-    ("/dev/shm", "no space left"), ("/dev/shm", "[errno 28]"), ("nccl-", "shared memory segment"),
+    (_SHM_PATH, "no space left"), (_SHM_PATH, "[errno 28]"), ("nccl-", "shared memory segment"),
     ("killed by signal", "bus error"), ("shm", "nccl warn", "no space left"), "fatal python error: bus error",
-    ("unable to open shared memory object", "no space left"), "/dev/shm is too small", "increase shared memory size",
+    ("unable to open shared memory object", "no space left"), "increase shared memory size",
     ("shared memory", "docker", "--shm-size"),
 )  # fmt: skip
 _HOST_MEMORY: tuple[Fragment, ...] = (
@@ -66,7 +67,8 @@ _NCCL_PEER: tuple[Fragment, ...] = (
     ("net/ib", "got completion"), ("tcpstore", "connection reset by peer"), ("tcpstore", "broken pipe"),
 )  # fmt: skip
 _NCCL_TIMEOUT: tuple[Fragment, ...] = (
-    "caught collective operation timeout", "milliseconds before timing out", ("nccl", "operations have failed or timed"),
+    "caught collective operation timeout", "milliseconds before timing out",
+    ("nccl", "operations have failed or timed"),
     ("store->get", "timeout"), ("gloo", "timed out waiting"), ("nccl", "collective timeout"), "timeout at nccl work",
     ("rank", "failed to pass monitoredbarrier"), ("monitoredbarrier", "timeout"), ("watchdog", "timed out after"),
     "stop making progress on watchdog", "horovod: one or more tensors were submitted to be reduced",

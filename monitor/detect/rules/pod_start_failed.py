@@ -6,29 +6,62 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from monitor.detect.base import NOTHING, Rule, RuleContext, RuleResult, Seconds, SubjectKind
 from monitor.detect.findings import make_finding
+from monitor.detect.lib.job_failures import explain_by_first
 from monitor.detect.lib.pods import advice_keys, pod_labels, pod_values, raw_text
 from monitor.explain import crash, finished, starting
 from monitor.explain.keys import Key
+from monitor.explain.log_tail import log_tail_of
 from monitor.explain.model import PodDiagnosis
 from monitor.explain.pod import CANNOT_START_REASONS, CONFIGURATION_REASONS
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding
-from monitor.facts.kube import ContainerStatusFact, PodFact
+from monitor.facts.kube import ContainerStatusFact, PodFact, TerminationFact
+from monitor.facts.log_tails import LogTailFact
 from monitor.facts.text import Text
 
-# Causes of the explanations by cause of the finding; any other explanation is "config".
+# Causes of the explanations by cause of the finding; any other explanation is "config". Most of those of a program's
+# own failure come from the end of its log.
 _EXPLAINED = {
-    "file-not-found": ("crash-no-command", "crash-no-file", "crash-no-module", "start-no-start-file", "start-workdir"),
-    "not-executable": ("crash-not-executable", "crash-illegal", "start-not-executable", "start-exec-format"),
+    "file-not-found": (
+        "crash-no-command", "crash-no-file", "crash-no-module", "crash-missing-symbol", "start-no-start-file",
+        "start-workdir",
+    ),
+    "not-executable": (
+        "crash-not-executable", "crash-bad-executable", "crash-illegal", "start-not-executable", "start-exec-format",
+    ),
     "permission": ("crash-permission",),
-    "out-of-memory": ("crash-out-of-memory", "crash-gpu-memory", "crash-killed"),
-    "bus-error": ("crash-shm", "crash-segfault"),
-}
+    "out-of-memory": ("crash-out-of-memory", "crash-gpu-memory", "crash-killed", "crash-host-memory"),
+    "bus-error": ("crash-shm", "crash-segfault", "crash-native-crash"),
+    "gpu-fault": ("crash-gpu-ecc", "crash-gpu-lost", "crash-gpu-error", "crash-nccl-cuda"),
+    "gpu-driver": (
+        "crash-gpu-driver", "crash-driver-too-old", "crash-driver-mismatch", "crash-driver-not-loaded",
+    ),
+    "storage": (
+        "crash-read-only", "crash-disk-full", "crash-disk-quota", "crash-storage-io", "crash-mount-dead",
+    ),
+    "network": (
+        "crash-dns", "crash-refused", "crash-timeout", "crash-http", "crash-http-denied", "crash-http-missing",
+        "crash-http-error", "crash-rate-limited",
+    ),
+    "limit": ("crash-pids-limit", "crash-open-files", "crash-node-limit"),
+    "distributed": (
+        "crash-nccl", "crash-nccl-timeout", "crash-nccl-peer", "crash-nccl-system", "crash-rank-failed",
+    ),
+    "program": (
+        "crash-python-exception", "crash-arguments", "crash-cuda-illegal-access", "crash-cuda-assert",
+        "crash-cuda-arch", "crash-asked-to-stop",
+    ),
+}  # fmt: skip
+# Programs fail, and so do the other processes of their jobs: not reported unless the container is restarted.
+_ORDINARY = frozenset({"program", "distributed", "config"})
 _CAUSES = {explained: cause for cause, several in _EXPLAINED.items() for explained in several}
 CAUSES = (*_EXPLAINED, "config")
-_MESSAGE_KEYS = (Key.RUNTIME_SAYS.value, Key.LAST_WORDS.value)
+_MESSAGE_KEYS = (Key.RUNTIME_SAYS.value, Key.LOG_SAYS.value, Key.LAST_WORDS.value)
+LOG_READ_SECONDS = 10.0
 FIRST_EXIT_GRACE_SECONDS = 60.0  # a first failure may not recur
 
 
@@ -41,62 +74,120 @@ class Limits:
 
 
 def evaluate(pod: PodFact, context: RuleContext, memory: Any, now: float) -> RuleResult:
-    """Containers that do not start or do not keep running. The memory holds since when each of them has failed."""
+    """Containers that do not start or do not keep running.
+
+    The memory holds since when each of them has failed, and what its log said: the agent may fall silent, and the log
+    of the next failure is read a moment after it.
+    """
     if pod.deletion_at is not None or pod.phase == "Succeeded":
         return NOTHING
     before = memory if isinstance(memory, dict) else {}
     limits: Limits = context.limits.of({"namespace": pod.namespace, "pod": pod.name, "node": pod.node or ""})
-    findings, known, due = [], dict[str, float](), []
+    findings, known, due = [], dict[str, Any](), []
     for status in pod.statuses:
-        known_since = before.get(status.name)
-        answer, until = _diagnose(pod, status, limits, context, known_before=known_since is not None)
+        remembered = _Remembered.load(before.get(status.name))
+        answer, until = _diagnose(pod, status, limits, context, remembered)
         due += [until] if until is not None else []
         if answer is not None:
-            known[status.name] = min(known_since, now) if isinstance(known_since, int | float) else now
-            findings.append(_finding(pod, status, answer, context.facts, known[status.name]))
+            failing = remembered.updated(pod, status, context)
+            known[status.name] = failing.dump()
+            findings.append(_finding(pod, status, answer, context.facts, failing.since or now))
     return RuleResult(tuple(findings), known or None, next_at=min(due, default=None))
 
 
+@dataclass(frozen=True)
+class _Remembered:
+    """A failing container: since when, and what the log of its last failure with this exit code said."""
+
+    since: float | None = None
+    code: int | None = None
+    tail: LogTailFact | None = None
+
+    @classmethod
+    def load(cls, memory: Any) -> _Remembered:
+        if isinstance(memory, int | float):
+            return cls(since=memory)
+        if not isinstance(memory, dict) or not isinstance(memory.get("since"), int | float):
+            return cls()
+        try:
+            tail = msgspec.convert(memory.get("tail"), LogTailFact | None)
+        except msgspec.ValidationError:
+            tail = None
+        return cls(memory["since"], memory.get("code"), tail)
+
+    def dump(self) -> Any:
+        if self.tail is None:
+            return self.since
+        return {"since": self.since, "code": self.code, "tail": msgspec.to_builtins(self.tail)}
+
+    def updated(self, pod: PodFact, status: ContainerStatusFact, context: RuleContext) -> _Remembered:
+        end = crash.last_termination(status)
+        tail = log_tail_of(pod, end, context.facts) or self.tail_of(end)
+        return _Remembered(min(self.since or context.now, context.now), end.exit_code, tail)
+
+    def tail_of(self, end: TerminationFact) -> LogTailFact | None:
+        return self.tail if self.code == end.exit_code else None
+
+
 def _diagnose(
-    pod: PodFact, status: ContainerStatusFact, limits: Limits, context: RuleContext, *, known_before: bool
+    pod: PodFact, status: ContainerStatusFact, limits: Limits, context: RuleContext, known: _Remembered
 ) -> tuple[PodDiagnosis | None, float | None]:
     """Why a container fails, if it does, and when time alone may change that."""
+    if known.since is None and (tail_due := _tail_due(pod, status, context)) is not None:
+        return None, tail_due
     if status.state == "waiting":
-        return _diagnose_waiting(pod, status, context.facts), None
+        return _diagnose_waiting(pod, status, context.facts, known), None
     if status.state == "running":
         # A container runs for a while between two crashes.
         steady_at = status.started_at + limits.steady if status.started_at is not None else context.now
-        fails = known_before and context.now < steady_at and status.last is not None and status.last.exit_code
-        return (_diagnose_exit(pod, status, context.facts), steady_at) if fails else (None, None)
+        failed = status.last is not None and status.last.exit_code
+        fails = known.since is not None and context.now < steady_at and failed
+        return (_diagnose_exit(pod, status, context.facts, known), steady_at) if fails else (None, None)
     if status.state != "terminated" or not status.exit_code:
         return None, None
-    return _diagnose_terminated(pod, status, limits, context)
+    return _diagnose_terminated(pod, status, limits, context, known)
+
+
+def _tail_due(pod: PodFact, status: ContainerStatusFact, context: RuleContext) -> float | None:
+    """Until when the agent may still read the log of a container that has just failed: the first report waits."""
+    end, snapshot = crash.last_termination(status), context.facts.snapshots.get(pod.node or "")
+    if snapshot is None or snapshot.log_tails is None or not end.exit_code or end.finished_at is None:
+        return None
+    if status.state == "running" or end.container_id is None or log_tail_of(pod, end, context.facts) is not None:
+        return None
+    due = end.finished_at + LOG_READ_SECONDS
+    return due if end.finished_at <= context.now < due else None
 
 
 def _diagnose_terminated(
-    pod: PodFact, status: ContainerStatusFact, limits: Limits, context: RuleContext
+    pod: PodFact, status: ContainerStatusFact, limits: Limits, context: RuleContext, known: _Remembered
 ) -> tuple[PodDiagnosis | None, float | None]:
-    answer, now = _diagnose_exit(pod, status, context.facts), context.now
+    answer, now = _diagnose_exit(pod, status, context.facts, known), context.now
+    remarkable = _CAUSES.get(answer.cause, "config") not in _ORDINARY
     ended = status.finished_at if status.finished_at is not None else now
     if pod.phase == "Failed":
-        reported = answer.cause in _CAUSES and now < ended + limits.failed_for and _failed_by_itself(pod, context.facts)
+        reported = remarkable and now < ended + limits.failed_for and _failed_by_itself(pod, context.facts)
         return (answer, ended + limits.failed_for) if reported else (None, None)
-    if answer.cause in _CAUSES or status.restart_count or now >= ended + FIRST_EXIT_GRACE_SECONDS:
+    if remarkable or status.restart_count or now >= ended + FIRST_EXIT_GRACE_SECONDS:
         return answer, None
     return None, ended + FIRST_EXIT_GRACE_SECONDS
 
 
-def _diagnose_waiting(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> PodDiagnosis | None:
+def _diagnose_waiting(
+    pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts, known: _Remembered
+) -> PodDiagnosis | None:
     if status.reason in CONFIGURATION_REASONS:
         return starting.bad_configuration(pod, status, facts)
     if status.reason in CANNOT_START_REASONS:
         return crash.cannot_start(pod, status, facts)
-    return _diagnose_exit(pod, status, facts) if status.reason == "CrashLoopBackOff" else None
+    return _diagnose_exit(pod, status, facts, known) if status.reason == "CrashLoopBackOff" else None
 
 
-def _diagnose_exit(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> PodDiagnosis:
-    failed = crash.last_termination(status).reason in crash.START_FAILED_REASONS
-    return crash.cannot_start(pod, status, facts) if failed else crash.crashed(pod, status, facts)
+def _diagnose_exit(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts, known: _Remembered) -> PodDiagnosis:
+    end = crash.last_termination(status)
+    if end.reason in crash.START_FAILED_REASONS:
+        return crash.cannot_start(pod, status, facts)
+    return crash.crashed(pod, status, facts, known.tail_of(end))
 
 
 def _failed_by_itself(pod: PodFact, facts: ClusterFacts) -> bool:
@@ -126,6 +217,6 @@ def _messages(evidence: Iterable[Text], status: ContainerStatusFact) -> Iterator
 _CONFIG = ("config-object-missing", "config-key-missing", "config-root", "start-other", "crash-error")
 ADVICE = {cause: advice_keys(*causes) for cause, causes in (*_EXPLAINED.items(), ("config", _CONFIG))}
 RULE = Rule(
-    "pod-start-failed", Limits, CAUSES, evaluate, SubjectKind.POD, kube=("pods",),
-    suppressed_by=("disk-full", "node-down"), advice=ADVICE,
+    "pod-start-failed", Limits, CAUSES, evaluate, SubjectKind.POD, uses=("log_tails",), kube=("pods",),
+    suppressed_by=("disk-full", "node-down"), advice=ADVICE, correlate=explain_by_first,
 )  # fmt: skip

@@ -5,16 +5,21 @@ from __future__ import annotations
 _LOG = "kubectl logs {pod} -n {namespace} -c {container} --previous"
 
 WORDS: dict[str, str] = {
-    "crash_cuda_illegal_access": "The program in container {container} failed: a GPU kernel accessed memory it may not.",
+    "crash_cuda_illegal_access": (
+        "The program in container {container} failed: a GPU kernel accessed memory it may not."
+    ),
     "crash_cuda_illegal_access_advice": (
         "Debug the program or its CUDA extension (CUDA_LAUNCH_BLOCKING=1). Only if other jobs fail on the same GPU of "
         "{node}, check its XIDs: gpuwarden status"
     ),
     "crash_cuda_assert": (
-        "The program in container {container} failed: a GPU kernel's own check failed, such as an index or label out of "
+        "The program in container {container} failed: a GPU kernel's own check failed, such as an index or label "
+        "out of "
         "range."
     ),
-    "crash_cuda_assert_advice": "Fix the program or its data; the GPU is fine. CUDA_LAUNCH_BLOCKING=1 shows the operation.",
+    "crash_cuda_assert_advice": (
+        "Fix the program or its data; the GPU is fine. CUDA_LAUNCH_BLOCKING=1 shows the operation."
+    ),
     "crash_cuda_arch": "The program in container {container} has no code for the GPU model of {node}.",
     "crash_cuda_arch_advice": "Use a build of the framework or extension that supports this GPU, or another GPU model.",
     "crash_gpu_ecc": "A GPU of {node} reported an uncorrectable memory error to container {container}.",
@@ -32,7 +37,8 @@ WORDS: dict[str, str] = {
     "crash_driver_too_old_advice": "Upgrade the driver of {node}, or use an image with an older CUDA version.",
     "crash_driver_mismatch": "NVIDIA kernel module and libraries differ for container {container} on {node}.",
     "crash_driver_mismatch_advice": (
-        "Reboot {node} if its driver was updated without a reboot; otherwise remove CUDA's compatibility libraries from "
+        "Reboot {node} if its driver was updated without a reboot; otherwise remove CUDA's compatibility libraries "
+        "from "
         "the image."
     ),
     "crash_driver_not_loaded": "Container {container} sees no GPU or no NVIDIA driver on {node}.",
@@ -41,14 +47,20 @@ WORDS: dict[str, str] = {
         "{node}"
     ),
     "crash_host_memory": "The program in container {container} ran out of host memory.",
-    "crash_host_memory_advice": "Raise limits.memory of {container}, or use less: fewer data loader workers, smaller arrays.",
+    "crash_host_memory_advice": (
+        "Raise limits.memory of {container}, or use less: fewer data loader workers, smaller arrays."
+    ),
     "crash_native_crash": "The program in container {container} crashed with a segmentation fault.",
     "crash_native_crash_advice": (
         "A native library failed: check that framework, CUDA and extensions fit together. If unrelated jobs crash on "
         "{node} too, check its memory."
     ),
-    "crash_pids_limit": "The program in container {container} could not create a process or thread: the limit is reached.",
-    "crash_pids_limit_advice": "Use fewer workers and threads (OMP_NUM_THREADS), or raise podPidsLimit of the kubelet on {node}.",
+    "crash_pids_limit": (
+        "The program in container {container} could not create a process or thread: the limit is reached."
+    ),
+    "crash_pids_limit_advice": (
+        "Use fewer workers and threads (OMP_NUM_THREADS), or raise podPidsLimit of the kubelet on {node}."
+    ),
     "crash_open_files": "The program in container {container} reached its limit of open files.",
     "crash_open_files_advice": (
         "Raise nofile of the container runtime, keep fewer files open, or use "
@@ -57,30 +69,49 @@ WORDS: dict[str, str] = {
     "crash_node_limit": "The program in container {container} reached a kernel limit of {node}.",
     "crash_node_limit_advice": "Raise the limit that the log names on {node} (sysctl).",
     "crash_nccl": "A collective operation (NCCL) failed in container {container}.",
-    "crash_nccl_advice": "Find the rank that failed first and read its log; set NCCL_DEBUG=INFO for NCCL's own message.",
+    "crash_nccl_advice": (
+        "Find the rank that failed first and read its log; set NCCL_DEBUG=INFO for NCCL's own message."
+    ),
     "crash_nccl_timeout": "A collective operation timed out in container {container}: another rank did not arrive.",
-    "crash_nccl_timeout_advice": "Find the rank that stopped first and read its log; then check the network between the nodes.",
+    "crash_nccl_timeout_advice": (
+        "Find the rank that stopped first and read its log; then check the network between the nodes."
+    ),
     "crash_nccl_peer": "Container {container} lost the connection to another rank of its job.",
-    "crash_nccl_peer_advice": "Read the log of the rank that ended first; if none ended, check the network port of its node.",
+    "crash_nccl_peer_advice": (
+        "Read the log of the rank that ended first; if none ended, check the network port of its node."
+    ),
     "crash_nccl_system": "A system call of NCCL failed in container {container}.",
     "crash_nccl_system_advice": (
         "Check the network interface (NCCL_SOCKET_IFNAME), the memlock limit and NCCL's own message (NCCL_DEBUG=INFO)."
     ),
     "crash_nccl_cuda": "A CUDA call of NCCL failed in container {container}.",
-    "crash_nccl_cuda_advice": "Read NCCL's own message (NCCL_DEBUG=INFO) and check the XIDs of {node}: gpuwarden status",
-    "crash_rank_failed": "A process of the job failed in container {container}; its error is not in the last lines of the log.",
-    "crash_rank_failed_advice": "Read the log of the rank that failed first; the other ranks' errors are consequences: " + _LOG,
+    "crash_nccl_cuda_advice": (
+        "Read NCCL's own message (NCCL_DEBUG=INFO) and check the XIDs of {node}: gpuwarden status"
+    ),
+    "crash_rank_failed": (
+        "A process of the job failed in container {container}; its error is not in the last lines of the log."
+    ),
+    "crash_rank_failed_advice": "Read the log of the rank that failed first; the other ranks' errors are consequences: "
+    + _LOG,
     "crash_read_only": "The program in container {container} failed: it cannot write to a read-only file system.",
-    "crash_read_only_advice": "Write to a writable volume, or mount this one writable (readOnly, readOnlyRootFilesystem).",
+    "crash_read_only_advice": (
+        "Write to a writable volume, or mount this one writable (readOnly, readOnlyRootFilesystem)."
+    ),
     "crash_disk_full": "The program in container {container} failed: no space is left where it writes.",
     "crash_disk_full_advice": "Free space on the volume that the program writes to, or write elsewhere.",
-    "crash_disk_quota": "The program in container {container} failed: the disk quota of its user or project is used up.",
+    "crash_disk_quota": (
+        "The program in container {container} failed: the disk quota of its user or project is used up."
+    ),
     "crash_disk_quota_advice": "Delete files there, or raise the quota.",
     "crash_storage_io": "The program in container {container} failed: its storage returned I/O errors.",
     "crash_storage_io_advice": "Check the storage server, the mount and the disks of {node}: dmesg -T | tail",
     "crash_mount_dead": "The program in container {container} failed: a mount on {node} is dead.",
-    "crash_mount_dead_advice": "Restart the pod so that it is mounted again; for FUSE, restart the mount's own pod first.",
-    "crash_missing_symbol": "The program in container {container} failed: a shared library or symbol is missing in its image.",
+    "crash_mount_dead_advice": (
+        "Restart the pod so that it is mounted again; for FUSE, restart the mount's own pod first."
+    ),
+    "crash_missing_symbol": (
+        "The program in container {container} failed: a shared library or symbol is missing in its image."
+    ),
     "crash_missing_symbol_advice": "Use builds that fit together: framework, CUDA, C library and extensions.",
     "crash_dns": "The program in container {container} failed: a host name cannot be resolved.",
     "crash_dns_advice": "Correct the name, or check the cluster's DNS and whether pods may reach the internet.",

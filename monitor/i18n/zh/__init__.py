@@ -11,6 +11,7 @@ from monitor.i18n.zh import (
     doctor,
     findings_gpu,
     findings_gpu_health,
+    findings_logs,
     findings_monitor,
     findings_nodes,
     findings_pods,
@@ -26,19 +27,12 @@ from monitor.i18n.zh import (
     starting,
 )
 
-WORDS = (
-    queues.WORDS
-    | nodes.WORDS
-    | images.WORDS
-    | starting.WORDS
-    | crashes.WORDS
-    | log_tails.WORDS
-    | running.WORDS
-)
+WORDS = queues.WORDS | nodes.WORDS | images.WORDS | starting.WORDS | crashes.WORDS | log_tails.WORDS | running.WORDS
 FINDINGS = (
     findings_gpu.WORDS
     | findings_gpu_health.WORDS
     | findings_pods.WORDS
+    | findings_logs.WORDS
     | findings_storage.WORDS
     | findings_nodes.WORDS
     | findings_monitor.WORDS

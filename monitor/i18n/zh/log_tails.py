@@ -7,7 +7,8 @@ _LOG = "kubectl logs {pod} -n {namespace} -c {container} --previous"
 WORDS: dict[str, str] = {
     "crash_cuda_illegal_access": "容器 {container} 里的程序出错：GPU kernel 访问了不该访问的显存。",
     "crash_cuda_illegal_access_advice": (
-        "调试程序或 CUDA 扩展（CUDA_LAUNCH_BLOCKING=1）。只有当 {node} 同一张 GPU 上其他作业也失败时，才查看 XID：gpuwarden status"
+        "调试程序或 CUDA 扩展（CUDA_LAUNCH_BLOCKING=1）。只有当 {node} 同一张 GPU 上其他作业也失败时，才查看 XID："
+        "gpuwarden status"
     ),
     "crash_cuda_assert": "容器 {container} 里的程序出错：GPU kernel 的断言失败，例如索引或标签越界。",
     "crash_cuda_assert_advice": "修正程序或数据，GPU 没有问题。CUDA_LAUNCH_BLOCKING=1 可以定位出错的操作。",
@@ -17,7 +18,8 @@ WORDS: dict[str, str] = {
     "crash_gpu_ecc_advice": "重置 {node} 的这张 GPU；如果再次出现就更换。gpuwarden status 会显示是哪张 GPU。",
     "crash_gpu_lost": "容器 {container} 在 {node} 上失去了 GPU。",
     "crash_gpu_lost_advice": (
-        "重启 Pod。如果 {node} 上 nvidia-smi 也失败，排空并重启该节点；如果正常，修正容器运行时的配置（systemd cgroup）。"
+        "重启 Pod。如果 {node} 上 nvidia-smi 也失败，排空并重启该节点；如果正常，修正容器运行时的配置（systemd "
+        "cgroup）。"
     ),
     "crash_gpu_error": "容器 {container} 里的 CUDA 操作失败，可能是 GPU 的问题，也可能是程序的问题。",
     "crash_gpu_error_advice": "先查看 {node} 的 XID（gpuwarden status；dmesg | grep NVRM），再检查程序。",
@@ -28,11 +30,15 @@ WORDS: dict[str, str] = {
     "crash_driver_mismatch": "容器 {container} 在 {node} 上遇到 NVIDIA 内核模块与库版本不一致。",
     "crash_driver_mismatch_advice": "如果 {node} 升级驱动后没有重启，请重启；否则从镜像中删除 CUDA 兼容库（compat）。",
     "crash_driver_not_loaded": "容器 {container} 在 {node} 上看不到 GPU 或 NVIDIA 驱动。",
-    "crash_driver_not_loaded_advice": "确认 Pod 申请了 GPU 且 CUDA_VISIBLE_DEVICES 不为空；再在 {node} 上用 nvidia-smi 检查驱动。",
+    "crash_driver_not_loaded_advice": (
+        "确认 Pod 申请了 GPU 且 CUDA_VISIBLE_DEVICES 不为空；再在 {node} 上用 nvidia-smi 检查驱动。"
+    ),
     "crash_host_memory": "容器 {container} 里的程序内存不够。",
     "crash_host_memory_advice": "提高 {container} 的 limits.memory，或减少使用：减少数据加载进程、减小数组。",
     "crash_native_crash": "容器 {container} 里的程序因段错误崩溃。",
-    "crash_native_crash_advice": "原生库出错：检查框架、CUDA 和扩展的版本是否匹配。如果 {node} 上其他作业也崩溃，检查该节点的内存。",
+    "crash_native_crash_advice": (
+        "原生库出错：检查框架、CUDA 和扩展的版本是否匹配。如果 {node} 上其他作业也崩溃，检查该节点的内存。"
+    ),
     "crash_pids_limit": "容器 {container} 里的程序无法创建进程或线程：已达上限。",
     "crash_pids_limit_advice": "减少进程和线程（OMP_NUM_THREADS），或提高 {node} 上 kubelet 的 podPidsLimit。",
     "crash_open_files": "容器 {container} 里的程序打开的文件数达到上限。",

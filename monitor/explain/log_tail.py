@@ -48,7 +48,7 @@ def crash_member(end: TerminationFact, tail: LogTailFact | None) -> str | None:
 
 def log_values(tail: LogTailFact | None) -> dict[str, Value]:
     """Values of the texts about a log."""
-    return {"exception": quote(tail.exception) if tail is not None and tail.exception else "?"}
+    return {"exception": quote(tail.exception)} if tail is not None and tail.exception else {}
 
 
 def log_evidence(tail: LogTailFact | None) -> Iterable[Text]:

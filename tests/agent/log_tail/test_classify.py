@@ -28,7 +28,7 @@ def test_rows_of_the_corpus(row: CorpusRow) -> None:
 
 
 def test_the_corpus_is_proved_by_the_expected_lines() -> None:
-    """Another line of the same error is no mistake, but should be rare."""
+    """A different line of the same error is acceptable, but should be rare."""
     proved = [row for row in ROWS if (classify_log(row.messages[0]).line or "").strip() == row.subject.strip()]
     assert len(proved) >= 0.95 * len(ROWS)
 

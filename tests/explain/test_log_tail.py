@@ -39,7 +39,11 @@ def tail(cause: str, name: str = "bert-0", **more: Any) -> LogTailFact:
 
 def explain(explained: PodFact, *tails: LogTailFact, **facts: Any) -> tuple[str, str, str]:
     """Cause, and the explanation in English and Chinese."""
-    given = {"pods": [explained], "nodes": [node("gpu-01")], "agents": [agent("gpu-01", log_tails=tails)]}
+    given: dict[str, Any] = {
+        "pods": [explained],
+        "nodes": [node("gpu-01")],
+        "agents": [agent("gpu-01", log_tails=tails)],
+    }
     found = explain_pod(explained, make_cluster_facts(**(given | facts)), NOW)
     texts = (found.headline, *found.evidence, *found.advice)
     english, chinese = ("\n".join(say(language, text.key, text.values) for text in texts) for language in ("en", "zh"))

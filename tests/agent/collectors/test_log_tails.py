@@ -37,7 +37,13 @@ class StoppedClock:
 
 
 def container(id_: str = "c1", **fields: Any) -> ContainerFact:
-    defaults = {"runtime": "docker", "state": "exited", "exit_code": 1, "log_path": "/0.log", "finished_at": NOW - 60}
+    defaults: dict[str, Any] = {
+        "runtime": "docker",
+        "state": "exited",
+        "exit_code": 1,
+        "log_path": "/0.log",
+        "finished_at": NOW - 60,
+    }
     return ContainerFact(id=id_, **(defaults | fields))
 
 

@@ -98,7 +98,7 @@ def newest_failures(containers: Iterable[ContainerFact]) -> list[ContainerFact]:
 
 def log_tail_fact(container: ContainerFact, result: LogClass, *, lines: bool) -> LogTailFact:
     """The fact that leaves the node."""
-    line = shorten(mask_secrets(clean(result.line).strip()), MAX_LINE_CHARS) if lines and result.line else None
+    line = _shortened(mask_secrets(clean(result.line).strip())) if lines and result.line else None
     return LogTailFact(
         container_id=container.id,
         cause=result.name.value,
@@ -107,6 +107,14 @@ def log_tail_fact(container: ContainerFact, result: LogClass, *, lines: bool) ->
         rank=result.rank,
         finished_at=container.finished_at,
     )
+
+
+def _shortened(line: str) -> str:
+    """A line of limited length. A long one keeps its start and its end: a launcher's ends with the exit code."""
+    if len(line) <= MAX_LINE_CHARS:
+        return line
+    end = line[-MAX_LINE_CHARS // 2 :].lstrip()
+    return f"{shorten(line, MAX_LINE_CHARS - len(end))}{end}"
 
 
 def _exit(container: ContainerFact) -> _Exit:

@@ -20,7 +20,7 @@ from monitor.agent.log_tail.tracebacks import traceback_evidence
 from monitor.agent.log_tail.wording import match_wording
 from monitor.facts.log_tails import LogCause
 
-_ERROR_TEXT_LINES = 12  # common error texts count only this close to the end
+_ERROR_TEXT_LINES = 30  # common error texts count only this close to the end
 _PROGRESS_LINES = 3  # a program that reports progress after an exception has handled it
 _PROGRESS = re.compile(
     r"\d{1,9}/\d{1,9} \[|\bit/s\b|s/it\b|'loss':|\b(?:step|iter(?:ation)?|epoch)\b[ :=\[]{1,3}\d{1,9}\b.{0,80}\bloss\b",
@@ -42,7 +42,9 @@ _SEGFAULT = re.compile(r"(?:^|: line \d{1,6}: {1,9}\d{1,9} |\s)segmentation faul
 _CRASHES = (
     (_KILLED, LogCause.OUT_OF_MEMORY), (_BUS, LogCause.SHM), (_SEGFAULT, LogCause.SEGFAULT),
 )  # fmt: skip
-_CANNOT_OPEN = re.compile(r"[\w./-]{1,60}: can't open file ", re.IGNORECASE)
+_CANNOT_OPEN = re.compile(
+    r"[\w./-]{1,60}: can't open file |^\S{0,40}sh: (?:line )?\d{1,6}: \S{1,200}: not found$", re.IGNORECASE
+)
 _NOT_EXECUTABLE = re.compile(
     r"exec format error|cannot execute(?: binary file|: required file not found)", re.IGNORECASE
 )

@@ -10,7 +10,7 @@ import re
 from monitor.facts.log_tails import LogCause as Cause
 
 _ENDINGS: tuple[tuple[Cause, tuple[str, ...]], ...] = (
-    (Cause.READ_ONLY, ("read-only file system", "只读文件系统")),
+    (Cause.READ_ONLY, ("read-only file system", "attempt to write a readonly database", "只读文件系统")),
     (Cause.DISK_FULL, ("no space left on device", "设备上没有空间")),
     (Cause.STORAGE_IO, (
         "input/output error", "remote i/o error", "disk i/o error", "structure needs cleaning", "输入/输出错误",
@@ -27,7 +27,9 @@ _ENDINGS: tuple[tuple[Cause, tuple[str, ...]], ...] = (
     )),
     (Cause.OUT_OF_MEMORY, ("cannot allocate memory", "无法分配内存")),
     (Cause.PERMISSION, ("permission denied", "operation not permitted", "权限不够")),
-    (Cause.MISSING_FILE, ("no such file or directory", "没有那个文件或目录", "command not found")),
+    (Cause.MISSING_FILE, (
+        "no such file or directory", "没有那个文件或目录", "command not found", "executable file not found in $path",
+    )),
 )  # fmt: skip
 _ERRNOS = {
     1: Cause.PERMISSION, 2: Cause.MISSING_FILE, 5: Cause.STORAGE_IO, 12: Cause.OUT_OF_MEMORY, 13: Cause.PERMISSION,
@@ -36,7 +38,7 @@ _ERRNOS = {
     116: Cause.MOUNT_DEAD, 117: Cause.STORAGE_IO, 121: Cause.STORAGE_IO, 122: Cause.DISK_QUOTA,
     -2: Cause.DNS, -3: Cause.DNS, -5: Cause.DNS,
 }  # fmt: skip
-_ERRNO = re.compile(r"\[?\b(?:errno:?|os error) (-?\d{1,3})\b", re.IGNORECASE)
+_ERRNO = re.compile(r"\[?\b(?:errno(?::| =)?|os error) (-?\d{1,3})\b", re.IGNORECASE)
 # After the phrase: the path or the number, and punctuation.
 _REST = re.compile(
     r"[\s.!;,)\]}\"'>(]{0,8}(?:$|[:(\[] ?['\"(]?(?:os error|errno|/|\d|[\w.-]{1,80}['\")]{0,3}$)|(?:: |->).{0,300}$)"
@@ -45,7 +47,8 @@ _STATUS = re.compile(
     r"\b(?:(?P<requests>[1-5]\d\d) (?:client|server) error\b|(?:http error|http status|status code|status|error code"
     r"|returned error|status_code|http code|http(?:/[\d.]{1,3})?|responded with|error)[ :=]{1,3}\(?"
     r"(?P<named>[45]\d\d)\b(?! ?%|\.\d)"
-    r"|an error occurred \((?P<boto>\w{3,40})\) when calling|(?P<aiohttp>[45]\d\d), message=)",
+    r"|an error occurred \((?P<boto>\w{3,40})\) when calling|(?P<aiohttp>[45]\d\d), message="
+    r"|too many (?P<urllib3>[45]\d\d) error responses)",
     re.IGNORECASE,
 )
 _STORE_CODES = {
@@ -62,7 +65,7 @@ _HTTP_WORDING: tuple[tuple[Cause, tuple[str, ...]], ...] = (
     (Cause.RATE_LIMITED, ("too many requests", "rate limit", "reduce your request rate")),
     (Cause.HTTP_DENIED, (
         "unable to locate credentials", "invalid credentials", "authentication failed", "authentication required",
-        "api key verification failed", "api key not configured", "token is required",
+        "api key verification failed", "api key not configured", "api_key not configured", "token is required",
         "could not automatically determine credentials",
         "default credentials were not found", "access denied", "gated repo",
         "invalid username or password", "unauthorized for url", "forbidden for url", "could not read username",
@@ -105,7 +108,9 @@ def match_http(text: str) -> Cause | None:
         code = match["boto"]
         if code is not None and not code.isdecimal():
             return _STORE_CODES.get(code.lower(), Cause.HTTP)
-        return _by_status(int(match["requests"] or match["named"] or match["aiohttp"] or code), text.lower())
+        return _by_status(
+            int(match["requests"] or match["named"] or match["aiohttp"] or match["urllib3"] or code), text.lower()
+        )
     lower = text.lower()
     return next((cause for cause, phrases in _HTTP_WORDING if any(phrase in lower for phrase in phrases)), None)
 

@@ -32,7 +32,8 @@ _NAMES = {
     "DefaultCredentialsError": Cause.HTTP_DENIED, "LocalTokenNotFoundError": Cause.HTTP_DENIED,
     "AuthenticationError": Cause.HTTP_DENIED, "RepositoryNotFoundError": Cause.HTTP_MISSING,
     "EntryNotFoundError": Cause.HTTP_MISSING, "RemoteEntryNotFoundError": Cause.HTTP_MISSING,
-    "RevisionNotFoundError": Cause.HTTP_MISSING, "DatasetNotFoundError": Cause.HTTP_MISSING,
+    "DataFilesNotFoundError": Cause.MISSING_FILE, "RevisionNotFoundError": Cause.HTTP_MISSING,
+    "DatasetNotFoundError": Cause.HTTP_MISSING,
     "NVMLError_LibraryNotFound": Cause.DRIVER_NOT_LOADED, "NVMLError_GpuIsLost": Cause.GPU_LOST,
 }  # fmt: skip
 _SYSTEM_ERRORS = frozenset({"OSError", "IOError", "PermissionError", "FileNotFoundError", "BlockingIOError", "error"})
@@ -121,6 +122,10 @@ def _by_message(name: str, message: str, lower: str) -> Cause | None:
     """Cause by number, status or phrase in the message, where the kind of exception makes them meaningful."""
     if name == "AttributeError" and message.startswith("module '"):
         return Cause.MISSING_MODULE
+    if name == "OSError" and message.startswith("PermissionError at "):
+        return Cause.PERMISSION
+    if name.lower() in ("timeout", "timeouterror") and "timed out" in lower:
+        return Cause.TIMEOUT
     if "hfargumentparser" in lower and "not used" in lower:
         return Cause.USAGE
     if name in _NETWORK_ERRORS and (cause := match_phrase(lower) or match_errno(lower) or _connection_timeout(lower)):

@@ -54,7 +54,9 @@ def split_lines(tail: str) -> list[Line]:
 
 
 def _line(piece: str) -> Line:
-    raw = _ESCAPE.sub("", piece[:MAX_LINE_CHARS]) if "\x1b" in piece else piece[:MAX_LINE_CHARS]
+    if len(piece) > MAX_LINE_CHARS:  # its start names what failed, its end the reason
+        piece = f"{piece[: MAX_LINE_CHARS // 2]} … {piece[-MAX_LINE_CHARS // 2 :]}"
+    raw = _ESCAPE.sub("", piece) if "\x1b" in piece else piece
     text, rank = raw, None
     if match := _RANK.match(text):
         text, rank = text[match.end() :], int(match[1] or match[2] or match[3])

@@ -41,7 +41,7 @@ class _Traceback:
         elif _TRACEBACK in line.lower:
             self.in_frames, self.frames = True, []
         elif line.text.startswith((" ", "\t", "│", "╭", "╰")) and not _indented(line.text):
-            self.in_frames = self.in_frames or stripped.startswith('file "')
+            self.in_frames = self.in_frames or stripped.startswith(('file "', "raise "))
             self.frames = [*self.frames[-_CONTEXT_LINES:], line.lower]
         else:
             return False
@@ -84,7 +84,8 @@ def _evidence(
 def _continued(lines: Sequence[Line], index: int) -> tuple[LogCause, Weight] | None:
     """Cause by the next line of a message, which may be wrapped or begin with a line break."""
     following = lines[index + 1].text.strip() if index + 1 < len(lines) else ""
-    if not following or following.startswith(("wandb:", "[", "/", "Traceback")):
+    wrapped = lines[index].text.rstrip().endswith(":")
+    if not following or (not wrapped and following.startswith(("wandb:", "[", "/", "Traceback"))):
         return None
     wording = match_wording(f"{lines[index].text.strip()} {following}".lower())
     return (wording.cause, Weight.FAILURE) if wording and wording.weight >= Weight.CUDA_FAULT else None

@@ -15,7 +15,7 @@ _SHM_PATH = "/dev/shm"  # noqa: S108  # a text, not a path that is opened
 _GPU_MEMORY: tuple[Fragment, ...] = (
     "cuda out of memory", "cuda error: out of memory", "cuda_error_out_of_memory", "cudaerrormemoryallocation",
     "hip out of memory", "cublas_status_alloc_failed", "cudnn_status_alloc_failed",
-    ("cuda runtime error", "out of memory"), ("cuda failure", "out of memory"), ("cuda error", "out of memory"),
+    ("cuda runtime error", "out of memory"), ("cuda failure", "out of memory"), ("cuda error", "out of memory"), "error 2: out of memory",
     ("resource_exhausted", "out of memory"), ("resource_exhausted", "failed to allocate"),
     ("oom when allocating tensor", "gpu"), ("ran out of memory trying to allocate", "gpu"),
     "no available memory for the cache blocks", "less than desired gpu memory utilization",
@@ -24,7 +24,8 @@ _GPU_MEMORY: tuple[Fragment, ...] = (
 _SHARED_MEMORY: tuple[Fragment, ...] = (
     "insufficient shared memory", "out of shared memory", "unable to write to file </torch_",
     ("unable to mmap", "</torch_"), "unable to allocate shared memory", ("posix_fallocate", "no space left"),
-    (_SHM_PATH, "no space left"), (_SHM_PATH, "[errno 28]"), ("nccl-", "shared memory segment"),
+    (_SHM_PATH, "no space left"), (_SHM_PATH, "[errno 28]"), ("nccl warn", _SHM_PATH),
+    ("nccl-", "shared memory segment"),
     ("killed by signal", "bus error"), ("shm", "nccl warn", "no space left"), "fatal python error: bus error",
     ("unable to open shared memory object", "no space left"), "increase shared memory size",
     ("shared memory", "docker", "--shm-size"),
@@ -48,6 +49,7 @@ _SYMBOLS: tuple[Fragment, ...] = (
 _THREADS: tuple[Fragment, ...] = (
     "can't start new thread", "fork: retry", "pthread_create failed", "thread creation failed",
     ("fork", "resource temporarily unavailable"), ("clone", "resource temporarily unavailable"),
+    ("what()", "resource temporarily unavailable"),
     "unable to create new native thread", "newosproc",
 )  # fmt: skip
 _NO_DRIVER: tuple[Fragment, ...] = (
@@ -70,7 +72,7 @@ _NCCL_TIMEOUT: tuple[Fragment, ...] = (
     "caught collective operation timeout", "milliseconds before timing out",
     ("nccl", "operations have failed or timed"),
     ("store->get", "timeout"), ("gloo", "timed out waiting"), ("nccl", "collective timeout"), "timeout at nccl work",
-    ("rank", "failed to pass monitoredbarrier"), ("monitoredbarrier", "timeout"), ("watchdog", "timed out after"),
+    "monitoredbarrier", ("watchdog", "timed out after"),
     "stop making progress on watchdog", "horovod: one or more tensors were submitted to be reduced",
 )  # fmt: skip
 _NCCL_SETUP: tuple[Fragment, ...] = (
@@ -102,7 +104,8 @@ _TABLE: tuple[tuple[Cause, Weight, tuple[Fragment, ...]], ...] = (
         "compiled with an unsupported toolchain", "cuda_error_unsupported_ptx_version", "cudaerrorinsufficientdriver",
     )),
     (Cause.DRIVER_MISMATCH, Weight.WORDING, (
-        "driver/library version mismatch", "lib_rm_version_mismatch", "error 803:", "error 804:",
+        "driver/library version mismatch", "nvml/rm version mismatch", "lib_rm_version_mismatch", "error 803:",
+        "error 804:",
         "forward compatibility was attempted on non supported hw", "cuda_error_system_driver_mismatch",
         "unsupported display driver / cuda driver combination", "cuda_error_compat_not_supported",
         ("kernel version", "does not match dso version"),
@@ -114,7 +117,7 @@ _TABLE: tuple[tuple[Cause, Weight, tuple[Fragment, ...]], ...] = (
     (Cause.DRIVER_NOT_LOADED, Weight.WORDING, _NO_DRIVER),
     (Cause.GPU_DRIVER, Weight.WORDING, (
         "cuda unknown error - this may be due to an incorrectly set up environment", "error 802:",
-        "cuda_error_system_not_ready", "failed to initialize nvml",
+        "cuda_error_system_not_ready", "failed to initialize nvml", "unexpected error from cudagetdevicecount",
     )),
     (Cause.GPU_ERROR, Weight.CUDA_FAULT, (
         "unspecified launch failure", "misaligned address", "cuda error: unknown error", "cuda_error_launch_failed",
@@ -156,6 +159,7 @@ _TABLE: tuple[tuple[Cause, Weight, tuple[Fragment, ...]], ...] = (
         ("client socket has failed", "timed out"), ("client socket has failed", "network is unreachable"),
     )),
     (Cause.REFUSED, Weight.CONNECTION, (("client socket has failed", "connection refused"),)),
+    (Cause.DNS, Weight.WORDING, ("unable to resolve host address",)),
     (Cause.DNS, Weight.CONNECTION, (("cannot be retrieved (gai error",),)),
 )  # fmt: skip
 

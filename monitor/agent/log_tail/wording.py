@@ -15,7 +15,8 @@ _SHM_PATH = "/dev/shm"  # noqa: S108  # a text, not a path that is opened
 _GPU_MEMORY: tuple[Fragment, ...] = (
     "cuda out of memory", "cuda error: out of memory", "cuda_error_out_of_memory", "cudaerrormemoryallocation",
     "hip out of memory", "cublas_status_alloc_failed", "cudnn_status_alloc_failed",
-    ("cuda runtime error", "out of memory"), ("cuda failure", "out of memory"), ("cuda error", "out of memory"), "error 2: out of memory",
+    ("cuda runtime error", "out of memory"), ("cuda failure", "out of memory"), ("cuda error", "out of memory"),
+    "error 2: out of memory",
     ("resource_exhausted", "out of memory"), ("resource_exhausted", "failed to allocate"),
     ("oom when allocating tensor", "gpu"), ("ran out of memory trying to allocate", "gpu"),
     "no available memory for the cache blocks", "less than desired gpu memory utilization",

@@ -36,9 +36,14 @@ def log_tail_of(pod: PodFact, end: TerminationFact, facts: ClusterFacts) -> LogT
     return next((tail for tail in snapshot.log_tails or () if tail.container_id == end.container_id), None)
 
 
+def log_counts(end: TerminationFact) -> bool:
+    """Whether the log may say why a container ended: it failed and was not killed from outside."""
+    return bool(end.exit_code) and end.exit_code not in _KILLED_FROM_OUTSIDE
+
+
 def crash_member(end: TerminationFact, tail: LogTailFact | None) -> str | None:
     """Member of the CRASH family of texts that the log proves; None if exit code and signal say more."""
-    if tail is None or tail.cause in _SAY_NOTHING or not end.exit_code or end.exit_code in _KILLED_FROM_OUTSIDE:
+    if tail is None or tail.cause in _SAY_NOTHING or not log_counts(end):
         return None
     cause = _CAUSES.get(tail.cause)  # an agent that is newer may know others
     if cause is LogCause.PYTHON_EXCEPTION and tail.exception is None:

@@ -14,7 +14,7 @@ from monitor.detect.lib.job_failures import explain_by_first
 from monitor.detect.lib.pods import advice_keys, pod_labels, pod_values, raw_text
 from monitor.explain import crash, finished, starting
 from monitor.explain.keys import Key
-from monitor.explain.log_tail import log_tail_of
+from monitor.explain.log_tail import log_counts, log_tail_of
 from monitor.explain.model import PodDiagnosis
 from monitor.explain.pod import CANNOT_START_REASONS, CONFIGURATION_REASONS
 from monitor.facts.cluster_facts import ClusterFacts
@@ -151,7 +151,9 @@ def _diagnose(
 def _tail_due(pod: PodFact, status: ContainerStatusFact, context: RuleContext) -> float | None:
     """Until when the agent may still read the log of a container that has just failed: the first report waits."""
     end, snapshot = crash.last_termination(status), context.facts.snapshots.get(pod.node or "")
-    if snapshot is None or snapshot.log_tails is None or not end.exit_code or end.finished_at is None:
+    if snapshot is None or snapshot.log_tails is None or end.finished_at is None:
+        return None
+    if not log_counts(end) or end.reason in crash.START_FAILED_REASONS:
         return None
     if status.state == "running" or end.container_id is None or log_tail_of(pod, end, context.facts) is not None:
         return None

@@ -77,6 +77,13 @@ def test_the_first_report_waits_a_moment_for_the_log() -> None:
     assert one(RULE, pods=[given(crashed(ago=-60))], agents=[agent("n1", log_tails=())]).cause == "config"
 
 
+@pytest.mark.parametrize(("code", "reason"), [(137, "OOMKilled"), (143, "Error"), (128, "StartError")])
+def test_an_exit_that_no_log_explains_is_reported_at_once(code: int, reason: str) -> None:
+    last = TerminationFact(reason=reason, exit_code=code, finished_at=NOW - 2, container_id="run-0")
+    fails = given(waiting("CrashLoopBackOff", "back-off", restart_count=7, last=last))
+    assert one(RULE, pods=[fails], agents=[agent("n1", log_tails=())])
+
+
 def test_what_the_log_said_is_remembered() -> None:
     """While the next log is unread or the agent is silent; another exit code is another failure."""
     first = run(RULE, pods=[given(crashed())], agents=[agent("n1", log_tails=(tail("cuda-oom"),))])

@@ -18,6 +18,7 @@ from monitor.agent.collectors.host import HostCollector
 from monitor.agent.collectors.images import ImagesCollector
 from monitor.agent.collectors.kernel import KernelCollector
 from monitor.agent.collectors.kubelet import KubeletCollector
+from monitor.agent.collectors.log_tails import LogTailsCollector
 from monitor.agent.collectors.logs import LogsCollector
 from monitor.agent.collectors.mounts import MountsCollector
 from monitor.agent.collectors.pod_devices import PodDevicesCollector
@@ -69,6 +70,10 @@ COLLECTORS: tuple[tuple[CollectorFactory, tuple[str, ...]], ...] = (
     (lambda deps: ContainerUsageCollector(deps.paths, deps.containers), ("containers",)),
     (lambda deps: ShmCollector(deps.paths, deps.containers, deps.gpu_processes), ("containers", "gpu_processes")),
     (lambda deps: LogsCollector(deps.containers, deps.paths.rootfs), ("containers",)),
+    (
+        lambda deps: LogTailsCollector(deps.containers, deps.paths.rootfs, lines=deps.settings.log_lines),
+        ("containers",),
+    ),
     (lambda deps: ImagesCollector(deps.runtimes, deps.containers, deps.paths.state), ("containers",)),
     (lambda deps: RuntimeUsageCollector(deps.runtimes), ("containers",)),
     (lambda deps: DiskCollector(deps.paths, deps.runtimes.roots), ("containers",)),

@@ -95,6 +95,7 @@ class AgentSettings(SettingsStruct, frozen=True, kw_only=True):
     registries: tuple[RegistryTarget, ...]
     probe_timeout: float
     device_resources: tuple[str, ...]
+    log_lines: bool
     actions: ActionSettings
 
     def __repr__(self) -> str:

@@ -50,10 +50,11 @@ class CollectorsConfig(Section):
     xid: CollectorConfig = _collector("5s", "10s")
     kernel: CollectorConfig = _collector("5s", "10s")
     pod_devices: CollectorConfig = _collector("15s", "10s")
-    containers: CollectorConfig = _collector("15s", "15s")
+    containers: CollectorConfig = _collector("5s", "15s")
     container_usage: CollectorConfig = _collector("15s", "10s")
     shm: CollectorConfig = _collector("15s", "10s")
     logs: CollectorConfig = _collector("30s", "15s")
+    log_tails: CollectorConfig = _collector("2s", "10s")
     disk: CollectorConfig = _collector("15s", "15s")
     disk_io: CollectorConfig = _collector("15s", "5s")
     mounts: CollectorConfig = _collector("30s", "30s")
@@ -236,4 +237,5 @@ class AgentConfig(SecretSection):
     registries: tuple[Annotated[RegistryTargetConfig, BeforeValidator(_parse_registry)], ...] = ()
     probe_timeout: Span = 5.0
     device_resources: tuple[str, ...] = ("nvidia.com/",)
+    log_lines: bool = True
     actions: ActionsConfig = ActionsConfig()

@@ -10,10 +10,12 @@ from monitor.explain.chain.causes import PullFailureCause, StartFailureCause
 from monitor.explain.chain.pulls import classify_pull
 from monitor.explain.chain.starts import classify_start
 from monitor.explain.keys import Key
+from monitor.explain.log_tail import crash_member, log_evidence, log_tail_of, log_values
 from monitor.explain.model import PodDiagnosis, PodStatus, family_diagnosis, pod_values
 from monitor.explain.quote import Fragments, match_fragments, quote
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import ContainerStatusFact, PodFact, TerminationFact
+from monitor.facts.log_tails import LogTailFact
 from monitor.facts.text import Text, Value
 
 SIGNALS = {2: "SIGINT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL", 11: "SIGSEGV", 15: "SIGTERM"}
@@ -100,11 +102,18 @@ _EXIT_CODE_CAUSES = {
 }
 
 
-def crashed(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> PodDiagnosis:
-    """Diagnosis of a container that has terminated, now or before its current back-off."""
+def crashed(
+    pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts, known_tail: LogTailFact | None = None
+) -> PodDiagnosis:
+    """Diagnosis of a container that has terminated, now or before its current back-off.
+
+    `known_tail` is what its log said in an earlier evaluation; it counts while the agent reports nothing.
+    """
     end = last_termination(status)
-    cause = _cause(pod, status, end, facts)
-    values, evidence = _values(pod, status, end), _evidence(pod, status, end, cause)
+    tail = log_tail_of(pod, end, facts) or known_tail
+    cause = _cause(pod, status, end, facts, tail)
+    values = _values(pod, status, end) | log_values(tail)
+    evidence = (*_evidence(pod, status, end, cause), *log_evidence(tail))
     return family_diagnosis(PodStatus.CRASHING, "CRASH", cause, values, evidence)
 
 
@@ -118,18 +127,23 @@ def last_termination(status: ContainerStatusFact) -> TerminationFact:
             signal=status.signal,
             started_at=status.started_at,
             finished_at=status.finished_at,
+            container_id=status.container_id,
         )
     return status.last
 
 
-def _cause(pod: PodFact, status: ContainerStatusFact, end: TerminationFact, facts: ClusterFacts) -> str:
-    """The crash cause: from the kubelet's reason, then the termination message, then the exit code."""
+def _cause(
+    pod: PodFact, status: ContainerStatusFact, end: TerminationFact, facts: ClusterFacts, tail: LogTailFact | None
+) -> str:
+    """The crash cause: from the kubelet's reason, then the log, the termination message and the exit code."""
     if end.reason == "OOMKilled":
         return "OUT_OF_MEMORY"
     if end.reason == "ContainerStatusUnknown":
         return "LOST"
     if end.exit_code in (137, 143) and _liveness(pod, status, facts):
         return "LIVENESS"
+    if member := crash_member(end, tail):
+        return member
     if end.exit_code and (cause := match_fragments(end.message, _MESSAGE_FRAGMENTS) or _worker_signal(end.message)):
         return cause
     code = end.exit_code if end.exit_code is not None else (128 + end.signal if end.signal else None)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from monitor.explain import crash, finished, pulling, running, starting, terminating
+from monitor.explain.first_failure import with_first_failure
 from monitor.explain.image_pull import PULL_REASONS
 from monitor.explain.model import Explanation, PodDiagnosis, PodRef, PodStatus, running_containers
 from monitor.explain.pending import pending
@@ -22,6 +25,7 @@ CANNOT_START_REASONS = (
 def explain_pod(pod: PodFact, facts: ClusterFacts, now: float) -> Explanation:
     """Why the pod is in its current status."""
     diagnosis = _diagnosis(pod, facts, now)
+    diagnosis = replace(diagnosis, evidence=(*with_first_failure(pod, diagnosis, facts), *diagnosis.evidence))
     since = _since(pod, diagnosis.status, facts)
     seconds = max(0.0, now - since) if since is not None else None
     return diagnosis.explain(pod_reference(pod, facts), seconds)

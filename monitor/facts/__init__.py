@@ -18,6 +18,7 @@ from monitor.facts.gpu import (
     XidEvent,
     XidFacts,
 )
+from monitor.facts.log_tails import LogTailFact
 from monitor.facts.node import HEAD, PARTS, SCHEMA_VERSION, CollectorFact, NodeSnapshot, SnapshotUpdate
 from monitor.facts.storage import (
     DiskFact,
@@ -53,6 +54,7 @@ __all__ = [
     "ImageFact",
     "KubeletFact",
     "LogFact",
+    "LogTailFact",
     "MigFact",
     "MountFact",
     "NodeSnapshot",

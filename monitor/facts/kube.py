@@ -78,6 +78,7 @@ class TerminationFact(Fact, frozen=True, kw_only=True):
     signal: int | None = None
     started_at: float | None = None
     finished_at: float | None = None
+    container_id: str | None = None
 
 
 class ContainerStatusFact(Fact, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ from monitor.facts.actions import ActionsFact
 from monitor.facts.base import LONG_LIST, SHORT_LIST, BoundedFloat, BoundedInt, BoundedText, Fact, Identifier
 from monitor.facts.gpu import GpuInventory, GpuProcessFact, PodDeviceFact, XidFacts
 from monitor.facts.kernel import KernelFacts
+from monitor.facts.log_tails import LogTailFact
 from monitor.facts.storage import (
     DiskFact,
     DiskIoFact,
@@ -59,6 +60,7 @@ class NodeSnapshot(Fact, frozen=True, kw_only=True):
     container_usage: Annotated[tuple[ContainerUsageFact, ...], LONG_LIST] | None = None
     shm: Annotated[tuple[ShmFact, ...], LONG_LIST] | None = None
     logs: Annotated[tuple[LogFact, ...], LONG_LIST] | None = None
+    log_tails: Annotated[tuple[LogTailFact, ...], SHORT_LIST] | None = None
     disk: Annotated[tuple[DiskFact, ...], LONG_LIST] | None = None
     disk_io: Annotated[tuple[DiskIoFact, ...], LONG_LIST] | None = None
     mounts: Annotated[tuple[MountFact, ...], SHORT_LIST] | None = None

@@ -20,6 +20,7 @@ class ContainerFact(Fact, frozen=True, kw_only=True):
     created_at: BoundedFloat | None = None
     started_at: BoundedFloat | None = None
     finished_at: BoundedFloat | None = None
+    exit_code: BoundedInt | None = None  # of a container that has exited
     sandbox: bool = False
     pod_uid: Identifier | None = None
     pod_name: BoundedText | None = None

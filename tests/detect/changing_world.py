@@ -15,7 +15,8 @@ from monitor.facts.cluster import Identity, SourceView
 from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.gpu import GpuFact, GpuInventory, XidCount, XidEvent, XidFacts
 from monitor.facts.kernel import KernelEvent, KernelFacts
-from monitor.facts.kube import EventFact, NodeFact, PodContainerFact, PodFact, QuotaFact
+from monitor.facts.kube import EventFact, NodeFact, PodContainerFact, PodFact, QuotaFact, TerminationFact
+from monitor.facts.log_tails import LogTailFact
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.services import ServiceFact
 from monitor.facts.storage import DiskFact, DiskIoFact, MountFact, ProbeFact
@@ -105,6 +106,7 @@ def storage_variants() -> dict[str, Variants]:
     }  # fmt: skip
     big, small = storage.image(IMAGE, 60), storage.image("mine:1", 30, "train")
     shm = {used: ShmFact(size_bytes=100, used_bytes=used, device=1, container_id="id-train") for used in (10, 99)}
+    crash = LogTailFact(container_id="id-crash", cause="cuda-oom", line="CUDA out of memory")
     log = LogFact(container_id="id-train", size_bytes=30 * storage.GIB, written_at=NOW)
     mounts = {state: (MountFact(path="/nas", state=state, since=NOW - 60),) for state in ("ok", "hung", "missing")}
     return {
@@ -141,6 +143,7 @@ def storage_variants() -> dict[str, Variants]:
             "unknown": None,
         },
         "logs": {"none": (), "large": (log,), "unknown": None},
+        "log_tails": {"none": (), "of a crash": (crash,), "unknown": None},
         "shm": {"well": (shm[10],), "full": (shm[99],), "unknown": None},
     }
 
@@ -181,6 +184,9 @@ def bound(name: str, where: str | None, **fields: Any) -> PodFact:
     return pod(name, **(given | fields))
 
 
+CRASHED = TerminationFact(reason="Error", exit_code=1, finished_at=NOW, container_id="id-crash")
+
+
 def pod_variants(name: str) -> Variants:
     """States of a pod. None: it is gone."""
     starting: dict[str, Any] = {"phase": "Pending", "age": 100.0}
@@ -195,6 +201,7 @@ def pod_variants(name: str) -> Variants:
         "is refused": bound(name, "n1", **starting, statuses=(waiting("ErrImagePull", REFUSED),)),
         "has no space": bound(name, "n2", **starting, statuses=(waiting("ErrImagePull", NO_SPACE),)),
         "crashes": bound(name, "n1", statuses=(waiting("CrashLoopBackOff", "back-off", restart_count=7),)),
+        "has just crashed": bound(name, "n1", statuses=(waiting("CrashLoopBackOff", "back-off", last=CRASHED),)),
         "waits": bound(name, None, **pending),
         "waits for two": bound(name, None, **pending, gpus=2),
         "is gone": None,

@@ -59,7 +59,11 @@ RECIPES: dict[str, list[Round]] = {
     "node-down": [[("node", "n1", "silent")]],
     "pod-pending": [[("pod", "p1", "waits")], [("wait", 601.0)]],
     "pod-silent": [[*HOLDS, ("part", "n1", "logs", "large")], [("wait", 7300.0)]],
-    "pod-start-failed": [[("pod", "p1", "crashes")]],
+    "pod-start-failed": [
+        [("pod", "p1", "has just crashed"), ("part", "n1", "log_tails", "none")],
+        [("part", "n1", "log_tails", "of a crash")],
+        [("part", "n1", "log_tails", "unknown")],
+    ],
     "pod-stuck-creating": [[("pod", "p1", "is created")], [("wait", 601.0)]],
     "pod-stuck-terminating": [[("pod", "p1", "is deleted")], [("wait", 601.0)]],
     "quota-exhausted": [[("quotas", "used up"), ("event", "p1", "over quota")]],

@@ -18,7 +18,7 @@ ALL: tuple[Target, ...] = (
     targets_node.cgroup, targets_node.cgroup_files, targets_node.proc_stat, targets_node.mount_table,
     targets_node.kernel_log, targets_node.checkpoint, targets_node.kubelet_allocations, targets_node.kubelet_config,
     targets_node.grpc_response, targets_node.docker, targets_node.cri, targets_node.action, targets_node.signature,
-    targets_node.request_head,
+    targets_node.request_head, targets_node.log_tail,
 )  # fmt: skip
 BY_NAME: dict[str, Target] = {each.__name__: each for each in ALL}
 

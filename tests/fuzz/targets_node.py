@@ -18,6 +18,7 @@ from monitor.agent.actions.api import decode_request
 from monitor.agent.actions.auth import ActionAuthenticator, ActionRefusedError, UsedIds
 from monitor.agent.cgroup import parse_owner
 from monitor.agent.collectors.container_usage import locate
+from monitor.agent.collectors.log_tails import MAX_LINE_CHARS, log_tail_fact
 from monitor.agent.collectors.xid import merge_events, parse_uuid, parse_xid
 from monitor.agent.datasets import mounts
 from monitor.agent.grpc_client.session import Http2Session
@@ -29,11 +30,14 @@ from monitor.agent.kmsg import KernelMessage, parse_record
 from monitor.agent.kubelet import pod_resources, podresources_pb2
 from monitor.agent.kubelet.checkpoint import CheckpointError, CheckpointFile
 from monitor.agent.kubelet.thresholds import parse_arguments, parse_config
+from monitor.agent.log_tail import classify_log
+from monitor.agent.log_tail.files import TAIL_CHARS, read_tail
 from monitor.agent.procfs import parse_stat
 from monitor.agent.runtime import cri_facts, docker_json
 from monitor.agent.runtime.api import EngineError
 from monitor.agent.runtime.proto import cri_pb2
 from monitor.base.signing import RequestSignature, RequestVerifier
+from monitor.facts import ContainerFact
 from monitor.facts.gpu import XidFacts
 from monitor.facts.kernel import KernelFacts
 from monitor.facts.nvidia.xids import xid_meaning
@@ -207,3 +211,13 @@ def request_head(data: bytes) -> None:
     """Headers of requests to an agent."""
     with contextlib.suppress(http.client.HTTPException, FramingError):
         assert 0 <= body_length("POST", http.client.parse_headers(io.BytesIO(data))) <= MAX_BODY_BYTES
+
+
+def log_tail(data: bytes) -> None:
+    """The log of a container: whatever its program writes."""
+    with _files(log=data) as directory:
+        tail = read_tail(os.path.join(directory, "log"))
+    assert len(tail) <= TAIL_CHARS
+    fact = log_tail_fact(ContainerFact(id="c", runtime="docker", state="exited"), classify_log(tail), lines=True)
+    assert len(fact.line or "") <= MAX_LINE_CHARS
+    assert msgspec.json.decode(msgspec.json.encode(fact), type=type(fact)) == fact

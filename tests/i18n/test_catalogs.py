@@ -29,7 +29,7 @@ def _modules(catalog: ModuleType, prefix: str) -> tuple[str, ...]:
 
 
 PARTS = (
-    ("WORDS", ("queues", "nodes", "scheduling", "images", "starting", "crashes", "running")),
+    ("WORDS", ("queues", "nodes", "scheduling", "images", "starting", "crashes", "log_tails", "running")),
     ("FINDINGS", _modules(en, "findings_")),
     ("ALERTS", ("alerts",)),
 )

@@ -18,6 +18,7 @@ from monitor.facts import (
     ImageFact,
     KubeletFact,
     LogFact,
+    LogTailFact,
     MigFact,
     MountFact,
     NodeSnapshot,
@@ -154,6 +155,12 @@ def full_snapshot() -> NodeSnapshot:
         logs=(
             LogFact(container_id=TRAINER, size_bytes=1_000_000, written_at=AT - 3),
             LogFact(container_id="c" * 64, error="PermissionError: no"),
+        ),
+        log_tails=(
+            LogTailFact(
+                container_id="d" * 64, cause="python-exception", line="[rank2]: KeyError: 'input_ids'",
+                exception="KeyError", rank=2, finished_at=AT - 20,
+            ),
         ),
         disk=(
             DiskFact(

@@ -73,6 +73,7 @@ def container_fact(
         created_at=_seconds(container.created_at),
         started_at=_seconds(status.started_at),
         finished_at=_seconds(status.finished_at),
+        exit_code=status.exit_code if reply and container.state == pb.CONTAINER_EXITED else None,
         pod_uid=pod.uid or None,
         pod_name=pod.name or None,
         namespace=pod.namespace or None,

@@ -72,6 +72,7 @@ class ContainerState(_DockerBody):
     pid: int | None = None
     started_at: str | None = None
     finished_at: str | None = None
+    exit_code: int | None = None
 
 
 class ContainerConfig(_DockerBody):
@@ -203,6 +204,7 @@ def container_fact(row: ContainerRow, inspection: Inspection | None = None) -> C
         started_at=parse_time(now.started_at),
         # While it runs, this is the end of the previous run.
         finished_at=None if state in ("running", "paused") else parse_time(now.finished_at),
+        exit_code=now.exit_code if state == "exited" else None,
         sandbox=sandbox,
         pod_uid=labels.get("io.kubernetes.pod.uid") or None,
         pod_name=labels.get("io.kubernetes.pod.name") or None,

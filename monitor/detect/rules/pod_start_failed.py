@@ -8,9 +8,20 @@ from typing import Any
 
 from monitor.detect.base import NOTHING, Rule, RuleContext, RuleResult, Seconds, SubjectKind
 from monitor.detect.findings import make_finding
-from monitor.detect.lib.pods import advice_keys, pod_labels, pod_values, raw_text
+from monitor.detect.lib.job_failures import explain_by_first
+from monitor.detect.lib.pods import pod_labels, pod_values, raw_text
+from monitor.detect.lib.start_failures import (
+    ADVICE,
+    CAUSES,
+    DISTRIBUTED,
+    PROGRAM,
+    UNKNOWN,
+    FailingContainer,
+    cause_of,
+)
 from monitor.explain import crash, finished, starting
 from monitor.explain.keys import Key
+from monitor.explain.log_tail import log_counts, log_tail_of
 from monitor.explain.model import PodDiagnosis
 from monitor.explain.pod import CANNOT_START_REASONS, CONFIGURATION_REASONS
 from monitor.explain.refused import EVICTED_CAUSES, REFUSED_CAUSES, refused
@@ -19,33 +30,11 @@ from monitor.facts.findings import Finding
 from monitor.facts.kube import ContainerStatusFact, PodFact
 from monitor.facts.text import Text
 
-# Causes of the explanations by cause of the finding; an explanation that is not in the table is "unknown".
-_EXPLAINED = {
-    "file-not-found": ("crash-no-command", "crash-no-file", "crash-no-module", "start-no-start-file", "start-workdir"),
-    "not-executable": ("crash-not-executable", "crash-illegal", "start-not-executable", "start-exec-format"),
-    "permission": ("crash-permission",),
-    "out-of-memory": ("crash-out-of-memory", "crash-gpu-memory", "crash-killed"),
-    "bus-error": ("crash-shm", "crash-segfault"),
-    "gpu-driver": (
-        "start-driver-mismatch", "start-driver-too-old", "start-driver-not-loaded", "start-driver-broken",
-        "start-gpu-lost", "start-toolkit-broken", "start-cdi", "crash-gpu-gone",
-    ),
-    "node-trouble": (
-        "start-cgroup", "start-keyring", "start-inotify", "start-pids-limit", "start-node-limit", "start-disk-full",
-        "start-node-disk", "start-node-store", "start-runtime-broken", "start-runtime-slow", "start-device-missing",
-        "sandbox-runtime-class", "crash-inotify",
-    ),
-    "security-profile": ("start-apparmor", "start-seccomp", "start-security-profile"),
-    "volume": ("start-mount-kind", "start-subpath", "start-mount-dead", "start-read-only-root"),
-    "config": ("bad-configuration", "start-user-missing", "start-memory-limit-low", "start-hook"),
-    "refused": REFUSED_CAUSES,
-    "evicted": EVICTED_CAUSES,
-}  # fmt: skip
-_CAUSES = {explained: cause for cause, several in _EXPLAINED.items() for explained in several}
 _REMOVED_CAUSES = (*REFUSED_CAUSES, *EVICTED_CAUSES, "start-apparmor")
-PROGRAM, UNKNOWN = "program", "unknown"
-CAUSES = (*_EXPLAINED, PROGRAM, UNKNOWN)
-_MESSAGE_KEYS = (Key.RUNTIME_SAYS.value, Key.LAST_WORDS.value)
+# Programs fail, and so do the other processes of their jobs: not reported unless the container is restarted.
+_ORDINARY = frozenset({PROGRAM, DISTRIBUTED, UNKNOWN})
+_MESSAGE_KEYS = (Key.RUNTIME_SAYS.value, Key.LOG_SAYS.value, Key.LAST_WORDS.value)
+LOG_READ_SECONDS = 10.0
 FIRST_EXIT_GRACE_SECONDS = 60.0  # a first failure may not recur
 
 
@@ -58,7 +47,11 @@ class Limits:
 
 
 def evaluate(pod: PodFact, context: RuleContext, memory: Any, now: float) -> RuleResult:
-    """Containers that do not start or do not keep running. The memory holds since when each of them has failed."""
+    """Containers that do not start or do not keep running.
+
+    The memory holds since when each of them has failed, and what its log said: the agent may fall silent, and the log
+    of the next failure is read a moment after it.
+    """
     if pod.deletion_at is not None or pod.phase == "Succeeded":
         return NOTHING
     before = memory if isinstance(memory, dict) else {}
@@ -66,14 +59,15 @@ def evaluate(pod: PodFact, context: RuleContext, memory: Any, now: float) -> Rul
     if (answer := _refused(pod)) is not None:
         ends = _ended(pod) + limits.failed_for
         return RuleResult((_pod_finding(pod, answer, context.facts),), next_at=ends) if now < ends else NOTHING
-    findings, known, due = [], dict[str, float](), []
+    findings, known, due = [], dict[str, Any](), []
     for status in pod.statuses:
-        known_since = before.get(status.name)
-        answer, until = _diagnose(pod, status, limits, context, known_before=known_since is not None)
+        remembered = FailingContainer.load(before.get(status.name))
+        answer, until = _diagnose(pod, status, limits, context, remembered)
         due += [until] if until is not None else []
         if answer is not None:
-            known[status.name] = min(known_since, now) if isinstance(known_since, int | float) else now
-            findings.append(_finding(pod, status, answer, context.facts, known[status.name]))
+            failing = remembered.updated(pod, status, context)
+            known[status.name] = failing.dump()
+            findings.append(_finding(pod, status, answer, context.facts, failing.since or now))
     return RuleResult(tuple(findings), known or None, next_at=min(due, default=None))
 
 
@@ -89,45 +83,68 @@ def _ended(pod: PodFact) -> float:
 
 
 def _diagnose(
-    pod: PodFact, status: ContainerStatusFact, limits: Limits, context: RuleContext, *, known_before: bool
+    pod: PodFact, status: ContainerStatusFact, limits: Limits, context: RuleContext, known: FailingContainer
 ) -> tuple[PodDiagnosis | None, float | None]:
     """Why a container fails, if it does, and when time alone may change that."""
+    if known.since is None and (tail_due := _tail_due(pod, status, context)) is not None:
+        return None, tail_due
     if status.state == "waiting":
-        return _diagnose_waiting(pod, status, context.facts), None
+        return _diagnose_waiting(pod, status, context.facts, known), None
     if status.state == "running":
         # A container runs for a while between two crashes.
         steady_at = status.started_at + limits.steady if status.started_at is not None else context.now
-        fails = known_before and context.now < steady_at and status.last is not None and status.last.exit_code
-        return (_diagnose_exit(pod, status, context.facts), steady_at) if fails else (None, None)
+        failed = status.last is not None and status.last.exit_code
+        fails = known.since is not None and context.now < steady_at and failed
+        return (_diagnose_exit(pod, status, context.facts, known), steady_at) if fails else (None, None)
     if status.state != "terminated" or not status.exit_code:
         return None, None
-    return _diagnose_terminated(pod, status, limits, context)
+    return _diagnose_terminated(pod, status, limits, context, known)
+
+
+def _tail_due(pod: PodFact, status: ContainerStatusFact, context: RuleContext) -> float | None:
+    """Until when the agent may still read the log of a container that has just failed: the first report waits."""
+    end, snapshot = crash.last_termination(status), context.facts.snapshots.get(pod.node or "")
+    if snapshot is None or snapshot.log_tails is None or end.finished_at is None:
+        return None
+    if not log_counts(end) or end.reason in crash.START_FAILED_REASONS:
+        return None
+    if status.state == "running" or end.container_id is None or log_tail_of(pod, end, context.facts) is not None:
+        return None
+    due = end.finished_at + LOG_READ_SECONDS
+    return due if end.finished_at <= context.now < due else None
 
 
 def _diagnose_terminated(
-    pod: PodFact, status: ContainerStatusFact, limits: Limits, context: RuleContext
+    pod: PodFact, status: ContainerStatusFact, limits: Limits, context: RuleContext, known: FailingContainer
 ) -> tuple[PodDiagnosis | None, float | None]:
-    answer, now = _diagnose_exit(pod, status, context.facts), context.now
+    answer, now = _diagnose_exit(pod, status, context.facts, known), context.now
+    remarkable = cause_of(answer) not in _ORDINARY
     ended = status.finished_at if status.finished_at is not None else now
     if pod.phase == "Failed":
-        reported = answer.cause in _CAUSES and now < ended + limits.failed_for and _failed_by_itself(pod, context.facts)
+        reported = remarkable and now < ended + limits.failed_for and _failed_by_itself(pod, context.facts)
         return (answer, ended + limits.failed_for) if reported else (None, None)
-    if answer.cause in _CAUSES or status.restart_count or now >= ended + FIRST_EXIT_GRACE_SECONDS:
+    if remarkable or status.restart_count or now >= ended + FIRST_EXIT_GRACE_SECONDS:
         return answer, None
     return None, ended + FIRST_EXIT_GRACE_SECONDS
 
 
-def _diagnose_waiting(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> PodDiagnosis | None:
+def _diagnose_waiting(
+    pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts, known: FailingContainer
+) -> PodDiagnosis | None:
     if status.reason in CONFIGURATION_REASONS:
         return starting.bad_configuration(pod, status, facts)
     if status.reason in CANNOT_START_REASONS:
         return crash.cannot_start(pod, status, facts)
-    return _diagnose_exit(pod, status, facts) if status.reason == "CrashLoopBackOff" else None
+    return _diagnose_exit(pod, status, facts, known) if status.reason == "CrashLoopBackOff" else None
 
 
-def _diagnose_exit(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> PodDiagnosis:
-    failed = crash.last_termination(status).reason in crash.START_FAILED_REASONS
-    return crash.cannot_start(pod, status, facts) if failed else crash.crashed(pod, status, facts)
+def _diagnose_exit(
+    pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts, known: FailingContainer
+) -> PodDiagnosis:
+    end = crash.last_termination(status)
+    if end.reason in crash.START_FAILED_REASONS:
+        return crash.cannot_start(pod, status, facts)
+    return crash.crashed(pod, status, facts, known.tail_of(end))
 
 
 def _failed_by_itself(pod: PodFact, facts: ClusterFacts) -> bool:
@@ -138,13 +155,11 @@ def _failed_by_itself(pod: PodFact, facts: ClusterFacts) -> bool:
 def _finding(
     pod: PodFact, status: ContainerStatusFact, answer: PodDiagnosis, facts: ClusterFacts, since: float
 ) -> Finding:
-    program = PROGRAM if answer.cause.startswith("crash-") else UNKNOWN
-    cause = _CAUSES.get(answer.cause, program)
     values = pod_values(pod, facts, container=status.name, restarts=status.restart_count)
     labels = pod_labels(pod, facts, container=status.name)
     evidence = (answer.headline, *answer.evidence)
     return make_finding(
-        "pod-start-failed", cause, labels, values, evidence=evidence, advice=answer.advice, since=since,
+        "pod-start-failed", cause_of(answer), labels, values, evidence=evidence, advice=answer.advice, since=since,
         raw=raw_text(next(_messages(evidence, status), None)),
     )  # fmt: skip
 
@@ -153,7 +168,7 @@ def _pod_finding(pod: PodFact, answer: PodDiagnosis, facts: ClusterFacts) -> Fin
     """Finding about a pod that the kubelet refused or evicted as a whole."""
     values = pod_values(pod, facts, container=pod.name, restarts=0)
     return make_finding(
-        "pod-start-failed", _CAUSES[answer.cause], pod_labels(pod, facts), values,
+        "pod-start-failed", cause_of(answer), pod_labels(pod, facts), values,
         evidence=(answer.headline, *answer.evidence), advice=answer.advice, since=_ended(pod),
         raw=raw_text(pod.message) or pod.reason,
     )  # fmt: skip
@@ -165,17 +180,7 @@ def _messages(evidence: Iterable[Text], status: ContainerStatusFact) -> Iterator
     yield f"{end.reason or status.reason or '?'}, exit code {end.exit_code}"
 
 
-_CONFIG = ("config-object-missing", "config-key-missing", "config-root", *_EXPLAINED["config"][1:])
-_REFUSED = ("devices", "devices-ill", "node-refused", "admission-topology", "admission-affinity", "admission-other")
-_EVICTED = ("evicted", "evicted-disk", *EVICTED_CAUSES[1:])
-ADVICE = {cause: advice_keys(*causes) for cause, causes in _EXPLAINED.items()} | {
-    "config": advice_keys(*_CONFIG),
-    "refused": advice_keys(*_REFUSED),
-    "evicted": advice_keys(*_EVICTED),
-    PROGRAM: advice_keys("crash-error", "crash-usage", "crash-aborted", "crash-ended"),
-    UNKNOWN: advice_keys("start-other"),
-}
 RULE = Rule(
-    "pod-start-failed", Limits, CAUSES, evaluate, SubjectKind.POD, kube=("pods",),
-    suppressed_by=("disk-full", "node-down"), advice=ADVICE,
+    "pod-start-failed", Limits, CAUSES, evaluate, SubjectKind.POD, uses=("log_tails",), kube=("pods",),
+    suppressed_by=("disk-full", "node-down"), advice=ADVICE, correlate=explain_by_first,
 )  # fmt: skip

@@ -13,11 +13,13 @@ from monitor.i18n.en import (
     findings_gpu_health,
     findings_images,
     findings_kernel,
+    findings_logs,
     findings_monitor,
     findings_nodes,
     findings_pods,
     findings_storage,
     images,
+    log_tails,
     nodes,
     page,
     page_work,
@@ -28,12 +30,22 @@ from monitor.i18n.en import (
     starting,
 )
 
-WORDS = queues.WORDS | nodes.WORDS | scheduling.WORDS | images.WORDS | starting.WORDS | crashes.WORDS | running.WORDS
+WORDS = (
+    queues.WORDS
+    | nodes.WORDS
+    | scheduling.WORDS
+    | images.WORDS
+    | starting.WORDS
+    | crashes.WORDS
+    | log_tails.WORDS
+    | running.WORDS
+)
 FINDINGS = (
     findings_gpu.WORDS
     | findings_gpu_health.WORDS
     | findings_images.WORDS
     | findings_pods.WORDS
+    | findings_logs.WORDS
     | findings_storage.WORDS
     | findings_nodes.WORDS
     | findings_kernel.WORDS

@@ -15,7 +15,7 @@ WORDS: dict[str, str] = {
     "crash_liveness_advice": (
         "Give the program more time (initialDelaySeconds, timeoutSeconds), or fix what the probe checks."
     ),
-    "crash_shm": "Container {container} crashed with a bus error: its /dev/shm is too small.",
+    "crash_shm": "Container {container} ran out of shared memory: its /dev/shm is too small.",
     "crash_shm_advice": (
         "Mount an emptyDir with medium: Memory and a sizeLimit (say 16Gi) at /dev/shm, or use fewer data loader "
         "workers (num_workers)."

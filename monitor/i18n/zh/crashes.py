@@ -9,7 +9,7 @@ WORDS: dict[str, str] = {
     "crash_lost_advice": "{node} 重启过吗？kubectl describe node {node}。如果没有恢复，重新提交作业。",
     "crash_liveness": "容器 {container} 的存活探针失败，被 Kubernetes 杀死。",
     "crash_liveness_advice": "给程序更多时间（initialDelaySeconds、timeoutSeconds），或修好探针检查的内容。",
-    "crash_shm": "容器 {container} 因 bus error 退出：/dev/shm 太小。",
+    "crash_shm": "容器 {container} 因共享内存不足退出：/dev/shm 太小。",
     "crash_shm_advice": (
         "在 /dev/shm 挂载 medium: Memory 的 emptyDir 并设置 sizeLimit（例如 16Gi），或减少数据加载进程（num_workers）。"
     ),

@@ -215,7 +215,7 @@ def _container_status(raw: WireContainerStatus, init: bool) -> ContainerStatusFa
         restart_count=raw.restart_count or 0,
         ready=bool(raw.ready),
         image_id=interned(raw.image_id),
-        container_id=raw.container_id.rpartition("://")[2] if raw.container_id else None,
+        container_id=_container_id(raw.container_id),
         last=_termination(ended) if ended is not None else None,
     )
 
@@ -238,7 +238,13 @@ def _termination(raw: WireState) -> TerminationFact:
         signal=raw.signal,
         started_at=parse_time(raw.started_at),
         finished_at=parse_time(raw.finished_at),
+        container_id=_container_id(raw.container_id),
     )
+
+
+def _container_id(reference: str | None) -> str | None:
+    """The id without the `docker://` or `containerd://` before it."""
+    return reference.rpartition("://")[2] if reference else None
 
 
 @cached_if_small(4096)

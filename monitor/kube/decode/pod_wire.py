@@ -54,6 +54,7 @@ class WireState(Wire):
     signal: int | None = None
     started_at: BoundedText | None = None
     finished_at: BoundedText | None = None
+    container_id: BoundedText | None = msgspec.field(name="containerID", default=None)
 
 
 class WireStates(Wire):

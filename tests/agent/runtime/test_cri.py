@@ -46,7 +46,7 @@ def test_containers_of_a_real_runtime(containerd_engine: ContainerdEngine, pod: 
     assert (container.image, sandbox.image) == (f"docker.io/{ONE}", f"docker.io/{PAUSE}")
     assert container.log_path == f"{containerd_engine.base}/pods/train-0/main/0.log"
     assert (container.created_at or 0) <= (container.started_at or 0)
-    assert container.finished_at is None
+    assert (container.finished_at, container.exit_code) == (None, None)
     assert (sandbox.sandbox, sandbox.container, sandbox.log_path) == (True, None, None)
 
 
@@ -57,6 +57,7 @@ def test_a_container_that_ends_is_asked_again(containerd_engine: ContainerdEngin
     fact = by_id(runtime)[pod.container]
     assert (fact.state, fact.pid) == ("exited", None)
     assert (fact.finished_at or 0) >= (fact.started_at or 0) > 0
+    assert fact.exit_code == 137
 
 
 def test_images_of_a_real_runtime(containerd_engine: ContainerdEngine, pod: Pod, runtime: CriRuntime) -> None:

@@ -103,13 +103,13 @@ RUN = {"Status": "running", "Pid": 77, "StartedAt": "2026-11-16T02:55:11.8473777
         ),
         (
             "running again: the end of the run before is not its end",
-            {"State": {**RUN, "FinishedAt": "2026-11-16T02:50:00Z"}},
-            {"state": "running", "finished_at": None},
+            {"State": {**RUN, "FinishedAt": "2026-11-16T02:50:00Z", "ExitCode": 1}},
+            {"state": "running", "finished_at": None, "exit_code": None},
         ),
         (
             "ended since it was listed",
-            {"State": {"Status": "exited", "Pid": 0, "FinishedAt": "2026-11-16T02:55:12Z"}},
-            {"state": "exited", "pid": None, "finished_at": 1794797712.0},
+            {"State": {"Status": "exited", "Pid": 0, "FinishedAt": "2026-11-16T02:55:12Z", "ExitCode": 3}},
+            {"state": "exited", "pid": None, "finished_at": 1794797712.0, "exit_code": 3},
         ),
         ("its log", {"LogPath": "/d/c1-json.log"}, {"log_path": "/d/c1-json.log"}),
         ("no log file (journald)", {"LogPath": ""}, {"log_path": None}),

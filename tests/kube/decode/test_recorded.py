@@ -117,6 +117,7 @@ def test_a_real_pod_in_full() -> None:
                     signal=9,
                     started_at=AT,
                     finished_at=AT + 1800,
+                    container_id="2c3d",
                 ),
             ),
             ContainerStatusFact(

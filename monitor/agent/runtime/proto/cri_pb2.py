@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%monitor/agent/runtime/proto/cri.proto\x12\rgpuwarden.cri\"\x10\n\x0eVersionRequest\"@\n\x0fVersionResponse\x12\x14\n\x0cruntime_name\x18\x02 \x01(\t\x12\x17\n\x0fruntime_version\x18\x03 \x01(\t\" \n\rStatusRequest\x12\x0f\n\x07verbose\x18\x01 \x01(\x08\"t\n\x0eStatusResponse\x12\x35\n\x04info\x18\x02 \x03(\x0b\x32\'.gpuwarden.cri.StatusResponse.InfoEntry\x1a+\n\tInfoEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x17\n\x15ListPodSandboxRequest\"B\n\x16ListPodSandboxResponse\x12(\n\x05items\x18\x01 \x03(\x0b\x32\x19.gpuwarden.cri.PodSandbox\"B\n\x12PodSandboxMetadata\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03uid\x18\x02 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x01(\t\"\xeb\x02\n\nPodSandbox\x12\n\n\x02id\x18\x01 \x01(\t\x12\x33\n\x08metadata\x18\x02 \x01(\x0b\x32!.gpuwarden.cri.PodSandboxMetadata\x12-\n\x05state\x18\x03 \x01(\x0e\x32\x1e.gpuwarden.cri.PodSandboxState\x12\x12\n\ncreated_at\x18\x04 \x01(\x03\x12\x35\n\x06labels\x18\x05 \x03(\x0b\x32%.gpuwarden.cri.PodSandbox.LabelsEntry\x12?\n\x0b\x61nnotations\x18\x06 \x03(\x0b\x32*.gpuwarden.cri.PodSandbox.AnnotationsEntry\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a\x32\n\x10\x41nnotationsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"B\n\x17PodSandboxStatusRequest\x12\x16\n\x0epod_sandbox_id\x18\x01 \x01(\t\x12\x0f\n\x07verbose\x18\x02 \x01(\x08\"\x88\x01\n\x18PodSandboxStatusResponse\x12?\n\x04info\x18\x02 \x03(\x0b\x32\x31.gpuwarden.cri.PodSandboxStatusResponse.InfoEntry\x1a+\n\tInfoEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x17\n\x15ListContainersRequest\"F\n\x16ListContainersResponse\x12,\n\ncontainers\x18\x01 \x03(\x0b\x32\x18.gpuwarden.cri.Container\"!\n\x11\x43ontainerMetadata\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x1a\n\tImageSpec\x12\r\n\x05image\x18\x01 \x01(\t\"\xf3\x01\n\tContainer\x12\n\n\x02id\x18\x01 \x01(\t\x12\x16\n\x0epod_sandbox_id\x18\x02 \x01(\t\x12\x32\n\x08metadata\x18\x03 \x01(\x0b\x32 .gpuwarden.cri.ContainerMetadata\x12\'\n\x05image\x18\x04 \x01(\x0b\x32\x18.gpuwarden.cri.ImageSpec\x12\x11\n\timage_ref\x18\x05 \x01(\t\x12,\n\x05state\x18\x06 \x01(\x0e\x32\x1d.gpuwarden.cri.ContainerState\x12\x12\n\ncreated_at\x18\x07 \x01(\x03\x12\x10\n\x08image_id\x18\n \x01(\t\"?\n\x16\x43ontainerStatusRequest\x12\x14\n\x0c\x63ontainer_id\x18\x01 \x01(\t\x12\x0f\n\x07verbose\x18\x02 \x01(\x08\"\xb6\x01\n\x17\x43ontainerStatusResponse\x12.\n\x06status\x18\x01 \x01(\x0b\x32\x1e.gpuwarden.cri.ContainerStatus\x12>\n\x04info\x18\x02 \x03(\x0b\x32\x30.gpuwarden.cri.ContainerStatusResponse.InfoEntry\x1a+\n\tInfoEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"u\n\x0f\x43ontainerStatus\x12\x12\n\nstarted_at\x18\x05 \x01(\x03\x12\x13\n\x0b\x66inished_at\x18\x06 \x01(\x03\x12\'\n\x05image\x18\x08 \x01(\x0b\x32\x18.gpuwarden.cri.ImageSpec\x12\x10\n\x08log_path\x18\x0f \x01(\t\"\x1b\n\x19ListContainerStatsRequest\"J\n\x1aListContainerStatsResponse\x12,\n\x05stats\x18\x01 \x03(\x0b\x32\x1d.gpuwarden.cri.ContainerStats\"!\n\x13\x43ontainerAttributes\x12\n\n\x02id\x18\x01 \x01(\t\"\x80\x01\n\x0e\x43ontainerStats\x12\x36\n\nattributes\x18\x01 \x01(\x0b\x32\".gpuwarden.cri.ContainerAttributes\x12\x36\n\x0ewritable_layer\x18\x04 \x01(\x0b\x32\x1e.gpuwarden.cri.FilesystemUsage\"\x13\n\x11ListImagesRequest\":\n\x12ListImagesResponse\x12$\n\x06images\x18\x01 \x03(\x0b\x32\x14.gpuwarden.cri.Image\"Z\n\x05Image\x12\n\n\x02id\x18\x01 \x01(\t\x12\x11\n\trepo_tags\x18\x02 \x03(\t\x12\x14\n\x0crepo_digests\x18\x03 \x03(\t\x12\x0c\n\x04size\x18\x04 \x01(\x04\x12\x0e\n\x06pinned\x18\x08 \x01(\x08\"N\n\x12ImageStatusRequest\x12\'\n\x05image\x18\x01 \x01(\x0b\x32\x18.gpuwarden.cri.ImageSpec\x12\x0f\n\x07verbose\x18\x02 \x01(\x08\"~\n\x13ImageStatusResponse\x12:\n\x04info\x18\x02 \x03(\x0b\x32,.gpuwarden.cri.ImageStatusResponse.InfoEntry\x1a+\n\tInfoEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"=\n\x12RemoveImageRequest\x12\'\n\x05image\x18\x01 \x01(\x0b\x32\x18.gpuwarden.cri.ImageSpec\"\x15\n\x13RemoveImageResponse\"\x14\n\x12ImageFsInfoRequest\"P\n\x13ImageFsInfoResponse\x12\x39\n\x11image_filesystems\x18\x01 \x03(\x0b\x32\x1e.gpuwarden.cri.FilesystemUsage\"*\n\x14\x46ilesystemIdentifier\x12\x12\n\nmountpoint\x18\x01 \x01(\t\"\x1c\n\x0bUInt64Value\x12\r\n\x05value\x18\x01 \x01(\x04\"\x88\x01\n\x0f\x46ilesystemUsage\x12\x11\n\ttimestamp\x18\x01 \x01(\x03\x12\x32\n\x05\x66s_id\x18\x02 \x01(\x0b\x32#.gpuwarden.cri.FilesystemIdentifier\x12.\n\nused_bytes\x18\x03 \x01(\x0b\x32\x1a.gpuwarden.cri.UInt64Value*:\n\x0fPodSandboxState\x12\x11\n\rSANDBOX_READY\x10\x00\x12\x14\n\x10SANDBOX_NOTREADY\x10\x01*k\n\x0e\x43ontainerState\x12\x15\n\x11\x43ONTAINER_CREATED\x10\x00\x12\x15\n\x11\x43ONTAINER_RUNNING\x10\x01\x12\x14\n\x10\x43ONTAINER_EXITED\x10\x02\x12\x15\n\x11\x43ONTAINER_UNKNOWN\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%monitor/agent/runtime/proto/cri.proto\x12\rgpuwarden.cri\"\x10\n\x0eVersionRequest\"@\n\x0fVersionResponse\x12\x14\n\x0cruntime_name\x18\x02 \x01(\t\x12\x17\n\x0fruntime_version\x18\x03 \x01(\t\" \n\rStatusRequest\x12\x0f\n\x07verbose\x18\x01 \x01(\x08\"t\n\x0eStatusResponse\x12\x35\n\x04info\x18\x02 \x03(\x0b\x32\'.gpuwarden.cri.StatusResponse.InfoEntry\x1a+\n\tInfoEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x17\n\x15ListPodSandboxRequest\"B\n\x16ListPodSandboxResponse\x12(\n\x05items\x18\x01 \x03(\x0b\x32\x19.gpuwarden.cri.PodSandbox\"B\n\x12PodSandboxMetadata\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03uid\x18\x02 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x01(\t\"\xeb\x02\n\nPodSandbox\x12\n\n\x02id\x18\x01 \x01(\t\x12\x33\n\x08metadata\x18\x02 \x01(\x0b\x32!.gpuwarden.cri.PodSandboxMetadata\x12-\n\x05state\x18\x03 \x01(\x0e\x32\x1e.gpuwarden.cri.PodSandboxState\x12\x12\n\ncreated_at\x18\x04 \x01(\x03\x12\x35\n\x06labels\x18\x05 \x03(\x0b\x32%.gpuwarden.cri.PodSandbox.LabelsEntry\x12?\n\x0b\x61nnotations\x18\x06 \x03(\x0b\x32*.gpuwarden.cri.PodSandbox.AnnotationsEntry\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a\x32\n\x10\x41nnotationsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"B\n\x17PodSandboxStatusRequest\x12\x16\n\x0epod_sandbox_id\x18\x01 \x01(\t\x12\x0f\n\x07verbose\x18\x02 \x01(\x08\"\x88\x01\n\x18PodSandboxStatusResponse\x12?\n\x04info\x18\x02 \x03(\x0b\x32\x31.gpuwarden.cri.PodSandboxStatusResponse.InfoEntry\x1a+\n\tInfoEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x17\n\x15ListContainersRequest\"F\n\x16ListContainersResponse\x12,\n\ncontainers\x18\x01 \x03(\x0b\x32\x18.gpuwarden.cri.Container\"!\n\x11\x43ontainerMetadata\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x1a\n\tImageSpec\x12\r\n\x05image\x18\x01 \x01(\t\"\xf3\x01\n\tContainer\x12\n\n\x02id\x18\x01 \x01(\t\x12\x16\n\x0epod_sandbox_id\x18\x02 \x01(\t\x12\x32\n\x08metadata\x18\x03 \x01(\x0b\x32 .gpuwarden.cri.ContainerMetadata\x12\'\n\x05image\x18\x04 \x01(\x0b\x32\x18.gpuwarden.cri.ImageSpec\x12\x11\n\timage_ref\x18\x05 \x01(\t\x12,\n\x05state\x18\x06 \x01(\x0e\x32\x1d.gpuwarden.cri.ContainerState\x12\x12\n\ncreated_at\x18\x07 \x01(\x03\x12\x10\n\x08image_id\x18\n \x01(\t\"?\n\x16\x43ontainerStatusRequest\x12\x14\n\x0c\x63ontainer_id\x18\x01 \x01(\t\x12\x0f\n\x07verbose\x18\x02 \x01(\x08\"\xb6\x01\n\x17\x43ontainerStatusResponse\x12.\n\x06status\x18\x01 \x01(\x0b\x32\x1e.gpuwarden.cri.ContainerStatus\x12>\n\x04info\x18\x02 \x03(\x0b\x32\x30.gpuwarden.cri.ContainerStatusResponse.InfoEntry\x1a+\n\tInfoEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x88\x01\n\x0f\x43ontainerStatus\x12\x12\n\nstarted_at\x18\x05 \x01(\x03\x12\x13\n\x0b\x66inished_at\x18\x06 \x01(\x03\x12\x11\n\texit_code\x18\x07 \x01(\x05\x12\'\n\x05image\x18\x08 \x01(\x0b\x32\x18.gpuwarden.cri.ImageSpec\x12\x10\n\x08log_path\x18\x0f \x01(\t\"\x1b\n\x19ListContainerStatsRequest\"J\n\x1aListContainerStatsResponse\x12,\n\x05stats\x18\x01 \x03(\x0b\x32\x1d.gpuwarden.cri.ContainerStats\"!\n\x13\x43ontainerAttributes\x12\n\n\x02id\x18\x01 \x01(\t\"\x80\x01\n\x0e\x43ontainerStats\x12\x36\n\nattributes\x18\x01 \x01(\x0b\x32\".gpuwarden.cri.ContainerAttributes\x12\x36\n\x0ewritable_layer\x18\x04 \x01(\x0b\x32\x1e.gpuwarden.cri.FilesystemUsage\"\x13\n\x11ListImagesRequest\":\n\x12ListImagesResponse\x12$\n\x06images\x18\x01 \x03(\x0b\x32\x14.gpuwarden.cri.Image\"Z\n\x05Image\x12\n\n\x02id\x18\x01 \x01(\t\x12\x11\n\trepo_tags\x18\x02 \x03(\t\x12\x14\n\x0crepo_digests\x18\x03 \x03(\t\x12\x0c\n\x04size\x18\x04 \x01(\x04\x12\x0e\n\x06pinned\x18\x08 \x01(\x08\"N\n\x12ImageStatusRequest\x12\'\n\x05image\x18\x01 \x01(\x0b\x32\x18.gpuwarden.cri.ImageSpec\x12\x0f\n\x07verbose\x18\x02 \x01(\x08\"~\n\x13ImageStatusResponse\x12:\n\x04info\x18\x02 \x03(\x0b\x32,.gpuwarden.cri.ImageStatusResponse.InfoEntry\x1a+\n\tInfoEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"=\n\x12RemoveImageRequest\x12\'\n\x05image\x18\x01 \x01(\x0b\x32\x18.gpuwarden.cri.ImageSpec\"\x15\n\x13RemoveImageResponse\"\x14\n\x12ImageFsInfoRequest\"P\n\x13ImageFsInfoResponse\x12\x39\n\x11image_filesystems\x18\x01 \x03(\x0b\x32\x1e.gpuwarden.cri.FilesystemUsage\"*\n\x14\x46ilesystemIdentifier\x12\x12\n\nmountpoint\x18\x01 \x01(\t\"\x1c\n\x0bUInt64Value\x12\r\n\x05value\x18\x01 \x01(\x04\"\x88\x01\n\x0f\x46ilesystemUsage\x12\x11\n\ttimestamp\x18\x01 \x01(\x03\x12\x32\n\x05\x66s_id\x18\x02 \x01(\x0b\x32#.gpuwarden.cri.FilesystemIdentifier\x12.\n\nused_bytes\x18\x03 \x01(\x0b\x32\x1a.gpuwarden.cri.UInt64Value*:\n\x0fPodSandboxState\x12\x11\n\rSANDBOX_READY\x10\x00\x12\x14\n\x10SANDBOX_NOTREADY\x10\x01*k\n\x0e\x43ontainerState\x12\x15\n\x11\x43ONTAINER_CREATED\x10\x00\x12\x15\n\x11\x43ONTAINER_RUNNING\x10\x01\x12\x14\n\x10\x43ONTAINER_EXITED\x10\x02\x12\x15\n\x11\x43ONTAINER_UNKNOWN\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -43,10 +43,10 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CONTAINERSTATUSRESPONSE_INFOENTRY']._serialized_options = b'8\001'
   _globals['_IMAGESTATUSRESPONSE_INFOENTRY']._loaded_options = None
   _globals['_IMAGESTATUSRESPONSE_INFOENTRY']._serialized_options = b'8\001'
-  _globals['_PODSANDBOXSTATE']._serialized_start=2856
-  _globals['_PODSANDBOXSTATE']._serialized_end=2914
-  _globals['_CONTAINERSTATE']._serialized_start=2916
-  _globals['_CONTAINERSTATE']._serialized_end=3023
+  _globals['_PODSANDBOXSTATE']._serialized_start=2876
+  _globals['_PODSANDBOXSTATE']._serialized_end=2934
+  _globals['_CONTAINERSTATE']._serialized_start=2936
+  _globals['_CONTAINERSTATE']._serialized_end=3043
   _globals['_VERSIONREQUEST']._serialized_start=56
   _globals['_VERSIONREQUEST']._serialized_end=72
   _globals['_VERSIONRESPONSE']._serialized_start=74
@@ -91,40 +91,40 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CONTAINERSTATUSRESPONSE']._serialized_end=1680
   _globals['_CONTAINERSTATUSRESPONSE_INFOENTRY']._serialized_start=247
   _globals['_CONTAINERSTATUSRESPONSE_INFOENTRY']._serialized_end=290
-  _globals['_CONTAINERSTATUS']._serialized_start=1682
-  _globals['_CONTAINERSTATUS']._serialized_end=1799
-  _globals['_LISTCONTAINERSTATSREQUEST']._serialized_start=1801
-  _globals['_LISTCONTAINERSTATSREQUEST']._serialized_end=1828
-  _globals['_LISTCONTAINERSTATSRESPONSE']._serialized_start=1830
-  _globals['_LISTCONTAINERSTATSRESPONSE']._serialized_end=1904
-  _globals['_CONTAINERATTRIBUTES']._serialized_start=1906
-  _globals['_CONTAINERATTRIBUTES']._serialized_end=1939
-  _globals['_CONTAINERSTATS']._serialized_start=1942
-  _globals['_CONTAINERSTATS']._serialized_end=2070
-  _globals['_LISTIMAGESREQUEST']._serialized_start=2072
-  _globals['_LISTIMAGESREQUEST']._serialized_end=2091
-  _globals['_LISTIMAGESRESPONSE']._serialized_start=2093
-  _globals['_LISTIMAGESRESPONSE']._serialized_end=2151
-  _globals['_IMAGE']._serialized_start=2153
-  _globals['_IMAGE']._serialized_end=2243
-  _globals['_IMAGESTATUSREQUEST']._serialized_start=2245
-  _globals['_IMAGESTATUSREQUEST']._serialized_end=2323
-  _globals['_IMAGESTATUSRESPONSE']._serialized_start=2325
-  _globals['_IMAGESTATUSRESPONSE']._serialized_end=2451
+  _globals['_CONTAINERSTATUS']._serialized_start=1683
+  _globals['_CONTAINERSTATUS']._serialized_end=1819
+  _globals['_LISTCONTAINERSTATSREQUEST']._serialized_start=1821
+  _globals['_LISTCONTAINERSTATSREQUEST']._serialized_end=1848
+  _globals['_LISTCONTAINERSTATSRESPONSE']._serialized_start=1850
+  _globals['_LISTCONTAINERSTATSRESPONSE']._serialized_end=1924
+  _globals['_CONTAINERATTRIBUTES']._serialized_start=1926
+  _globals['_CONTAINERATTRIBUTES']._serialized_end=1959
+  _globals['_CONTAINERSTATS']._serialized_start=1962
+  _globals['_CONTAINERSTATS']._serialized_end=2090
+  _globals['_LISTIMAGESREQUEST']._serialized_start=2092
+  _globals['_LISTIMAGESREQUEST']._serialized_end=2111
+  _globals['_LISTIMAGESRESPONSE']._serialized_start=2113
+  _globals['_LISTIMAGESRESPONSE']._serialized_end=2171
+  _globals['_IMAGE']._serialized_start=2173
+  _globals['_IMAGE']._serialized_end=2263
+  _globals['_IMAGESTATUSREQUEST']._serialized_start=2265
+  _globals['_IMAGESTATUSREQUEST']._serialized_end=2343
+  _globals['_IMAGESTATUSRESPONSE']._serialized_start=2345
+  _globals['_IMAGESTATUSRESPONSE']._serialized_end=2471
   _globals['_IMAGESTATUSRESPONSE_INFOENTRY']._serialized_start=247
   _globals['_IMAGESTATUSRESPONSE_INFOENTRY']._serialized_end=290
-  _globals['_REMOVEIMAGEREQUEST']._serialized_start=2453
-  _globals['_REMOVEIMAGEREQUEST']._serialized_end=2514
-  _globals['_REMOVEIMAGERESPONSE']._serialized_start=2516
-  _globals['_REMOVEIMAGERESPONSE']._serialized_end=2537
-  _globals['_IMAGEFSINFOREQUEST']._serialized_start=2539
-  _globals['_IMAGEFSINFOREQUEST']._serialized_end=2559
-  _globals['_IMAGEFSINFORESPONSE']._serialized_start=2561
-  _globals['_IMAGEFSINFORESPONSE']._serialized_end=2641
-  _globals['_FILESYSTEMIDENTIFIER']._serialized_start=2643
-  _globals['_FILESYSTEMIDENTIFIER']._serialized_end=2685
-  _globals['_UINT64VALUE']._serialized_start=2687
-  _globals['_UINT64VALUE']._serialized_end=2715
-  _globals['_FILESYSTEMUSAGE']._serialized_start=2718
-  _globals['_FILESYSTEMUSAGE']._serialized_end=2854
+  _globals['_REMOVEIMAGEREQUEST']._serialized_start=2473
+  _globals['_REMOVEIMAGEREQUEST']._serialized_end=2534
+  _globals['_REMOVEIMAGERESPONSE']._serialized_start=2536
+  _globals['_REMOVEIMAGERESPONSE']._serialized_end=2557
+  _globals['_IMAGEFSINFOREQUEST']._serialized_start=2559
+  _globals['_IMAGEFSINFOREQUEST']._serialized_end=2579
+  _globals['_IMAGEFSINFORESPONSE']._serialized_start=2581
+  _globals['_IMAGEFSINFORESPONSE']._serialized_end=2661
+  _globals['_FILESYSTEMIDENTIFIER']._serialized_start=2663
+  _globals['_FILESYSTEMIDENTIFIER']._serialized_end=2705
+  _globals['_UINT64VALUE']._serialized_start=2707
+  _globals['_UINT64VALUE']._serialized_end=2735
+  _globals['_FILESYSTEMUSAGE']._serialized_start=2738
+  _globals['_FILESYSTEMUSAGE']._serialized_end=2874
 # @@protoc_insertion_point(module_scope)

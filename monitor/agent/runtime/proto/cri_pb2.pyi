@@ -82,6 +82,7 @@ class ContainerStatusResponse(Message):
 class ContainerStatus(Message):
     started_at: int
     finished_at: int
+    exit_code: int
     image: ImageSpec
     log_path: str
 

@@ -116,8 +116,8 @@ WORDS: dict[str, str] = {
         "configuration ({restarts:restart|restarts})."
     ),
     "pod-start-failed.gpu-driver": (
-        "Container {container} of pod {pod} ({user}) on {node} does not start: the GPU driver or its "
-        "container toolkit fails ({restarts:restart|restarts})."
+        "Container {container} of pod {pod} ({user}) on {node} cannot use its GPUs: the GPU driver or "
+        "the container toolkit fails ({restarts:restart|restarts})."
     ),
     "pod-start-failed.node-trouble": (
         "Container {container} of pod {pod} ({user}) on {node} does not start: the node cannot set it up "

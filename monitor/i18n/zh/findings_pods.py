@@ -85,7 +85,7 @@ WORDS: dict[str, str] = {
         "{node} 上 {user} 的 Pod {pod} 的容器 {container} 按现在的配置启动不了或运行不下去（已重启 {restarts} 次）。"
     ),
     "pod-start-failed.gpu-driver": (
-        "{node} 上 {user} 的 Pod {pod} 的容器 {container} 启动不了：GPU 驱动或 container toolkit 出错（已重启"
+        "{node} 上 {user} 的 Pod {pod} 的容器 {container} 用不了 GPU：GPU 驱动或 container toolkit 出错（已重启"
         " {restarts} 次）。"
     ),
     "pod-start-failed.node-trouble": (

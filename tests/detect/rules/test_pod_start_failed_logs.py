@@ -56,9 +56,9 @@ def test_the_log_names_the_cause(logged: str, cause: str, says: str) -> None:
 
 SILENT = [
     ("the line must not leave the node", tail("cuda-oom", line=None), "out-of-memory"),
-    ("a class of a newer agent", tail("cosmic-rays"), "config"),
-    ("nothing in the log", tail("unknown", line=None), "config"),
-    ("the log of another container", tail("cuda-oom", 1), "config"),
+    ("a class of a newer agent", tail("cosmic-rays"), "program"),
+    ("nothing in the log", tail("unknown", line=None), "program"),
+    ("the log of another container", tail("cuda-oom", 1), "program"),
 ]
 
 
@@ -72,9 +72,9 @@ def test_the_first_report_waits_a_moment_for_the_log() -> None:
     assert none(RULE, pods=fails, agents=[agent("n1", log_tails=())])
     assert due(RULE, pods=fails, agents=[agent("n1", log_tails=())]) == 8
     assert one(RULE, pods=fails, agents=[agent("n1", log_tails=(tail("cuda-oom"),))]).cause == "out-of-memory"
-    assert one(RULE, pods=fails, agents=[agent("n1")]).cause == "config"  # an agent that reads no logs
-    assert one(RULE, pods=[given(crashed(ago=11))], agents=[agent("n1", log_tails=())]).cause == "config"
-    assert one(RULE, pods=[given(crashed(ago=-60))], agents=[agent("n1", log_tails=())]).cause == "config"
+    assert one(RULE, pods=fails, agents=[agent("n1")]).cause == "program"  # an agent that reads no logs
+    assert one(RULE, pods=[given(crashed(ago=11))], agents=[agent("n1", log_tails=())]).cause == "program"
+    assert one(RULE, pods=[given(crashed(ago=-60))], agents=[agent("n1", log_tails=())]).cause == "program"
 
 
 @pytest.mark.parametrize(("code", "reason"), [(137, "OOMKilled"), (143, "Error"), (128, "StartError")])
@@ -90,7 +90,7 @@ def test_what_the_log_said_is_remembered() -> None:
     again = given(crashed(number=1, ago=2))
     assert one(RULE, memory=first.memory, pods=[again], agents=[agent("n1", log_tails=())]).cause == "out-of-memory"
     assert one(RULE, memory=first.memory, pods=[again]).cause == "out-of-memory"
-    assert one(RULE, memory=first.memory, pods=[given(crashed(3, number=1, ago=2))]).cause == "config"
+    assert one(RULE, memory=first.memory, pods=[given(crashed(3, number=1, ago=2))]).cause == "program"
 
 
 def test_a_program_that_fails_once_is_no_finding() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -10,9 +9,9 @@ from monitor.explain.chain.causes import PullFailureCause, StartFailureCause
 from monitor.explain.chain.pulls import classify_pull
 from monitor.explain.chain.starts import classify_start
 from monitor.explain.keys import Key
-from monitor.explain.log_tail import crash_member, log_evidence, log_tail_of, log_values
+from monitor.explain.log_tail import crash_member, log_evidence, log_tail_of, log_values, message_tail, proves
 from monitor.explain.model import PodDiagnosis, PodStatus, family_diagnosis, pod_values
-from monitor.explain.quote import Fragments, match_fragments, quote
+from monitor.explain.quote import quote
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import ContainerStatusFact, PodFact, TerminationFact
 from monitor.facts.log_tails import LogTailFact
@@ -48,44 +47,6 @@ _NODE_CAUSES = tuple(
 MAX_COMPARED_PODS = 100
 DEFAULT_SHM_BYTES = 64 * 1024**2  # container runtimes' default size of /dev/shm
 
-# Termination messages, where the pod provides them; the first match in the lower-cased message wins.
-_MESSAGE_FRAGMENTS: Fragments[str] = (
-    (
-        "SHM",
-        (
-            "bus error",
-            "insufficient shared memory",
-            "out of shared memory",
-            "unable to mmap",
-            "creating shared memory segment",
-            "nccl-shm",
-        ),
-    ),
-    ("INOTIFY", ("inotify", "fsnotify")),
-    (
-        "GPU_MEMORY",
-        ("cuda out of memory", "cuda_error_out_of_memory", "outofmemoryerror: cuda", "cuda error: out of memory"),
-    ),
-    (
-        "GPU_GONE",
-        (
-            "no cuda-capable device",
-            "cuda error",
-            "acceleratorerror",
-            "cublas_status",
-            "cudnn_status",
-            "uncorrectable ecc",
-            "cuda driver version",
-        ),
-    ),
-    ("SEGFAULT", ("segmentation fault",)),
-    ("ILLEGAL", ("illegal instruction",)),
-    ("NO_MODULE", ("modulenotfounderror", "no module named", "importerror")),
-    ("NO_FILE", ("filenotfounderror", "no such file or directory", "can't open file")),
-    ("PERMISSION", ("permissionerror", "permission denied")),
-)
-# torchrun and multiprocessing name the signal that ended a worker as a negative exit code.
-_WORKER_SIGNAL = re.compile(r"exit ?code\s*[:=]?\s*-(\d{1,2})\b")
 _EXIT_CODE_CAUSES = {
     0: "ENDED",
     1: "ERROR",
@@ -111,8 +72,9 @@ def crashed(
     """
     end = last_termination(status)
     tail = log_tail_of(pod, end, facts) or known_tail
-    cause = _cause(pod, status, end, facts, tail)
-    values = _values(pod, status, end) | log_values(tail)
+    proof = tail if proves(end, tail) else message_tail(end)
+    cause = _cause(pod, status, end, facts, proof)
+    values = _values(pod, status, end) | log_values(proof)
     evidence = (*_evidence(pod, status, end, cause), *log_evidence(tail))
     return family_diagnosis(PodStatus.CRASHING, "CRASH", cause, values, evidence)
 
@@ -133,29 +95,21 @@ def last_termination(status: ContainerStatusFact) -> TerminationFact:
 
 
 def _cause(
-    pod: PodFact, status: ContainerStatusFact, end: TerminationFact, facts: ClusterFacts, tail: LogTailFact | None
+    pod: PodFact, status: ContainerStatusFact, end: TerminationFact, facts: ClusterFacts, proof: LogTailFact | None
 ) -> str:
-    """The crash cause: from the kubelet's reason, then the log, the termination message and the exit code."""
+    """The crash cause: from the kubelet's reason, then the log or termination message, then the exit code."""
     if end.reason == "OOMKilled":
         return "OUT_OF_MEMORY"
     if end.reason == "ContainerStatusUnknown":
         return "LOST"
     if end.exit_code in (137, 143) and _liveness(pod, status, facts):
         return "LIVENESS"
-    if member := crash_member(end, tail):
+    if member := crash_member(end, proof):
         return member
-    if end.exit_code and (cause := match_fragments(end.message, _MESSAGE_FRAGMENTS) or _worker_signal(end.message)):
-        return cause
     code = end.exit_code if end.exit_code is not None else (128 + end.signal if end.signal else None)
     if code is None:
         return "LOST"
     return _EXIT_CODE_CAUSES.get(code) or ("SIGNAL" if 128 < code <= 192 else "ERROR")
-
-
-def _worker_signal(message: str | None) -> str | None:
-    """The cause by the signal that ended a worker of the program."""
-    match = _WORKER_SIGNAL.search((message or "").lower())
-    return _EXIT_CODE_CAUSES.get(128 + int(match[1]), "SIGNAL") if match else None
 
 
 def _liveness(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> bool:

@@ -1,14 +1,16 @@
-"""What the end of a container's log says about its exit, as reported by the agent of its node."""
+"""What the end of a container's log says about its exit, as its agent reports it or the pod's status quotes it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact, TerminationFact
 from monitor.facts.log_tails import LogCause, LogTailFact
+from monitor.facts.program_logs import classify_log
 from monitor.facts.text import Text, Value
 
 # Signals from outside end a program whatever its log says: an out-of-memory kill, the end of the grace period.
@@ -34,6 +36,22 @@ def log_tail_of(pod: PodFact, end: TerminationFact, facts: ClusterFacts) -> LogT
     if snapshot is None or end.container_id is None:
         return None
     return next((tail for tail in snapshot.log_tails or () if tail.container_id == end.container_id), None)
+
+
+def message_tail(end: TerminationFact) -> LogTailFact | None:
+    """What the termination message says; with `terminationMessagePolicy` it is the end of the log."""
+    return _classified(end.message) if end.message else None
+
+
+@lru_cache(maxsize=256)
+def _classified(message: str) -> LogTailFact:
+    result = classify_log(message)
+    return LogTailFact(container_id="", cause=result.name.value, exception=result.exception, rank=result.rank)
+
+
+def proves(end: TerminationFact, tail: LogTailFact | None) -> bool:
+    """Whether the log says why the container ended."""
+    return crash_member(end, tail) is not None
 
 
 def log_counts(end: TerminationFact) -> bool:

@@ -26,6 +26,7 @@ class LogCause(StrEnum):
     SEGFAULT = "segfault"
     PIDS_LIMIT = "pids-limit"
     OPEN_FILES = "open-files"
+    INOTIFY = "inotify"
     NODE_LIMIT = "node-limit"
     NCCL = "nccl"
     NCCL_TIMEOUT = "nccl-timeout"

@@ -14,15 +14,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from monitor.base.masking import mask_secrets
 from monitor.explain.model import Explanation
+from monitor.facts.program_logs import classify_log
 from monitor.facts.text import Text
 from monitor.present.explanation import render_explanation
 from tests.explain.corpus_cases import explain_row
 from tests.explain.corpus_classes import class_of
 from tests.explain.corpus_rows import (
     CORPUS_DIR,
+    FILES,
     KEPT_DIR,
-    MESSAGE_FILES,
+    LOG_FILE,
     CorpusRow,
     FailureClass,
     load_classes,
@@ -46,12 +49,23 @@ class Score:
 
 def score_row(row: CorpusRow, classes: dict[str, FailureClass]) -> Score:
     """Explain one row and compare the answer with what it expects."""
-    explanation = explain_row(row)
-    answer, text = class_of(explanation), _unquoted(explanation)
+    answer, text = _answer_to_log(row) if row.path.stem == LOG_FILE else _answer(row)
     lower = text.lower()
     said = all(demand.lower() in lower for demand in row.must_say)
     clean = not any(demand.lower() in lower for demand in row.must_not_say)
     return Score(row, _verdict(row, answer, classes, obeys=said and clean), answer, text)
+
+
+def _answer(row: CorpusRow) -> tuple[str, str]:
+    explanation = explain_row(row)
+    return class_of(explanation), _unquoted(explanation)
+
+
+def _answer_to_log(row: CorpusRow) -> tuple[str, str]:
+    """The class of a log tail, and the line that leaves the node."""
+    (tail,) = row.messages
+    result = classify_log(tail)
+    return result.name.value, mask_secrets(result.line or "")
 
 
 def _verdict(row: CorpusRow, answer: str, classes: dict[str, FailureClass], *, obeys: bool) -> str:
@@ -77,7 +91,7 @@ def _unquoted(explanation: Explanation) -> str:
     return "\n".join(render_explanation(stripped, "en"))
 
 
-def score_files(folder: Path, names: Iterable[str] = MESSAGE_FILES) -> dict[str, list[Score]]:
+def score_files(folder: Path, names: Iterable[str] = FILES) -> dict[str, list[Score]]:
     """Scores of all rows of the folder by file."""
     classes = load_classes()
     return {name: [score_row(row, classes) for row in load_rows(folder / f"{name}.tsv", classes)] for name in names}

@@ -21,6 +21,8 @@ TEXTS: list[tuple[str, str | None, str]] = [
     ("a variable", "WANDB_API_KEY=0123456789abcdef python train.py", "WANDB_API_KEY=*** python train.py"),
     ("the name of a secret is none", 'secret "wandb" not found', 'secret "wandb" not found'),
     ("the word is none", "failed to fetch anonymous token: unexpected status: 401", "failed to fetch anonymous token: unexpected status: 401"),
+    ("a token of a hub", "hf_abcdefghijklmnop rejected", "*** rejected"),
+    ("a sentence about a token", "token authentication required", "token authentication required"),
     ("Chinese stays", "找不到文件", "找不到文件"),
 ]  # fmt: skip
 

@@ -30,8 +30,7 @@ from monitor.agent.kmsg import KernelMessage, parse_record
 from monitor.agent.kubelet import pod_resources, podresources_pb2
 from monitor.agent.kubelet.checkpoint import CheckpointError, CheckpointFile
 from monitor.agent.kubelet.thresholds import parse_arguments, parse_config
-from monitor.agent.log_tail import classify_log
-from monitor.agent.log_tail.files import TAIL_CHARS, read_tail
+from monitor.agent.log_files import TAIL_CHARS, read_tail
 from monitor.agent.procfs import parse_stat
 from monitor.agent.runtime import cri_facts, docker_json
 from monitor.agent.runtime.api import EngineError
@@ -41,6 +40,7 @@ from monitor.facts import ContainerFact
 from monitor.facts.gpu import XidFacts
 from monitor.facts.kernel import KernelFacts
 from monitor.facts.nvidia.xids import xid_meaning
+from monitor.facts.program_logs import classify_log
 
 CONTAINER = "65a1b6ad09655b3f1475ede1aa0061a97c0d1ada9f2b2acac959afbc92094463"
 NO_FIGURE = (ValueError, OverflowError)  # invalid kernel output costs one run of one collector

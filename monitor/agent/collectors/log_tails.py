@@ -14,13 +14,13 @@ from heapq import nlargest
 
 from monitor.agent.collectors import AbsentError
 from monitor.agent.guard import HungCallGuard, HungError
-from monitor.agent.log_tail import LogClass, classify_log
-from monitor.agent.log_tail.files import read_tail
+from monitor.agent.log_files import read_tail
 from monitor.base.clock import Clock
 from monitor.base.masking import mask_secrets
 from monitor.base.text import clean, shorten
 from monitor.facts import ContainerFact, LogTailFact
 from monitor.facts.log_tails import LogCause
+from monitor.facts.program_logs import LogClass, classify_log
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,19 @@ from typing import Any
 
 from prometheus_client.core import Metric
 
-from monitor.agent.metrics import actions, agent, containers, disks, gpus, host, images, kernel, kubelet, processes
+from monitor.agent.metrics import (
+    actions,
+    agent,
+    containers,
+    disks,
+    gpus,
+    host,
+    images,
+    kernel,
+    kubelet,
+    log_tails,
+    processes,
+)
 from monitor.agent.metrics import snapshot as snapshot_metrics
 from monitor.base.metrics import text_of
 from monitor.facts import NodeSnapshot
@@ -33,6 +45,7 @@ GROUPS: tuple[tuple[tuple[str, ...], Render], ...] = (
     (("disk", "disk_io", "mounts", "probes"), disks.families),
     (("images", "runtime_usage"), images.families),
     (("kernel",), kernel.families),
+    (("log_tails",), log_tails.families),
     (("kubelet",), kubelet.families),
     (("actions",), actions.families),
 )

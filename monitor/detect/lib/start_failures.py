@@ -29,7 +29,7 @@ _EXPLAINED = {
     "permission": ("crash-permission",),
     "out-of-memory": ("crash-out-of-memory", "crash-gpu-memory", "crash-killed", "crash-host-memory"),
     "bus-error": ("crash-shm", "crash-segfault", "crash-native-crash"),
-    "gpu-fault": ("crash-gpu-ecc", "crash-gpu-lost", "crash-gpu-error", "crash-gpu-gone", "crash-nccl-cuda"),
+    "gpu-fault": ("crash-gpu-ecc", "crash-gpu-lost", "crash-gpu-error", "crash-nccl-cuda"),
     "gpu-driver": (
         "start-driver-mismatch", "start-driver-too-old", "start-driver-not-loaded", "start-driver-broken",
         "start-gpu-lost", "start-toolkit-broken", "start-cdi", "crash-gpu-driver", "crash-driver-too-old",

@@ -24,13 +24,6 @@ WORDS: dict[str, str] = {
     "crash_gpu_memory_advice": (
         "Use a smaller batch or model, or a GPU with more memory. Does another process use the GPU? gpuwarden status"
     ),
-    "crash_gpu_gone": (
-        "Container {container} failed with a GPU error: the card, the driver of {node} or the program is at fault."
-    ),
-    "crash_gpu_gone_advice": (
-        "On {node}: nvidia-smi; dmesg | grep -iE 'xid|NVRM'. Cordon the node if its"
-        " kernel log names an XID or the driver fails; otherwise debug the program."
-    ),
     "crash_no_module": "Container {container} failed: a Python module is missing in its image.",
     "crash_no_module_advice": "Install it in the image, or start with the right Python environment.",
     "crash_no_file": "Container {container} failed: a file or dataset was not found.",

@@ -15,11 +15,6 @@ WORDS: dict[str, str] = {
     ),
     "crash_gpu_memory": "容器 {container} 的显存不够。",
     "crash_gpu_memory_advice": "减小 batch 或模型，或使用显存更大的 GPU。GPU 上还有其他进程吗？gpuwarden status",
-    "crash_gpu_gone": "容器 {container} 因 GPU 错误失败：可能是 GPU、{node} 的驱动或程序的问题。",
-    "crash_gpu_gone_advice": (
-        "在 {node} 上执行：nvidia-smi；dmesg | grep -iE "
-        "'xid|NVRM'。若内核日志有 XID 或驱动出错，就封锁该节点；否则调试程序。"
-    ),
     "crash_no_module": "容器 {container} 退出：镜像里缺少 Python 模块。",
     "crash_no_module_advice": "把它装进镜像，或使用正确的 Python 环境启动。",
     "crash_no_file": "容器 {container} 退出：找不到文件或数据集。",

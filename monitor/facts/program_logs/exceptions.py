@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from monitor.agent.log_tail.error_texts import match_ending, match_errno, match_http, match_phrase
-from monitor.agent.log_tail.evidence import Verdict, Weight
-from monitor.agent.log_tail.wording import match_wording
 from monitor.facts.log_tails import LogCause as Cause
+from monitor.facts.program_logs.error_texts import match_ending, match_errno, match_http, match_phrase
+from monitor.facts.program_logs.evidence import Verdict, Weight
+from monitor.facts.program_logs.wording import match_wording
 
 _MAX_NAME_CHARS = 100
 _NAMED = re.compile(

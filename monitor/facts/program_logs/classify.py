@@ -11,14 +11,14 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from monitor.agent.log_tail.error_texts import match_ending, match_errno, match_http
-from monitor.agent.log_tail.evidence import LogEvidence, Weight
-from monitor.agent.log_tail.exceptions import parse_exception
-from monitor.agent.log_tail.launchers import launcher_evidence
-from monitor.agent.log_tail.lines import HARMLESS, Line, split_lines
-from monitor.agent.log_tail.tracebacks import traceback_evidence
-from monitor.agent.log_tail.wording import match_wording
 from monitor.facts.log_tails import LogCause
+from monitor.facts.program_logs.error_texts import match_ending, match_errno, match_http
+from monitor.facts.program_logs.evidence import LogEvidence, Weight
+from monitor.facts.program_logs.exceptions import parse_exception
+from monitor.facts.program_logs.launchers import launcher_evidence
+from monitor.facts.program_logs.lines import HARMLESS, Line, split_lines
+from monitor.facts.program_logs.tracebacks import traceback_evidence
+from monitor.facts.program_logs.wording import match_wording
 
 _ERROR_TEXT_LINES = 30  # common error texts count only this close to the end
 _PROGRESS_LINES = 3  # a program that reports progress after an exception has handled it

@@ -6,8 +6,8 @@ lower case; of a tuple, all must occur. The first entry that matches a line wins
 
 from __future__ import annotations
 
-from monitor.agent.log_tail.evidence import Verdict, Weight
 from monitor.facts.log_tails import LogCause as Cause
+from monitor.facts.program_logs.evidence import Verdict, Weight
 
 Fragment = str | tuple[str, ...]
 _SHM_PATH = "/dev/shm"  # noqa: S108  # a text, not a path that is opened
@@ -83,6 +83,11 @@ _NCCL_SETUP: tuple[Fragment, ...] = (
 )  # fmt: skip
 
 _TABLE: tuple[tuple[Cause, Weight, tuple[Fragment, ...]], ...] = (
+    (Cause.INOTIFY, Weight.WORDING, (
+        ("inotify", "too many open files"), ("inotify", "no space left"), "inotify watch limit reached",
+        ("fsnotify", "too many open files"), ("fsnotify", "no space left"), "upper limit on inotify",
+        "enospc: system limit",
+    )),
     (Cause.OPEN_FILES, Weight.WORDING, ("too many open files", "received 0 items of ancdata", "[errno 24]")),
     (Cause.NODE_LIMIT, Weight.WORDING, (
         "inotify watch limit reached", "inotify instances", ("inotify", "no space left"), ("max_map_count", "too low"),

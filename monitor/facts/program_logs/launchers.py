@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from monitor.agent.log_tail.evidence import LogEvidence, Weight
-from monitor.agent.log_tail.lines import Line
 from monitor.facts.log_tails import LogCause as Cause
+from monitor.facts.program_logs.evidence import LogEvidence, Weight
+from monitor.facts.program_logs.lines import Line
 
 _ROOT_CAUSE = "root cause (first observed failure)"
 _MAX_SUMMARY_LINES = 12

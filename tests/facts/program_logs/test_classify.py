@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monitor.agent.log_tail import classify_log
-from monitor.agent.log_tail.files import TAIL_CHARS
+from monitor.agent.log_files import TAIL_CHARS
 from monitor.facts.log_tails import LogCause
+from monitor.facts.program_logs import classify_log
 from tests.explain.corpus_rows import CORPUS_DIR, CorpusRow, load_classes, load_rows
 
 CLASSES = load_classes()

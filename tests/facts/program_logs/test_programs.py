@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from monitor.agent.log_tail import classify_log
+from monitor.facts.program_logs import classify_log
 from tests.support.failing_programs import PROGRAMS, FailingProgram
 
 HERE = [program for program in PROGRAMS if program.anywhere]

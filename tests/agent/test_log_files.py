@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.agent.log_tail.files import READ_BYTES, TAIL_CHARS, read_tail
+from monitor.agent.log_files import READ_BYTES, TAIL_CHARS, read_tail
 
 AT = "2026-03-02T11:20:41.123456789Z"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from monitor.agent.log_tail import classify_log
+from monitor.facts.program_logs import classify_log
 
 TB = 'Traceback (most recent call last):\n  File "/w/train.py", line 1, in <module>\n    main()\n'
 CASES = [

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from monitor.agent.log_tail.evidence import LogEvidence, Weight
-from monitor.agent.log_tail.exceptions import PythonException, classify_exception, parse_exception
-from monitor.agent.log_tail.lines import HARMLESS, Line
-from monitor.agent.log_tail.wording import match_wording
 from monitor.facts.log_tails import LogCause
+from monitor.facts.program_logs.evidence import LogEvidence, Weight
+from monitor.facts.program_logs.exceptions import PythonException, classify_exception, parse_exception
+from monitor.facts.program_logs.lines import HARMLESS, Line
+from monitor.facts.program_logs.wording import match_wording
 
 _DIRECT_CAUSE = "the above exception was the direct cause of the following exception"
 _TRACEBACK = "traceback (most recent call last)"

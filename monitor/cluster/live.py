@@ -21,6 +21,7 @@ from monitor.base.state_problems import StateProblem
 from monitor.base.threads import Periodic
 from monitor.cluster.agents.poller import CLOCK_STEP_SECONDS, AgentPoller, PollSettings, Targets
 from monitor.cluster.facts_feed import FactsUpdate
+from monitor.cluster.failures import nodes_with_new_failures
 from monitor.cluster.gpu_state import StateLimits
 from monitor.cluster.identity import identify
 from monitor.cluster.owners import no_owners
@@ -288,6 +289,7 @@ class LiveCluster:
                 self._check_sources_at = now + SOURCE_CHECK_SECONDS
                 changes = self._with_source_changes(changes, new_cycle)
             if changes:
+                self.poller.hasten(nodes_with_new_failures(changes.pods.values(), time.time()))
                 self._builder.update(changes, time.time())
                 self._version = next(self._versions)
             if new_cycle:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import heapq
 import logging
+import math
 import random
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -30,6 +31,9 @@ log = logging.getLogger(__name__)
 MAX_SKIPPED_INTERVALS = 8  # a silent agent is polled at least once in this many
 FIRST_SPREAD_SECONDS = 1.0  # the first polls come quickly: the daemon has just been started and a user is waiting
 TARGET_REFRESH_SECONDS = 5.0
+# After a container has failed: the agent reads its log within seconds.
+HASTENED_INTERVAL_SECONDS = 2.0
+HASTENED_FOR_SECONDS = 10.0
 MAX_ERROR_CHARS = 500
 CLOCK_STEP_SECONDS = 1.0  # a larger change of the offset between the clocks means that one was set or stood still
 
@@ -58,6 +62,8 @@ class _PolledTarget:
     fact: AgentFact
     clock_offset: float  # when the fact was recorded
     follower: SnapshotFollower = field(default_factory=SnapshotFollower)
+    due: float = math.inf  # monotonic, of the next poll; infinite while it is being polled
+    hastened_until: float = -math.inf  # monotonic
 
 
 class AgentPoller:
@@ -133,7 +139,24 @@ class AgentPoller:
         now = time.monotonic()
         due = self._next_poll(polled, now) if spread is None else now + phase * spread
         self._polled[target] = polled
-        heapq.heappush(self._due, (due, target, polled))
+        self._push(polled, due)
+
+    def _push(self, polled: _PolledTarget, due: float) -> None:
+        polled.due = due
+        heapq.heappush(self._due, (due, polled.target, polled))
+
+    def hasten(self, nodes: Collection[str]) -> None:
+        """Poll the agents of these nodes more often for a few seconds: they are about to report something."""
+        if not nodes:
+            return
+        now = time.monotonic()
+        with self._lock:
+            for polled in self._polled.values():
+                if polled.fact.node in nodes and polled.fact.failures == 0:
+                    polled.hastened_until = now + HASTENED_FOR_SECONDS
+                    if polled.due != math.inf and polled.due > now + HASTENED_INTERVAL_SECONDS:
+                        self._push(polled, now + HASTENED_INTERVAL_SECONDS)
+        self._schedule.wake()
 
     def _is_current(self, polled: _PolledTarget) -> bool:
         return self._polled.get(polled.target) is polled
@@ -156,7 +179,10 @@ class AgentPoller:
         assert self._workers is not None
         prompt, slow = self._workers
         while self._due and self._due[0][0] <= now:
-            _, _, polled = heapq.heappop(self._due)
+            due, _, polled = heapq.heappop(self._due)
+            if due != polled.due:  # hastened meanwhile
+                continue
+            polled.due = math.inf
             (prompt if self._is_prompt(polled.fact) else slow).submit(partial(self._poll, polled))
 
     def _is_prompt(self, fact: AgentFact) -> bool:
@@ -175,7 +201,7 @@ class AgentPoller:
         self._notify(fact)
         with self._lock:
             if self._is_current(polled):
-                heapq.heappush(self._due, (self._next_poll(polled, time.monotonic()), polled.target, polled))
+                self._push(polled, self._next_poll(polled, time.monotonic()))
         self._schedule.wake()
 
     def _read(self, polled: _PolledTarget) -> AgentFact:
@@ -222,7 +248,8 @@ class AgentPoller:
         """Time of the next poll. A silent agent skips more and more intervals, up to a bound."""
         interval = self._settings.interval
         intervals = min(max(1, polled.fact.failures - 1), MAX_SKIPPED_INTERVALS)
-        return now - (now - polled.phase * interval) % interval + intervals * interval
+        regular = now - (now - polled.phase * interval) % interval + intervals * interval
+        return min(regular, now + HASTENED_INTERVAL_SECONDS) if now < polled.hastened_until else regular
 
 
 def _failed(fact: AgentFact, now: float, error: str) -> AgentFact:

@@ -188,6 +188,27 @@ def test_a_silent_agent_is_polled_less_often_but_never_forgotten(failures: int, 
     assert intervals <= MAX_SKIPPED_INTERVALS
 
 
+def test_an_agent_that_is_about_to_report_something_is_polled_soon_and_once() -> None:
+    with FakeAgent(answers(BODY)) as agent, polling(poll(agent, interval=3600)) as poller:
+        first = until(poller, lambda fact: fact.snapshot, "it has answered").received_at
+        poller.hasten({"another"})
+        assert only(poller).received_at == first
+        for _ in range(3):
+            poller.hasten({"gpu-01"})
+        until(poller, lambda fact: fact.received_at != first, "it has been polled again")
+        waiting = [due for due, _, polled in poller._due if due == polled.due]
+        assert len(waiting) <= 1
+
+
+def test_a_silent_agent_is_not_polled_sooner() -> None:
+    poller = AgentPoller(settings(interval=3600), lambda: {"a:1": "n"})
+    poller.update_targets()
+    (polled,) = poller._polled.values()
+    polled.fact = AgentFact(target="a:1", node="n", failures=1)
+    poller.hasten({"n"})
+    assert len(poller._due) == 1
+
+
 def test_polls_are_spread_over_the_interval() -> None:
     """Agents that start together must not be polled together."""
     interval = 600.0

@@ -166,7 +166,7 @@ def let_go(lab: Lab, pod: Any) -> None:
 
 # name, command (Kubernetes reads $$ as one $), whether it restarts, cause, text in the evidence
 ENDINGS = [
-    ("loops", ("sh", "-c", "exit 3"), True, "config", 3),
+    ("loops", ("sh", "-c", "exit 3"), True, "program", 3),
     ("exits-127", ("sh", "-c", "no-such-command"), False, "file-not-found", 127),
     ("exits-126", ("sh", "-c", "/etc"), False, "not-executable", 126),
     ("no-file", ("/no/such/file",), False, "file-not-found", "/no/such/file"),
@@ -185,7 +185,7 @@ def test_a_container_that_does_not_start_or_stay_has_its_cause(lab: Lab, looker:
         values = [value for note in finding.evidence for value in note.values.values()]
         assert told in values, (name, values)
     wait_until(lambda: is_in_crash_loop(lab, pods[0]), 30, "it crashes again and again")
-    looker.expect("pod-start-failed", "config", 10, pod="loops")
+    looker.expect("pod-start-failed", "program", 10, pod="loops")
 
 
 def is_in_crash_loop(lab: Lab, pod: Any) -> bool:

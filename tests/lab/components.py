@@ -11,6 +11,7 @@ from tests.lab.programs import Programs
 
 LOOPBACK = "127.0.0.1"
 PAUSE_IMAGE = "local/pause:1"
+DEAD_PROXY = f"http://{LOOPBACK}:1"
 # Components that start containers or react to others stopping: stopped first.
 FIRST_TO_STOP = ("device-plugin", "kubelet", "scheduler", "controller-manager")
 
@@ -41,6 +42,11 @@ def _etcd(layout: Layout, ports: Ports, programs: Programs) -> list[str]:
         f"--initial-advertise-peer-urls={peer}",
         f"--initial-cluster=default={peer}",
     ]
+
+
+def environments() -> dict[str, dict[str, str]]:
+    """Variables of single components. Nobody listens at the engine's proxy; loopback addresses do not use it."""
+    return {"dockerd": {"HTTP_PROXY": DEAD_PROXY, "HTTPS_PROXY": DEAD_PROXY, "NO_PROXY": ".invalid,.test"}}
 
 
 def _dockerd(layout: Layout, ports: Ports, programs: Programs) -> list[str]:

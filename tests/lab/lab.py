@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.lab import engine, host, process
 from tests.lab.cluster import Cluster, FakeNodes, is_ready
-from tests.lab.components import LOOPBACK, command_lines
+from tests.lab.components import LOOPBACK, command_lines, environments
 from tests.lab.errors import LabError, wait_for
 from tests.lab.files import write_files
 from tests.lab.layout import GPU_RESOURCE, KUBELET_SOCKET, NODE, PRODUCT_USER, Layout, gpu_ids, state_dir
@@ -242,6 +242,7 @@ class Lab:
             "PATH": SEARCH,
             "PYTHONPATH": str(REPOSITORY),
             process.MARK: str(self._layout.root),
+            **environments().get(name, {}),
         }
         self._state.processes[name] = process.spawn(name, self._commands[name], environment, self._log(name))
         save(self._state, self._layout.state)

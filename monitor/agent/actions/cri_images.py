@@ -51,9 +51,12 @@ class _CriImageInfo(msgspec.Struct, rename="camel"):
 
 
 class CriImages:
-    """Write access to the images of one CRI runtime. `settle` waits for container creations in progress."""
+    """Write access to the images of one CRI runtime.
 
-    def __init__(self, socket: str, name: str, settle: Callable[[], object]) -> None:
+    `settle` waits for container creations in progress, given the seconds that the removal of a name took.
+    """
+
+    def __init__(self, socket: str, name: str, settle: Callable[[float], object]) -> None:
         self._socket = socket
         self._name = name
         self._settle = settle
@@ -89,8 +92,9 @@ class CriImages:
             def remove_names() -> ActionRefusal | None:
                 containerd.create_lease(guard, (datetime.now(UTC) + _LEASE_DURATION).isoformat(timespec="seconds"))
                 containerd.hold(guard, hold.digests)
+                began = time.monotonic()
                 self._remove(image.id)
-                self._settle()
+                self._settle(time.monotonic() - began)
                 creating = self._container_in_creation(containerd, hold)
                 return creating or self._unlisted(containerd, records) or in_use()
 

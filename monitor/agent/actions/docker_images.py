@@ -9,6 +9,7 @@ again: if one uses the image, its names are restored; otherwise the guard tags a
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from urllib.parse import quote, urlencode
 
@@ -44,9 +45,12 @@ class _BuildPruneReply(msgspec.Struct, rename="pascal"):
 
 
 class DockerImages:
-    """Write access to the images of one Docker engine. `settle` waits for container creations in progress."""
+    """Write access to the images of one Docker engine.
 
-    def __init__(self, socket: str, settle: Callable[[], object]) -> None:
+    `settle` waits for container creations in progress, given the seconds that the removal of a name took.
+    """
+
+    def __init__(self, socket: str, settle: Callable[[float], object]) -> None:
         self._socket = socket
         self._settle = settle
 
@@ -62,10 +66,11 @@ class DockerImages:
         def remove_names() -> ActionRefusal | None:
             for tag in _guard_tags(hold):
                 self._tag(image.id, tag)
+            began = time.monotonic()
             for name in hold.names:
                 if self._id_of(name) == image.id:  # not if it was moved to another image
                     self._untag(name)
-            self._settle()
+            self._settle((time.monotonic() - began) / max(1, len(hold.names)))
             return in_use() or self._remove_rest(image, hold)
 
         return remove_or_roll_back(hold, holds, remove_names, self.restore_names) or ""

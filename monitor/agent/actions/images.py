@@ -10,7 +10,6 @@ import os
 import time
 import uuid
 from collections.abc import Callable
-from functools import partial
 
 from monitor.agent.actions.outcome import ActionOutcome, ActionRefusal, done, failed, refused
 from monitor.agent.actions.protect import has_label_pins, in_use_refusal, label_pin_refusal, removal_refusal
@@ -24,6 +23,8 @@ log = logging.getLogger(__name__)
 
 # Longest time between a runtime's lookup of an image name and the registration of the container created from it.
 SETTLE_SECONDS = 2.0
+SETTLE_RATIO = 20.0  # at least this many times what the removal of a name took: a busy runtime also creates slowly
+MAX_SETTLE_SECONDS = 60.0
 GUARD_PREFIX = "gpuwarden-"  # of the tag or lease that holds an image during its removal
 
 KnownImages = Callable[[], tuple[ImageCacheFact, ...] | None]
@@ -46,9 +47,13 @@ class ImageActions:
         self._holds = holds
         self._rootfs = rootfs
         self._clock = clock
-        self._settle = partial(time.sleep, settle)
+        self._settle_seconds = settle
         self._interrupted = list(holds.interrupted())
         self._images: dict[Runtime, RuntimeImages] = {}
+
+    def _settle(self, removal_seconds: float) -> None:
+        """Wait for container creations in progress, given how long the runtime took to remove a name."""
+        time.sleep(max(self._settle_seconds, min(MAX_SETTLE_SECONDS, SETTLE_RATIO * removal_seconds)))
 
     def remove(self, action: RemoveImage) -> ActionOutcome:
         """Remove an image unless something protects it."""

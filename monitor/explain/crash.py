@@ -78,12 +78,15 @@ _MESSAGE_FRAGMENTS: Fragments[str] = (
             "cuda driver version",
         ),
     ),
+    ("ASKED_TO_STOP", ("got signal: 15", "received sigterm", "signalexception", "caught signal 15")),
     ("SEGFAULT", ("segmentation fault",)),
     ("ILLEGAL", ("illegal instruction",)),
     ("NO_MODULE", ("modulenotfounderror", "no module named", "importerror")),
     ("NO_FILE", ("filenotfounderror", "no such file or directory", "can't open file")),
     ("PERMISSION", ("permissionerror", "permission denied")),
 )
+# What runc and the shell of an image print if the kernel does not execute the program.
+_EXEC_FAILED = re.compile(r"(?:standard_init_linux\.go:\d+: )?exec (?:user process caused:|\S+:) ")
 # torchrun and multiprocessing name the signal that ended a worker as a negative exit code.
 _WORKER_SIGNAL = re.compile(r"exit ?code\s*[:=]?\s*-(\d{1,2})\b")
 _EXIT_CODE_CAUSES = {
@@ -110,6 +113,8 @@ def crashed(
     `known_tail` is what its log said in an earlier evaluation; it counts while the agent reports nothing.
     """
     end = last_termination(status)
+    if end.exit_code and _EXEC_FAILED.match(end.message or ""):
+        return start_diagnosis(pod, status.name, end.message or "", PodStatus.CRASHING)
     tail = log_tail_of(pod, end, facts) or known_tail
     cause = _cause(pod, status, end, facts, tail)
     values = _values(pod, status, end) | log_values(tail)

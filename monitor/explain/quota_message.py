@@ -21,7 +21,8 @@ _QUOTA = re.compile(r"exceeded quota: ([^,]+), requested: (?>(.+?), used: )(?>(.
 _UNSPECIFIED = re.compile(r"failed quota: ([^:]+): must specify ([\w.,/ :;-]+)")
 _CONTAINERS = re.compile(r" for: [\w.,-]+;?")
 _LIMIT_RANGE = re.compile(
-    r"((?:(?:maximum|minimum) \S+ usage|\S+ max limit to request ratio) per \w+ is [^,]{1,100}?(?:, but [\w ]+? is [^.,;]+|\.\s+No \w+ is specified))"
+    r"((?:(?:maximum|minimum) \S+ usage|\S+ max limit to request ratio) per \w+ is [^,]{1,100}?"
+    r"(?:, but [\w ]+? is [^.,;]+|\.\s+No \w+ is specified))"
 )
 _POLICY = re.compile(r"ValidatingAdmissionPolicy '([^']+)'[^:]{0,200} denied request: ?(.*)", re.DOTALL)
 _QUEUE_NAME = re.compile(r"queue[s:]*\s+[`'\"]([\w.-]+)[`'\"]", re.IGNORECASE)

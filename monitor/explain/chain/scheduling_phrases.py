@@ -19,7 +19,10 @@ SENTENCES = wording(
     (C.CLAIM_MISSING, ("persistentvolumeclaim",)),
     (
         C.VOLUME_ELSEWHERE,
-        ("volume node affinity", "no available volume zone", "persistentvolume's node affinity", "volume zone", "novolumenodeconflict"),
+        (
+            "volume node affinity", "no available volume zone", "persistentvolume's node affinity", "volume zone",
+            "novolumenodeconflict",
+        ),
     ),
     (C.VOLUME_LIMIT, ("max volume count", "too many volumes", "volume limits", "maxvolumecount")),
     (C.VOLUME, ("persistent volumes to bind", "enough free storage", "volumebinding", "storage capacity")),
@@ -75,7 +78,8 @@ SENTENCES = wording(
         C.QUEUE_TOPOLOGY,
         (
             "topology domains", "allows to fit only", "allow to fit any", "topologyawarescheduling", "requested level",
-            "topology assignment", "no tas flavor", "for tas flavor", "topology level", "doesn't allow to fit", "topology-aware",
+            "topology assignment", "no tas flavor", "for tas flavor", "topology level", "doesn't allow to fit",
+            "topology-aware",
         ),
     ),
     (C.QUEUE_UNCOVERED, ("unavailable in clusterqueue", "not covered by", "coveredresources")),
@@ -150,7 +154,7 @@ SENTENCES = wording(
         ),
     ),
     (C.PODS, ("too many pods", "pod number exceeded")),
-    (C.GPUS, ("insufficient gpu device", "gpu devices insufficient", "gpu devices", "insufficient numa scoped devices")),
+    (C.GPUS, ("insufficient gpu device", "gpu devices", "insufficient numa scoped devices")),
     (C.CPU, ("insufficient amplified cpu", "not enough cpus available")),
 )  # fmt: skip
 CONDITION_TAINTS = wording(

@@ -12,7 +12,8 @@ from monitor.explain.chain.starts import classify_start
 from monitor.explain.keys import Key
 from monitor.explain.log_tail import crash_member, log_evidence, log_tail_of, log_values
 from monitor.explain.model import PodDiagnosis, PodStatus, family_diagnosis, pod_values
-from monitor.explain.quote import Fragments, match_fragments, quote
+from monitor.explain.quote import match_fragments, quote
+from monitor.explain.termination_message import MESSAGE_FRAGMENTS
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import ContainerStatusFact, PodFact, TerminationFact
 from monitor.facts.log_tails import LogTailFact
@@ -48,43 +49,6 @@ _NODE_CAUSES = tuple(
 MAX_COMPARED_PODS = 100
 DEFAULT_SHM_BYTES = 64 * 1024**2  # container runtimes' default size of /dev/shm
 
-# Termination messages, where the pod provides them; the first match in the lower-cased message wins.
-_MESSAGE_FRAGMENTS: Fragments[str] = (
-    (
-        "SHM",
-        (
-            "bus error",
-            "insufficient shared memory",
-            "out of shared memory",
-            "unable to mmap",
-            "creating shared memory segment",
-            "nccl-shm",
-        ),
-    ),
-    ("INOTIFY", ("inotify", "fsnotify")),
-    (
-        "GPU_MEMORY",
-        ("cuda out of memory", "cuda_error_out_of_memory", "outofmemoryerror: cuda", "cuda error: out of memory"),
-    ),
-    (
-        "GPU_GONE",
-        (
-            "no cuda-capable device",
-            "cuda error",
-            "acceleratorerror",
-            "cublas_status",
-            "cudnn_status",
-            "uncorrectable ecc",
-            "cuda driver version",
-        ),
-    ),
-    ("ASKED_TO_STOP", ("got signal: 15", "received sigterm", "signalexception", "caught signal 15")),
-    ("SEGFAULT", ("segmentation fault",)),
-    ("ILLEGAL", ("illegal instruction",)),
-    ("NO_MODULE", ("modulenotfounderror", "no module named", "importerror")),
-    ("NO_FILE", ("filenotfounderror", "no such file or directory", "can't open file")),
-    ("PERMISSION", ("permissionerror", "permission denied")),
-)
 # What runc and the shell of an image print if the kernel does not execute the program.
 _EXEC_FAILED = re.compile(r"(?:standard_init_linux\.go:\d+: )?exec (?:user process caused:|\S+:) ")
 # torchrun and multiprocessing name the signal that ended a worker as a negative exit code.
@@ -149,7 +113,7 @@ def _cause(
         return "LIVENESS"
     if member := crash_member(end, tail):
         return member
-    if end.exit_code and (cause := match_fragments(end.message, _MESSAGE_FRAGMENTS) or _worker_signal(end.message)):
+    if end.exit_code and (cause := match_fragments(end.message, MESSAGE_FRAGMENTS) or _worker_signal(end.message)):
         return cause
     code = end.exit_code if end.exit_code is not None else (128 + end.signal if end.signal else None)
     if code is None:

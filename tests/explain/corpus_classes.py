@@ -28,6 +28,8 @@ _BY_KEY = {
     "start_no_start_file": "command-missing",
     "start_hook": "app",
     "crash_terminated": "sigterm",
+    "crash_host_memory": "out-of-memory",
+    "crash_interrupted": "sigterm",
     "crash_asked_to_stop": "sigterm",
     "crash_bad_executable": "not-executable",
     "crash_no_command": "command-missing",

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.explain.crash import _EXIT_CODE_CAUSES, _MESSAGE_FRAGMENTS
+from monitor.explain.crash import _EXIT_CODE_CAUSES
 from monitor.explain.keys import Key
 from monitor.explain.pod import explain_pod
+from monitor.explain.termination_message import MESSAGE_FRAGMENTS
 from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.kube import ContainerStatusFact, PodContainerFact, PodFact, PodVolumeFact, TerminationFact
 from tests.explain.builders import (
@@ -184,7 +185,7 @@ def test_crash(case: Case) -> None:
 def test_every_word_has_its_sentences() -> None:
     crashes = {
         *_EXIT_CODE_CAUSES.values(),
-        *(cause for cause, _ in _MESSAGE_FRAGMENTS),
+        *(cause for cause, _ in MESSAGE_FRAGMENTS),
         "OUT_OF_MEMORY",
         "LOST",
         "LIVENESS",

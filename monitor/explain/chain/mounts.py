@@ -24,6 +24,7 @@ _BY_ERRNO = {
     113: M.UNREACHABLE, 115: M.UNREACHABLE, 116: M.STALE,
 }  # fmt: skip
 _NFS_HELPER = re.compile(r"mount\.nfs4?: (.*)", re.DOTALL)
+_KERNEL_PATH = re.compile(r"mkdir /(?:sys|proc)/")  # nobody may create a directory there
 _NO_SOURCE = re.compile(r"special device (?!/)\S+ does not exist")  # a share of a server, not a device of the node
 _NETWORK_SOURCE = re.compile(r"-t (?:nfs|cifs|ceph|lustre|glusterfs|smb3?|beegfs|gpfs|fuse)|\bon [\w.\-@]+:/|on //")
 
@@ -113,7 +114,9 @@ def _of_node(chain: Chain) -> M | None:
         return M.DRIVER_MISSING
     if cause := find(last, phrases.LAST):
         return cause
-    if says(last, ("permission denied", "operation not permitted", "access denied")):
+    if says(last, ("permission denied", "operation not permitted", "access denied")) and not _KERNEL_PATH.search(
+        chain.low
+    ):
         return M.PERMISSION
     return M.TIMED_OUT if _times_out(chain) else None
 

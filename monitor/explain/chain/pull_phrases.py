@@ -105,7 +105,7 @@ STORE = wording(
     (
         P.BAD_IMAGE,
         (
-            "archive/tar", "invalid tar header", "operation not permitted", "invalid path", "breakout", "lchown",
+            "archive/tar", "invalid tar header", "operation not permitted", "invalid path", "breakout",
             "file name too long", "unhandled tar header", "duplicates of file", "insufficient uids or gids",
             "invalid argument", "unsupported tar", "missing whiteout", "no such device or address", "unrecognized tar",
         ),
@@ -138,6 +138,7 @@ REGISTRY = wording(
             "was deleted or has expired", "repository does not exist", "tag does not exist", "tag not found",
             "repository not found", "image not found", "artifact not found", "requested image not found",
             "failed to find image", "does not exist in the registry", "manifest not found",
+            "not found in repository",
         ),
     ),
     (
@@ -185,6 +186,7 @@ TRANSPORT = wording(
         P.TIMEOUT,
         (
             "i/o timeout", "client.timeout", "awaiting response headers", "awaiting headers", "connection timed out",
+            "cannot assign requested address",
             "operation timed out", "no route to host", "network is unreachable", "host is down", "host is unreachable",
             "request canceled while waiting for connection", "timed out",
         ),

@@ -205,7 +205,7 @@ def _of_store(said: Sequence[Clause]) -> P:
     table = phrases.STORE_MOUNT if any(_MOUNT.match(clause.words) for clause in said) else phrases.STORE
     cause, number = _innermost(said, table)
     if cause is P.NODE_STORE and number and _IN_LAYER.match(said[number - 1].low):
-        return P.BAD_IMAGE
+        return P.UNKNOWN if "not empty" in said[number].words else P.BAD_IMAGE
     return cause
 
 

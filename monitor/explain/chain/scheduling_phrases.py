@@ -105,7 +105,7 @@ SENTENCES = wording(
         C.QUEUE_FULL,
         (
             "queue resource quota", "insufficient unused quota", "does not fit in queue", "borrowing limit",
-            "insufficient quota",
+            "insufficient quota", "in the remaining quota",
             "queue is overused", "exceeds queue", "queue quota", "allowable limit", "user quota", "insufficient quotas",
             "quotaname",
         ),

@@ -12,7 +12,7 @@ NVIDIA_CLI = wording(
     (
         S.TOOLKIT_BROKEN,
         ("error while loading shared libraries", "symbol lookup error", "relocation error", "undefined symbol",
-         "not defined"),
+         "not defined", "double free", "core dumped", "segmentation fault"),
     ),
     (S.DRIVER_MISMATCH, ("driver/library version mismatch", "api mismatch")),
     (S.DRIVER_TOO_OLD, ("requirement error", "unsatisfied condition", "please update your driver")),

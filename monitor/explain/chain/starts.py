@@ -30,7 +30,7 @@ _NVIDIA_DEVICE = re.compile(r"(?:stat|open|mount operation) failed: /dev/nvidia(
 _DOCKER_FILE = re.compile(r"/var/lib/docker/containers/[^/\s]+/(?:resolv\.conf|hosts|hostname)")
 _LAYER_FILE = re.compile(r"/overlay(?:2|fs)?/")
 _TOOLKIT = re.compile(
-    r"nvidia-container-runtime|nvidia-ctk|nvidia-cdi-hook|nvidia-container-toolkit|libnvidia-container|"
+    r"nvidia-container-cli|nvidia-container-runtime|nvidia-ctk|nvidia-cdi-hook|nvidia-container-toolkit|libnvidia-container|"
     r"could not select device driver|could not apply required modification"
 )
 
@@ -81,7 +81,7 @@ def _of_nvidia_cli(said: str) -> S | None:
         return S.GPU_LOST if _UNKNOWN_DEVICE.search(said) else S.OTHER
     if _NVIDIA_DEVICE.search(said):
         return S.DEVICE_MISSING
-    return find(said, phrases.NVIDIA_CLI) or S.DRIVER_BROKEN
+    return find(said, phrases.NVIDIA_CLI) or S.OTHER
 
 
 def _after(low: str, speaker: str) -> str:

@@ -82,6 +82,10 @@ WORDS: dict[str, str] = {
         "needs is missing."
     ),
     "pod-stuck-creating.hung-path": "{path} on {node} does not respond.",
+    "pod-stuck-creating.server": (
+        "{count:pod|pods} on {nodes:node|nodes} cannot mount volumes from storage server {server}."
+    ),
+    "pod-stuck-creating.pods": "Affected: {pods}",
     "pod-stuck-creating.advice": (
         "Details: kubectl describe pod {pod} -n {namespace}; on {node}: journalctl -u kubelet | grep {pod}"
     ),
@@ -139,6 +143,10 @@ WORDS: dict[str, str] = {
         "Container {container} of pod {pod} ({user}) on {node} does not start; the cause is unknown "
         "({restarts:restart|restarts})."
     ),
+    "pod-start-failed.node": (
+        "{count:pod|pods} on {node} cannot use their GPUs: the node's GPU driver or container toolkit fails."
+    ),
+    "pod-start-failed.pods": "Affected: {pods}",
     "pod-start-failed.refused": "The kubelet of {node} refused pod {pod} ({user}).",
     "pod-start-failed.evicted": "The kubelet of {node} evicted pod {pod} ({user}).",
     # pod-stuck-terminating

@@ -56,6 +56,8 @@ WORDS: dict[str, str] = {
         "{node} 上 {user} 的 Pod {pod} 创建容器已用 {seconds:duration}：它需要的设备不在。"
     ),
     "pod-stuck-creating.hung-path": "{node} 上的 {path} 没有响应。",
+    "pod-stuck-creating.server": "{nodes} 个节点上的 {count} 个 Pod 无法挂载存储服务器 {server} 的存储卷。",
+    "pod-stuck-creating.pods": "受影响的 Pod：{pods}",
     "pod-stuck-creating.advice": (
         "查看详情：kubectl describe pod {pod} -n {namespace}；在 {node} 上：journalctl -u kubelet | grep {pod}"
     ),
@@ -88,6 +90,8 @@ WORDS: dict[str, str] = {
         "{node} 上 {user} 的 Pod {pod} 的容器 {container} 用不了 GPU：GPU 驱动或 container toolkit 出错（已重启"
         " {restarts} 次）。"
     ),
+    "pod-start-failed.node": "{node} 上有 {count} 个 Pod 用不了 GPU：该节点的 GPU 驱动或 container toolkit 出错。",
+    "pod-start-failed.pods": "受影响的 Pod：{pods}",
     "pod-start-failed.node-trouble": (
         "{node} 上 {user} 的 Pod {pod} 的容器 {container} 启动不了：节点无法准备好它（已重启 {restarts} 次）。"
     ),

@@ -38,7 +38,10 @@ WORDS: dict[str, str] = {
     "pod-pending.advice": "随时查看详细原因：gpuwarden why -n {namespace} {pod}",
     # pod-stuck-creating
     "rule.pod-stuck-creating": "Pod 卡在创建中",
-    "doc.pod-stuck-creating": "Pod 已分到节点，容器却一直创建不出来，且不是镜像问题。",
+    "doc.pod-stuck-creating": (
+        "Pod 已分到节点，容器却一直创建不出来，且不是镜像问题。"
+        "多个 Pod 都挂载不了同一台存储服务器时，归为该服务器的一条告警。"
+    ),
     "doc.pod-stuck-creating.severity": "警告",
     "doc.pod-stuck-creating.incident": "挂载错误，作业卡在创建中。",
     "doc.pod-stuck-creating.limit.creating": "创建过程中一步最长多久。",
@@ -63,7 +66,10 @@ WORDS: dict[str, str] = {
     ),
     # pod-start-failed
     "rule.pod-start-failed": "Pod 启动失败",
-    "doc.pod-start-failed": "容器创建或启动失败，或反复退出。",
+    "doc.pod-start-failed": (
+        "容器创建或启动失败，或反复退出。"
+        "同一节点上的多个 Pod 因同样的 GPU 驱动或 container toolkit 故障失败时，归为该节点的一条告警。"
+    ),
     "doc.pod-start-failed.severity": "警告",
     "doc.pod-start-failed.incident": "找不到启动文件，没有执行权限。",
     "doc.pod-start-failed.limit.steady": "崩溃后连续运行多久算正常。",

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from monitor.detect.rules.pod_start_failed import CAUSES, RULE
+from monitor.detect.lib.start_failures import CAUSES
+from monitor.detect.rules.pod_start_failed import RULE
 from monitor.facts.kube import ContainerStatusFact, PodFact, TerminationFact
 from tests.detect.builders_pods import PODS_UNSEEN, due, held, none, one, rule_context, run, text
 from tests.detect.rules.test_pod_start_failed_logs import FROM_LOGS

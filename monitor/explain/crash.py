@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -47,6 +48,8 @@ _NODE_CAUSES = tuple(
 MAX_COMPARED_PODS = 100
 DEFAULT_SHM_BYTES = 64 * 1024**2  # container runtimes' default size of /dev/shm
 
+# What runc and the shell of an image print if the kernel does not execute the program.
+_EXEC_FAILED = re.compile(r"(?:standard_init_linux\.go:\d+: )?exec (?:user process caused:|\S+:) ")
 _EXIT_CODE_CAUSES = {
     0: "ENDED",
     1: "ERROR",
@@ -71,6 +74,8 @@ def crashed(
     `known_tail` is what its log said in an earlier evaluation; it counts while the agent reports nothing.
     """
     end = last_termination(status)
+    if end.exit_code and _EXEC_FAILED.match(end.message or ""):
+        return start_diagnosis(pod, status.name, end.message or "", PodStatus.CRASHING)
     tail = log_tail_of(pod, end, facts) or known_tail
     proof = tail if proves(end, tail) else message_tail(end)
     cause = _cause(pod, status, end, facts, proof)

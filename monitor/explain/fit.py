@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from monitor.explain.chain.scheduling import is_gpu_share
 from monitor.explain.placement import EXCLUSIONS, Obstacle, ObstacleKind, PlacementCheck
 from monitor.facts.base import Fact
 from monitor.facts.cluster_facts import ClusterFacts
@@ -44,7 +45,7 @@ def gpu_resource(pod: PodFact, facts: ClusterFacts) -> str:
     """Name of the GPU resource that the pod requests: MIG slices and shared GPUs have their own."""
     if pod.requests.get(facts.resource):
         return facts.resource
-    names = [name for name, amount in pod.requests.items() if amount and "/" in name]
+    names = [name for name, amount in pod.requests.items() if amount and "/" in name and not is_gpu_share(name)]
     return next((name for name in sorted(names) if "gpu" in name or "/mig-" in name), facts.resource)
 
 
@@ -66,12 +67,12 @@ def fit(pod: PodFact, node: NodeFact, facts: ClusterFacts, resource: str) -> Nod
 
 
 def _needs(pod: PodFact, gpu: str) -> Needs:
-    """Requests of the pod, sorted by resource."""
+    """Requests of the pod, sorted by resource. Whether a card has room for a share only its scheduler knows."""
     kinds = {gpu: ObstacleKind.GPU, "cpu": ObstacleKind.CPU, "memory": ObstacleKind.MEMORY}
     return [
         (name, amount, max(MAX_ROUNDING_ERROR, amount * 1e-9), kinds.get(name, ObstacleKind.OTHER))
         for name, amount in sorted(pod.requests.items())
-        if amount > 0
+        if amount > 0 and not is_gpu_share(name)
     ]
 
 

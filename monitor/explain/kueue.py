@@ -28,7 +28,7 @@ _OTHER_REASONS = (
 _UNKNOWN = SchedulingCause.OTHER
 _ADVICE = {Key.KUEUE_NEVER: Key.KUEUE_NEVER_ADVICE, Key.KUEUE_UNCLEAR: Key.KUEUE_UNCLEAR_ADVICE}
 _MORE_NEEDED = re.compile(r"for (\S+) in flavor ([^\s,]+), (\S+) more needed")
-_NEVER = re.compile(r"for (\S+) in flavor ([^\s,]+),[^>]*> maximum capacity")
+_NEVER = re.compile(r"for (\S+) in flavor ([^\s,]+)(?:,[^>]*> maximum capacity| in ClusterQueue)")
 
 
 def held_back(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis | None:

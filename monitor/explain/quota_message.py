@@ -21,14 +21,20 @@ _QUOTA = re.compile(r"exceeded quota: ([^,]+), requested: (?>(.+?), used: )(?>(.
 _UNSPECIFIED = re.compile(r"failed quota: ([^:]+): must specify ([\w.,/ :;-]+)")
 _CONTAINERS = re.compile(r" for: [\w.,-]+;?")
 _LIMIT_RANGE = re.compile(
-    r"((?:(?:maximum|minimum) \S+ usage|\S+ max limit to request ratio) per \w+ is [^,]+, but [\w ]+? is [^.,;]+)"
+    r"((?:(?:maximum|minimum) \S+ usage|\S+ max limit to request ratio) per \w+ is [^,]{1,100}?"
+    r"(?:, but [\w ]+? is [^.,;]+|\.\s+No \w+ is specified))"
 )
 _POLICY = re.compile(r"ValidatingAdmissionPolicy '([^']+)'[^:]{0,200} denied request: ?(.*)", re.DOTALL)
 _QUEUE_NAME = re.compile(r"queue[s:]*\s+[`'\"]([\w.-]+)[`'\"]", re.IGNORECASE)
 _DENIED = re.compile(r"admission webhook \"([^\"]+)\" denied the request: ?(.*)", re.DOTALL)
-_WEBHOOK_DOWN = re.compile(r"failed calling webhook \"([^\"]+)\": ?(.*)", re.DOTALL)
+_WEBHOOK_DOWN = re.compile(r"failed calling (?:admission )?webhook \"([^\"]+)\": ?(.*)", re.DOTALL)
 _ACCOUNT = re.compile(r"serviceaccount \"([^\"]+)\" not found")
-_POD_SECURITY = ("violates PodSecurity", "unable to validate against any security context constraint")
+_POD_SECURITY = (
+    "violates PodSecurity",
+    "unable to validate against any security context constraint",
+    "unable to validate against any pod security policy",
+    "PodSecurityPolicy: ",
+)
 _PRIORITY_CLASS = re.compile(r"no PriorityClass with name (\S+) was found")
 
 
@@ -148,7 +154,7 @@ def _webhook(message: str) -> AdmissionDenial | None:
 
 
 def _pod_security(message: str) -> AdmissionDenial | None:
-    if not any(sign in message for sign in _POD_SECURITY) and "pod security policy" not in message.lower():
+    if not any(sign in message for sign in _POD_SECURITY):
         return None
     values: dict[str, Value] = {"message": quote(message)}
     return AdmissionDenial("pod-security", Text(Key.POD_SECURITY, values), Text(Key.POD_SECURITY_ADVICE), values)

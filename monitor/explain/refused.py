@@ -39,7 +39,12 @@ _EVICTIONS: Wording[tuple[str, Key, Key]] = wording(
         ("ephemeral-storage", "inodes", "nodefs", "imagefs", "containerfs", "diskpressure", "disk"),
     ),
 )  # fmt: skip
-_QUEUE_REASONS = (SchedulingCause.QUEUE_MISSING, SchedulingCause.QUEUE_CLOSED, SchedulingCause.QUEUE_FULL)
+_QUEUE_REASONS = (
+    SchedulingCause.QUEUE_MISSING,
+    SchedulingCause.QUEUE_CLOSED,
+    SchedulingCause.QUEUE_FULL,
+    SchedulingCause.QUEUE_TOO_SMALL,
+)
 
 
 def refused(pod: PodFact) -> PodDiagnosis | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from monitor.explain.chain.causes import SchedulingCause as C
-from monitor.explain.chain.scheduling import SchedulingPart
+from monitor.explain.chain.scheduling import SchedulingPart, is_gpu_share
 from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause, PodDiagnosis, pending_diagnosis
 from monitor.explain.quote import quote
@@ -48,9 +50,12 @@ _PENDING_CAUSES = {reason: cause for cause, reasons in _CAUSES.items() for reaso
 
 def by_plugin(pod: PodFact, verdict: SchedulerVerdict | None) -> PodDiagnosis | None:
     """Diagnosis by a reason that nodes do not show, or None."""
-    if verdict is None or verdict.reason is None or verdict.reason.cause not in _PLUGIN_REASONS:
+    if verdict is None or verdict.reason is None:
         return None
-    return _diagnosis(pod, verdict, verdict.reason)
+    reason = verdict.reason
+    if reason.cause is C.GPUS and any(is_gpu_share(name) for name in pod.requests):
+        reason = replace(reason, cause=C.VGPU_UNFIT)
+    return _diagnosis(pod, verdict, reason) if reason.cause in _PLUGIN_REASONS else None
 
 
 def by_message(pod: PodFact, verdict: SchedulerVerdict) -> PodDiagnosis | None:

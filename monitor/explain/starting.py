@@ -73,7 +73,7 @@ def bad_configuration(pod: PodFact, status: ContainerStatusFact, facts: ClusterF
         values |= {"key": match[2].rstrip(".,"), "kind": "Secret" if match[1].lower() == "secret" else "ConfigMap"}
         values |= {"name": "?"}
         keys = Key.CONFIG_KEY_MISSING, Key.CONFIG_KEY_MISSING_ADVICE
-    elif "runAsNonRoot" in message:
+    elif "runAsNonRoot" in message or "breaks non-root policy" in message:
         keys = Key.CONFIG_ROOT, Key.CONFIG_ROOT_ADVICE
     elif classify_start(message).cause is not StartFailureCause.OTHER:
         return crash.start_diagnosis(pod, status.name, message, PodStatus.CREATING)

@@ -18,7 +18,13 @@ from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import Amounts, NodeFact, PodFact, PodGroupFact, QueueFact
 from monitor.facts.text import Text, Value
 
-_NOT_ENQUEUED = (SchedulingCause.QUEUE_FULL, SchedulingCause.CLUSTER_FULL, SchedulingCause.QUEUE_TOO_SMALL)
+_NOT_ENQUEUED = (
+    SchedulingCause.QUEUE_FULL,
+    SchedulingCause.CLUSTER_FULL,
+    SchedulingCause.QUEUE_TOO_SMALL,
+    SchedulingCause.QUEUE_MISSING,
+    SchedulingCause.QUEUE_CLOSED,
+)
 QUEUE_NAMES = ("volcano.sh/queue-name", "scheduling.volcano.sh/queue-name")
 
 

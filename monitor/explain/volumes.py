@@ -20,6 +20,10 @@ MOUNT_EVENT_REASONS = ("FailedMount", "FailedAttachVolume", "FailedMapVolume")
 _VOLUME = re.compile(r"for volume \\?\"([^\"\\]+)\\?\"")
 _UNMOUNTED = re.compile(r"unmounted volumes=\[([^\]]*)\]")
 _NFS_SOURCE = re.compile(r"(?:while mounting|mounting) (\S+:/\S*)")
+# Arguments of mount(8), which the kubelet and CSI drivers quote, and of `rbd map`.
+_ARGUMENTS = re.compile(r"-t \w+(?: -o \S+)? (\S+:/\S*|//\S+)")
+_RBD_ARGUMENTS = re.compile(r"-m (\S+)(?: -\S+){0,8} map (\S+/\S+)")
+_SERVER = re.compile(r"//([^/\s]+)/|([^/\s]+):(?:/|[\w.-]+/)")
 
 
 @dataclass(frozen=True)
@@ -35,10 +39,24 @@ class MountFailure:
 def classify(message: str | None) -> MountFailure:
     """Cause of a failed mount from an event message; unknown messages yield UNKNOWN."""
     text = message or ""
-    volume, unmounted, source = _VOLUME.search(text), _UNMOUNTED.search(text), _NFS_SOURCE.search(text)
+    volume, unmounted = _VOLUME.search(text), _UNMOUNTED.search(text)
     where = volume[1] if volume else unmounted[1] if unmounted else None
     answer = classify_mount(message)
-    return MountFailure(answer.cause, where, answer.name, source[1].rstrip(",") if source else None)
+    return MountFailure(answer.cause, where, answer.name, _named_source(text))
+
+
+def _named_source(text: str) -> str | None:
+    """What the message says is mounted: `server:/path`, `//server/share` or `monitors:pool/image`."""
+    if match := _NFS_SOURCE.search(text) or _ARGUMENTS.search(text):
+        return match[1].rstrip(",")
+    match = _RBD_ARGUMENTS.search(text)
+    return f"{match[1]}:{match[2]}" if match else None
+
+
+def server_of(source: str) -> str | None:
+    """Server or monitors that a source names, or None."""
+    match = _SERVER.match(source)
+    return (match[1] or match[2]) if match else None
 
 
 def not_mounted(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis | None:

@@ -31,6 +31,10 @@ NODES = ("n1", "n2", "n3")
 PODS = ("p0", "p1", "p2")
 IMAGE = "harbor.lab/nlp/bert:1"
 REFUSED = 'Get "https://harbor.lab/v2/": dial tcp 10.0.0.5:443: connect: connection refused'
+NO_DRIVER = (
+    "OCI runtime create failed: stderr: nvidia-container-cli: initialization error: nvml error: driver not loaded"
+)
+SERVER_GONE = "MountVolume.SetUp failed: mount failed: -t nfs nas:/data /x: mount.nfs: Connection timed out"
 NO_SPACE = "failed to pull image: write /var/lib/docker: no space left on device"
 DAY_SECONDS = 86400.0
 ALICE = Identity(user="alice", job="bert", queue="vc1", platform="volcano", workload_kind="VolcanoJob")
@@ -202,6 +206,7 @@ def pod_variants(name: str) -> Variants:
         "has no space": bound(name, "n2", **starting, statuses=(waiting("ErrImagePull", NO_SPACE),)),
         "crashes": bound(name, "n1", statuses=(waiting("CrashLoopBackOff", "back-off", restart_count=7),)),
         "has just crashed": bound(name, "n1", statuses=(waiting("CrashLoopBackOff", "back-off", last=CRASHED),)),
+        "has no driver": bound(name, "n1", statuses=(waiting("RunContainerError", NO_DRIVER),)),
         "waits": bound(name, None, **pending),
         "waits for two": bound(name, None, **pending, gpus=2),
         "is gone": None,
@@ -223,6 +228,7 @@ def event_variants(name: str) -> Variants:
         ),
         "pulled": (event("Pulled", pulled, about=about, container="main", ago=30),),
         "not mounted": (event("FailedMount", "MountVolume.SetUp failed: timed out", about=about),),
+        "server gone": (event("FailedMount", SERVER_GONE, about=about),),
         "over quota": (event("FailedCreate", denied, **job),),
     }
 

@@ -105,7 +105,7 @@ def _row(path: Path, number: int, line: str, *, given: bool) -> CorpusRow:
     expect, source, action, subject, message, must = _columns(path, number, line, _ROW_COLUMNS)
     if not expect or not source or not action:
         raise CorpusError(f"{path}:{number}: a row needs a class, a source and an action")
-    text = _unescape(path, number, message)
+    text = unescape(path, number, message)
     demands = [demand for demand in must.split(";") if demand]
     if any(demand[0] not in "+-" or not demand[1:] for demand in demands):
         raise CorpusError(f"{path}:{number}: a demand begins with + or -: {must}")
@@ -116,7 +116,7 @@ def _row(path: Path, number: int, line: str, *, given: bool) -> CorpusRow:
         tuple(expect.split(",")),
         source,
         action,
-        _unescape(path, number, subject),
+        unescape(path, number, subject),
         tuple(text.split(_SEPARATOR)),
         tuple(demand[1:] for demand in demands if demand[0] == "+"),
         tuple(demand[1:] for demand in demands if demand[0] == "-"),
@@ -142,7 +142,7 @@ def _columns(path: Path, number: int, line: str, expected: int) -> list[str]:
     return columns
 
 
-def _unescape(path: Path, number: int, text: str) -> str:
+def unescape(path: Path, number: int, text: str) -> str:
     def character(match: re.Match[str]) -> str:
         if match[1] not in _ESCAPED:
             raise CorpusError(f"{path}:{number}: unknown escape {match[0]}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ from monitor.detect.base import NOTHING, Rule, RuleContext, RuleResult, Seconds,
 from monitor.detect.findings import make_finding
 from monitor.detect.lib.job_failures import explain_by_first
 from monitor.detect.lib.pods import pod_labels, pod_values, raw_text
+from monitor.detect.lib.shared_causes import explain_by_node
 from monitor.detect.lib.start_failures import (
     ADVICE,
     CAUSES,
@@ -157,7 +158,8 @@ def _finding(
 ) -> Finding:
     values = pod_values(pod, facts, container=status.name, restarts=status.restart_count)
     labels = pod_labels(pod, facts, container=status.name)
-    evidence = (answer.headline, *answer.evidence)
+    # How many pods of the node share the fault is found once all of them have been evaluated.
+    evidence = (answer.headline, *(text for text in answer.evidence if text.key != Key.START_SHARED))
     return make_finding(
         "pod-start-failed", cause_of(answer), labels, values, evidence=evidence, advice=answer.advice, since=since,
         raw=raw_text(next(_messages(evidence, status), None)),
@@ -180,7 +182,12 @@ def _messages(evidence: Iterable[Text], status: ContainerStatusFact) -> Iterator
     yield f"{end.reason or status.reason or '?'}, exit code {end.exit_code}"
 
 
+def correlate(findings: Sequence[Finding], context: RuleContext) -> Sequence[Finding]:
+    """The failures; those that a node or the first failure of a job causes are explained by it."""
+    return explain_by_node(explain_by_first(findings, context))
+
+
 RULE = Rule(
     "pod-start-failed", Limits, CAUSES, evaluate, SubjectKind.POD, uses=("log_tails",), kube=("pods",),
-    suppressed_by=("disk-full", "node-down"), advice=ADVICE, correlate=explain_by_first,
+    suppressed_by=("disk-full", "node-down"), advice=ADVICE, correlate=correlate,
 )  # fmt: skip

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import NOTHING, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
 from monitor.detect.findings import make_finding
 from monitor.detect.lib.pods import REFRESH_SECONDS, advice_keys, is_live, pod_labels, pod_values, raw_text
+from monitor.detect.lib.shared_causes import explain_by_server
 from monitor.detect.lib.storage import is_within
 from monitor.explain import starting
 from monitor.explain.fit import gpu_resource, requested_gpus
@@ -124,6 +125,11 @@ def _hung_mounts(pod: PodFact, answer: PodDiagnosis, facts: ClusterFacts) -> Ite
             yield path
 
 
+def correlate(findings: Sequence[Finding], _context: RuleContext) -> Sequence[Finding]:
+    """The findings about pods; those that cannot mount from one server are explained by one about the server."""
+    return explain_by_server(findings)
+
+
 _STORAGE = (
     "access-denied", "storage-denied", "no-such-export", "volume-missing", "helper-missing", "unreachable",
     "nfs-unreachable", "nfs-refused", "attach-limit", "attach-failed", "subpath", "bad-filesystem",
@@ -142,4 +148,5 @@ RULE = Rule(
     "pod-stuck-creating", Limits, CAUSES, evaluate, SubjectKind.POD,
     refines=("agent", "node", "mounts", "disk"), kube=("pods",),
     suppressed_by=("disk-full", "mount-lost", "node-down"), advice=ADVICE, latency=Latency("creating"),
+    correlate=correlate,
 )  # fmt: skip

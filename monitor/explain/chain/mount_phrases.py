@@ -5,6 +5,13 @@ from __future__ import annotations
 from monitor.explain.chain.causes import MountFailureCause as M
 from monitor.explain.chain.wording import wording
 
+API_SERVER = (
+    "failed to fetch token", "failed to sync secret cache", "failed to sync configmap cache", "/api/v1/namespaces/",
+)  # fmt: skip
+ATTACH = (
+    "attachvolume", "failed to attach volume", "failed to attach to node", "attach volume", "external-attacher",
+    "attach timeout",
+)  # fmt: skip
 KUBELET = wording(
     (M.KEY_MISSING, ("references non-existent", "non-existent secret key", "non-existent config key")),
     (
@@ -29,6 +36,7 @@ ATTACHMENT = wording(
         (
             "maximum number of", "volumelimitexceeded", "attachmentlimitexceeded", "too many volumes", "volume limit",
             "attachment limit", "attach limit", "max volume", "maximum volume", "limit exceeded", "exceed max",
+            "exceeded limit",
             "no available attachment slot", "number of data disks", "resource exhausted", "more volumes than",
         ),
     ),
@@ -94,7 +102,7 @@ STORAGE = wording(
         (
             "nosuchbucket", "bucket does not exist", "bucket not found", "is the mgs specification correct",
             "is the filesystem name correct", "no such volume", "subvolume does not exist", "filesystem not found",
-            "file system does not exist", "share not found", "bad network name", "special device", "volume not found",
+            "file system does not exist", "share not found", "bad network name", "volume not found",
             "filesystemnotfound", "mountpoint does not exist", "image not found", "pool not found", "sharenotfound",
             "filesystem does not exist", "no such share", "directory does not exist", "not a valid file system",
         ),
@@ -121,6 +129,6 @@ LAST = wording(
     (M.PERMISSION, ("selinux", "relabel", "fsgroup", "chown", "chmod")),
 )
 TIMED_OUT = (
-    "timed out waiting", "context deadline exceeded", "deadlineexceeded", "already exists", "timeout", "timed out",
-    "not ready", "hung", "in progress", "pending operation",
+    "timed out waiting", "context deadline exceeded", "deadlineexceeded", "timeout", "timed out", "time out",
+    "is not ready, mountpod", "hung", "in progress", "pending operation",
 )  # fmt: skip

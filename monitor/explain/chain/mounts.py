@@ -24,6 +24,8 @@ _BY_ERRNO = {
     113: M.UNREACHABLE, 115: M.UNREACHABLE, 116: M.STALE,
 }  # fmt: skip
 _NFS_HELPER = re.compile(r"mount\.nfs4?: (.*)", re.DOTALL)
+_KERNEL_PATH = re.compile(r"mkdir /(?:sys|proc)/")  # nobody may create a directory there
+_NO_SOURCE = re.compile(r"special device (?!/)\S+ does not exist")  # a share of a server, not a device of the node
 _NETWORK_SOURCE = re.compile(r"-t (?:nfs|cifs|ceph|lustre|glusterfs|smb3?|beegfs|gpfs|fuse)|\bon [\w.\-@]+:/|on //")
 
 
@@ -42,10 +44,15 @@ def classify_mount(message: str | None) -> MountAnswer:
     if match := _OBJECT.search(chain.low):
         text = _OBJECT.search(": ".join([clause.text for clause in chain.clauses]))
         return MountAnswer(_OBJECTS[match[1]], text[2] if text else match[2], chain.last)
-    for decide in (_of_kubelet, _of_attachment, _of_helper, _of_storage, _of_errno, _of_node):
+    for decide in (_of_api_server, _of_kubelet, _of_attachment, _of_helper, _of_storage, _of_errno, _of_node):
         if cause := decide(chain):
             return MountAnswer(cause, None, chain.last)
     return MountAnswer(M.UNKNOWN, None, chain.last)
+
+
+def _of_api_server(chain: Chain) -> M | None:
+    """The kubelet's own requests for tokens, secrets and config maps say nothing of storage."""
+    return M.UNKNOWN if says(chain.low, phrases.API_SERVER) else None
 
 
 def _of_kubelet(chain: Chain) -> M | None:
@@ -56,14 +63,14 @@ def _of_kubelet(chain: Chain) -> M | None:
         return M.SUBPATH
     if "newmounter initialization failed" in chain.low and "does not exist" in chain.low:
         return M.HOST_PATH
+    if chain.last.words == "path _ does not exist":  # of a local volume
+        return M.HOST_PATH
     return find(chain.low, phrases.KUBELET)
 
 
 def _of_attachment(chain: Chain) -> M | None:
     """The storage's controller attaches the volume to the node before anything is mounted."""
-    if not says(
-        chain.low, ("attachvolume", "failed to attach", "attach volume", "external-attacher", "attach timeout")
-    ):
+    if not says(chain.low, phrases.ATTACH):
         return None
     return find(chain.low, phrases.ATTACHMENT) or M.ATTACH_FAILED
 
@@ -77,13 +84,15 @@ def _of_helper(chain: Chain) -> M | None:
         return find(match[1], phrases.NFS)
     if says(chain.low, ("wrong fs type", "bad superblock")):
         return M.HELPER_MISSING if _NETWORK_SOURCE.search(chain.low) else M.BAD_FILESYSTEM
-    if says(chain.low, phrases.HELPER):
+    if says(chain.low.replace("no such device or address", ""), phrases.HELPER):
         return M.HELPER_MISSING
     return M.BAD_FILESYSTEM if says(words, phrases.BAD_FILESYSTEM) else None
 
 
 def _of_storage(chain: Chain) -> M | None:
     """Object stores, Ceph, Lustre and CSI drivers that name the storage's answer."""
+    if _NO_SOURCE.search(chain.low):
+        return M.VOLUME_MISSING
     return find(chain.low, phrases.STORAGE)
 
 
@@ -105,7 +114,9 @@ def _of_node(chain: Chain) -> M | None:
         return M.DRIVER_MISSING
     if cause := find(last, phrases.LAST):
         return cause
-    if says(last, ("permission denied", "operation not permitted", "access denied")):
+    if says(last, ("permission denied", "operation not permitted", "access denied")) and not _KERNEL_PATH.search(
+        chain.low
+    ):
         return M.PERMISSION
     return M.TIMED_OUT if _times_out(chain) else None
 

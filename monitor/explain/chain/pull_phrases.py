@@ -16,7 +16,8 @@ UNMISTAKABLE = wording(
             "due to configured policy", "is not signed", "no valid trust data", "remote trust data does not exist",
             "vulnerability severity", "prevent vulnerable", "blocked by xray", "download blocked",
             "blocked by policy", "image policy", "signature was required", "quarantined", "violates policy",
-            "denied by policy", "signature verification failed", "no matching signatures",
+            "denied by policy", "signature verification failed", "no matching signatures", "blocked pull of",
+            "signature validation failed", "checking signature", "verifying signatures", "invalid gpg signature",
         ),
     ),
     (
@@ -56,6 +57,9 @@ UNMISTAKABLE = wording(
             "invalid schema version 1", "schema version 1",
         ),
     ),
+    (P.TLS, ("failed to load x509 key pair", "unable to load ca cert", "unable to read ca cert")),
+    (P.DAMAGED_LAYER, ("digest did not match", "unexpected commit", "failed size validation")),
+    (P.NODE_STORE, ("image not known", "layer not known")),
     (P.REGISTRY_ERROR, ("media type text/html", "media type text/plain", "unknown blob", "blob unknown")),
     (
         P.BAD_IMAGE,
@@ -66,9 +70,8 @@ UNMISTAKABLE = wording(
             "unsupported manifest", "is not a container image", "not an image", "invalid tar header",
             "layers from manifest don't match image configuration", "unsupported layer",
             "unsupported compression", "invalid image config", "unsupported image", "diffids",
-            "encountered unknown type",
-
-            "unsupported mimetype", "mediatype in manifest should be", "empty manifest",
+            "encountered unknown type", "no processor for media-type", "unsupported mimetype",
+            "mediatype in manifest should be", "empty manifest",
         ),
     ),
 )  # fmt: skip
@@ -87,7 +90,7 @@ STORE = wording(
         P.CORRUPT_LAYER,
         (
             "gzip", "unpigz", "pigz", "zlib", "flate", "zstd", "crc32", "corrupt", "invalid checksum", "unexpected eof",
-            "incomplete deflate", "invalid input: magic", "xz:", "bzip2", "lz4", "magic number mismatch",
+            "incomplete deflate", "invalid input: magic", "xz:", "bzip2", "lz4", "magic number mismatch", "crc check",
         ),
     ),
     (
@@ -102,7 +105,7 @@ STORE = wording(
     (
         P.BAD_IMAGE,
         (
-            "archive/tar", "invalid tar header", "operation not permitted", "invalid path", "breakout", "lchown",
+            "archive/tar", "invalid tar header", "operation not permitted", "invalid path", "breakout",
             "file name too long", "unhandled tar header", "duplicates of file", "insufficient uids or gids",
             "invalid argument", "unsupported tar", "missing whiteout", "no such device or address", "unrecognized tar",
         ),
@@ -113,14 +116,21 @@ STORE = wording(
             "not found", "does not exist", "no such file", "directory not empty", "file exists", "already exists",
             "not a directory", "layer not known", "image not known", "missing parent", "locked", "is in use",
             "metadata", "bolt", "parent snapshot", "too many levels", "max depth exceeded", "not empty",
+            "device or resource busy",
         ),
     ),
 )  # fmt: skip
+# What fails while the node mounts a layer in order to unpack it. The image has no part in it.
+STORE_MOUNT = wording(
+    (P.DISK_FULL, ("no space left on device", "disk quota exceeded")),
+    (P.NODE_DISK, ("input/output error", "read-only file system", "structure needs cleaning")),
+    (P.NODE_STORE, ("no such file or directory", "device or resource busy", "too many levels")),
+)
 
 # Codes of the registry API, which Docker, containers/image and containerd print as words.
 REGISTRY = wording(
     (P.RATE_LIMITED, ("toomanyrequests", "too many requests", "rate limit", "rate exceeded", "pull limit")),
-    (P.UNAUTHORIZED, ("pull access denied", "insufficient_scope", "may require authorization")),
+    (P.UNAUTHORIZED, ("pull access denied", "insufficient_scope", "may require authorization", "no pull access")),
     (
         P.NOT_FOUND,
         (
@@ -128,6 +138,7 @@ REGISTRY = wording(
             "was deleted or has expired", "repository does not exist", "tag does not exist", "tag not found",
             "repository not found", "image not found", "artifact not found", "requested image not found",
             "failed to find image", "does not exist in the registry", "manifest not found",
+            "not found in repository",
         ),
     ),
     (
@@ -160,12 +171,8 @@ TRANSPORT = wording(
         ("server gave http response to https client", "first record does not look like a tls handshake"),
     ),
     (P.TIMEOUT, ("tls handshake timeout",)),
-    (
-        P.TLS,
-        (
-            "x509", "certificate", "tls", "ssl", "handshake failure", "remote error", "bad record mac",
-        ),
-    ),
+    (P.CONNECTION_BROKEN, ("bad record mac",)),
+    (P.TLS, ("x509", "certificate", "tls", "ssl", "handshake failure", "remote error")),
     (
         P.DNS,
         (
@@ -179,6 +186,7 @@ TRANSPORT = wording(
         P.TIMEOUT,
         (
             "i/o timeout", "client.timeout", "awaiting response headers", "awaiting headers", "connection timed out",
+            "cannot assign requested address",
             "operation timed out", "no route to host", "network is unreachable", "host is down", "host is unreachable",
             "request canceled while waiting for connection", "timed out",
         ),

@@ -43,6 +43,15 @@ _STORE = re.compile(
     r"(?:write|mkdir|open|rename|l?chown|chmod|symlink|link|unlinkat|remove|l?stat|mknod|truncate|f?sync|readdirent) /|"
     r"lsetxattr|wrong diff id|unexpected commit|store"
 )
+# Clauses that name an operation say nothing of why it failed.
+_OPERATION = re.compile(
+    r"failed to (?:extract layer|register layer|prepare|unpack|pull)|apply layer error|mount callback failed|"
+    r"initializing source|copying|writing blob|adding layer|committing"
+)
+_MOUNT = re.compile(r"failed to (?:un)?mount |failed to (?:un)?mount$|mount source$")
+# A system call on a path within the layer that is unpacked.
+_IN_LAYER = re.compile(r"\w+ \S*(?:/containerd-mount\d+/|/snapshots/\d+/fs/)\S")
+_PING_PATHS = ("/v2", "/v2/")
 _NODE_SOCKET_LOST = (
     "error reading from server", "transport is closing", "cannot connect to the docker daemon",
     "client connection is closing", "is the docker daemon running",
@@ -109,7 +118,7 @@ def _decide(chain: Chain, image: str | None) -> PullAnswer:
     cause = find(words, phrases.UNMISTAKABLE)
     if cause is not None and not _is_document(trail, cause):
         return PullAnswer(cause, trail.host, chain.last)
-    if cause := _of_node(trail, words):
+    if cause := _of_node(trail, chain, image):
         return PullAnswer(cause, None, chain.last)
     cause = _of_registry(trail, words) or _of_connection(trail, chain) or P.UNKNOWN
     if trail.request is not None and trail.request.mirror and cause not in _NOT_OF_MIRROR:
@@ -133,6 +142,8 @@ def _follow(chain: Chain, image: str | None) -> _Trail:
         is_token = is_token or "token" in clause.words or "failed to authorize" in low
         _note_proxy(trail, clause)
         trail.asked = False
+        if trail.request is None:
+            trail.is_token = is_token
         names_host = "://" in low or "registry " in low or "from host" in low
         if names_host and (request := find_request(clause.text, image)) is not None:
             trail.begin(request, is_token=is_token, asked="status" not in low)
@@ -173,8 +184,9 @@ def _note_connection(trail: _Trail, low: str) -> None:
             trail.dialed = match[1]
 
 
-def _of_node(trail: _Trail, words: str) -> P | None:
+def _of_node(trail: _Trail, chain: Chain, image: str | None) -> P | None:
     """What fails on the node: the runtime, the snapshotter that it calls, or the store of images."""
+    words = chain.words
     if _NO_SNAPSHOTTER.search(words):
         return P.SNAPSHOTTER
     if trail.socket is not None:
@@ -182,17 +194,29 @@ def _of_node(trail: _Trail, words: str) -> P | None:
     if trail.request is None and (says(words, _NODE_SOCKET_LOST) or "unknown service runtime" in words):
         return P.RUNTIME_DOWN
     if trail.store:
-        cause = _innermost(trail.said, phrases.STORE)
-        return P.SNAPSHOTTER if cause is P.UNKNOWN and says(words, _REMOTE_SNAPSHOTTERS) else cause
+        cause = _of_store(trail.said)
+        low = chain.low.replace(image, "") if image else chain.low
+        return P.SNAPSHOTTER if cause is P.UNKNOWN and says(low, _REMOTE_SNAPSHOTTERS) else cause
     return P.DISK_FULL if trail.status is None and "no space left on device" in words else None
 
 
-def _innermost(clauses: Sequence[Clause], table: Wording[P]) -> P:
-    """The cause by the innermost clause that states one."""
-    for clause in reversed(clauses):
-        if clause.words not in _NOISE and (cause := find(clause.words, table)) is not None:
-            return cause
-    return P.UNKNOWN
+def _of_store(said: Sequence[Clause]) -> P:
+    """The cause by the innermost clause that states one; the clause before it says what the node was doing."""
+    table = phrases.STORE_MOUNT if any(_MOUNT.match(clause.words) for clause in said) else phrases.STORE
+    cause, number = _innermost(said, table)
+    if cause is P.NODE_STORE and number and _IN_LAYER.match(said[number - 1].low):
+        return P.UNKNOWN if "not empty" in said[number].words else P.BAD_IMAGE
+    return cause
+
+
+def _innermost(clauses: Sequence[Clause], table: Wording[P]) -> tuple[P, int]:
+    """The cause by the innermost clause that states one, and the number of that clause."""
+    for number in range(len(clauses) - 1, -1, -1):
+        words = clauses[number].words
+        stated = words not in _NOISE and not _OPERATION.match(words)
+        if stated and (cause := find(words, table)) is not None:
+            return cause, number
+    return P.UNKNOWN, 0
 
 
 def _of_registry(trail: _Trail, words: str) -> P | None:
@@ -213,6 +237,8 @@ def _of_status(trail: _Trail, said: str) -> P | None:
     status = trail.status or 0
     if "error parsing http" in said and status not in (401, 429):
         return P.REGISTRY_ERROR  # a web page: this is not the registry's API
+    if status == 404 and _pings(trail, said):
+        return P.REGISTRY_ERROR
     if status == 407:
         return P.PROXY
     if status == 412:
@@ -224,6 +250,11 @@ def _of_status(trail: _Trail, said: str) -> P | None:
     if status >= 500 or (status >= 400 and not trail.is_token):
         return P.REGISTRY_ERROR
     return None
+
+
+def _pings(trail: _Trail, said: str) -> bool:
+    """Whether the request asked for the API itself, not for an image."""
+    return "pinging" in said or (trail.request is not None and trail.request.path in _PING_PATHS)
 
 
 def _of_connection(trail: _Trail, chain: Chain) -> P | None:
@@ -240,10 +271,14 @@ def _of_connection(trail: _Trail, chain: Chain) -> P | None:
         return P.TIMEOUT if waits else P.TOO_SLOW
     if chain.last.words.endswith(("not found", "does not exist")) and _is_about_image(chain):
         return P.NOT_FOUND
-    return None
+    # The authorizer of containerd failed before it asked for a token: the credentials are unusable.
+    return P.UNAUTHORIZED if "failed to authorize" in chain.words and "failed to fetch" not in chain.words else None
 
 
-_ABOUT_IMAGE = ("resolve reference", "manifest", "repository", "tag ", "content at", "artifact", "no such image")
+_ABOUT_IMAGE = (
+    "resolve reference", "manifest", "repository", "tag ", "content at", "artifact", "no such image", "from remote",
+    "project ",
+)  # fmt: skip
 
 
 def _is_about_image(chain: Chain) -> bool:

@@ -12,17 +12,27 @@ from dataclasses import dataclass
 from monitor.explain.chain import scheduling_phrases as phrases
 from monitor.explain.chain.causes import SchedulingCause as C
 from monitor.explain.chain.parse import MAX_CHARS
-from monitor.explain.chain.wording import find
+from monitor.explain.chain.wording import find, says
 
 _PREEMPTION = re.compile(r"(?:no new claims to deallocate, |still not schedulable, )?preemption: ", re.IGNORECASE)
 _NODES = re.compile(r"(?:(?<!\d)\d{1,9}/\d{1,9}|\ball) nodes are (?:un)?available[:,]?\s*", re.IGNORECASE)
 _PART = re.compile(r"(?:^|[,.;]\s+)(\d+)\s+(?=\S)")
-_RESOURCE = re.compile(r"insufficient ([\w.-]+(?:/[\w.-]+)?)", re.IGNORECASE)
-_TAINT = re.compile(r"taints? \{?\(?([\w./-]+)")
+# Before Kubernetes 1.11: `No nodes are available that match all of the predicates: Insufficient cpu (3).`
+_PREDICATES = re.compile(r"match all of the (?:following )?predicates:+ ?")
+_PREDICATE = re.compile(r"([^,()]{1,200}) \((\d{1,9})\)")
+# A resource is one word: plugins say "Insufficient" of other things too.
+_RESOURCE = re.compile(r"insufficient ([\w.-]+(?:/[\w.-]+)?)$", re.IGNORECASE)
+_TAINT = re.compile(r"taints?(?:\(s\))?[^{(]{0,60}[{(]([\w./-]+)")
 _GANG_STATUS = re.compile(r"(?<!\d)(\d{1,9}) (Pending|Running|Succeeded|Bound|Binding|Allocated|Pipelined|Releasing)\b")
 _MIN_AVAILABLE = re.compile(r"(?<!\d)(\d{1,9}) minAvailable")
 _GANG_TASKS = re.compile(r"(?<!\d)(\d{1,9})/(\d{1,9}) tasks in gang unschedulable")
-_GPU = re.compile(r"/(?:gpu|vgpu|dcunum|mlu|npu|ascend\w*)$|^gpu$", re.IGNORECASE)
+_GPU = re.compile(r"/(?:gpu|vgpu|nvidia-gpu|dcunum|mlu|npu|ascend\w*)$|^gpu$", re.IGNORECASE)
+# Shares of GPUs, which the schedulers of HAMi, Volcano and Koordinator count per card: nodes do not show them.
+_SHARE = re.compile(
+    r"nvidia\.com/(?:gpumem|gpucores)|(?P<known>volcano\.sh/v?gpu-|koordinator\.sh/(?:gpu|shared-gpu)|tencent\.com/vcuda-)",
+    re.IGNORECASE,
+)
+_SHARED_AMOUNTS = (("mem", C.VGPU_MEMORY), ("core", C.VGPU_CORES))
 _CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 MAX_PARTS = 64
 
@@ -42,11 +52,16 @@ def parse_scheduling(message: str | None) -> tuple[SchedulingPart, ...]:
     text = _PREEMPTION.split((message or "")[:MAX_CHARS], maxsplit=1)[0].strip()
     *_, reasons = _NODES.split(text)  # Volcano quotes the scheduler's message within its own
     if reasons == text:
-        return _whole(text)
+        return _predicates(text) or _whole(text)
     pieces = _PART.split(reasons.rstrip(" ."))
     parts = [_part(pieces[0], None)] if pieces[0].strip(" .,") else []
     parts += [_part(piece, int(count[:9])) for count, piece in zip(pieces[1::2], pieces[2::2], strict=True)]
     return tuple(parts[:MAX_PARTS])
+
+
+def is_gpu_share(resource: str) -> bool:
+    """Whether the resource is a share of a GPU (memory, cores, slots), of which a node's total says nothing."""
+    return _SHARE.match(resource) is not None
 
 
 def main_reason(parts: tuple[SchedulingPart, ...]) -> SchedulingPart | None:
@@ -67,6 +82,13 @@ def _rank(cause: C) -> int:
 
 def _is_gpu_shortage(part: SchedulingPart) -> bool:
     return part.cause in (C.GPUS, C.DISK_PRESSURE, C.NOT_READY, C.MEMORY_PRESSURE)
+
+
+def _predicates(text: str) -> tuple[SchedulingPart, ...]:
+    """Failed predicates, each with the number of nodes behind it."""
+    match = _PREDICATES.search(text)
+    pieces = _PREDICATE.findall(text, match.end())[:MAX_PARTS] if match else ()
+    return tuple(_part(piece, int(count)) for piece, count in pieces)
 
 
 def _whole(text: str) -> tuple[SchedulingPart, ...]:
@@ -93,7 +115,7 @@ def _gang(text: str) -> C | None:
 
 
 def _part(text: str, nodes: int | None) -> SchedulingPart:
-    text = text.strip().rstrip(",.")
+    text = text.strip().rstrip(",.\"'")
     low = text.lower()
     cause = _of_sentence(low)
     if cause is not None:
@@ -108,7 +130,7 @@ def _part(text: str, nodes: int | None) -> SchedulingPart:
 
 
 def _of_sentence(low: str) -> C | None:
-    if "queue" in low and ("doesn't exist" in low or "does not exist" in low):
+    if "queue" in low and says(low, phrases.NO_SUCH_QUEUE):
         return C.QUEUE_MISSING
     if "resourceclaim" in low and ("not found" in low or "not find" in low):
         return C.DEVICE_CLAIM_MISSING
@@ -126,5 +148,9 @@ def _of_taint(key: str) -> C:
 
 
 def _of_resource(name: str) -> C:
+    if share := _SHARE.match(name):
+        # HAMi's own scheduler does not say this: kube-scheduler does not know that HAMi offers the resource.
+        amounts = (cause for fragment, cause in _SHARED_AMOUNTS if fragment in name)
+        return next(amounts, C.VGPU_UNFIT) if share["known"] else C.OTHER
     known = {"cpu": C.CPU, "memory": C.MEMORY, "ephemeral-storage": C.EPHEMERAL_STORAGE, "pods": C.PODS}
     return known.get(name.lower()) or (C.GPUS if _GPU.search(name) else C.RESOURCE)

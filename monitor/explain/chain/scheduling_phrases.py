@@ -5,21 +5,26 @@ from __future__ import annotations
 from monitor.explain.chain.causes import SchedulingCause as C
 from monitor.explain.chain.wording import wording
 
+NO_SUCH_QUEUE = ("doesn't exist", "does not exist", "not found", "is terminating or missing")
 SENTENCES = wording(
     # kube-scheduler: volumes
+    (C.OTHER, ("readwriteoncepod",)),
     (
         C.CLAIM_UNBOUND,
         (
             "unbound immediate persistentvolumeclaim", "non-existent persistentvolume", "is being deleted",
-            "storageclass", "pvc is not bound", "bound to a lost", "unbound persistentvolume",
+            "storageclass", "pvc is not bound", "bound to a lost", "unbound persistentvolume", "checkvolumebinding",
         ),
     ),
     (C.CLAIM_MISSING, ("persistentvolumeclaim",)),
     (
         C.VOLUME_ELSEWHERE,
-        ("volume node affinity", "no available volume zone", "persistentvolume's node affinity", "volume zone"),
+        (
+            "volume node affinity", "no available volume zone", "persistentvolume's node affinity", "volume zone",
+            "novolumenodeconflict",
+        ),
     ),
-    (C.VOLUME_LIMIT, ("max volume count", "too many volumes", "volume limits")),
+    (C.VOLUME_LIMIT, ("max volume count", "too many volumes", "volume limits", "maxvolumecount")),
     (C.VOLUME, ("persistent volumes to bind", "enough free storage", "volumebinding", "storage capacity")),
     # dynamic resource allocation
     (C.DEVICE_CLASS_MISSING, ("device class",)),
@@ -40,7 +45,7 @@ SENTENCES = wording(
         C.DEVICE_CLAIM,
         (
             "cannot allocate all claims", "resourceclaim", "claim is not allocat", "allocate all devices",
-            "claims could not be allocated", "dynamicresources",
+            "claims could not be allocated", "dynamicresources", "resource claim ",
         ),
     ),
     # HAMi
@@ -55,16 +60,17 @@ SENTENCES = wording(
             "nodeunfitpod", "numanotfit", "modenotfit", "exclusivedeviceallocateconflict",
             "cardnotfoundcustomfilterrule",
             "nodeinsufficientdevice", "allocatedcardsinsufficientrequest", "cardmigtopologyinfeasible", "cardnothealth",
-            "topologynotfit", "no available node, all node scores do not meet",
+            "topologynotfit", "no available node, all node scores do not meet", "do not meet", "cardcordoned",
+            "cardunhealthy", "cardqospolicymismatch", "cardappclassmismatch", "node not fit pod",
+            "devicesharing error", "not initialized with device", "enough gpu cards", "gpu shared resource template",
+            "multi-shared gpu",
         ),
     ),
     # quotas of schedulers
     (
         C.QUOTA,
         (
-            "exceedsgpuquota", "insufficient quotas", "elasticquota", "elastic quota", "resourcequotanotfit",
-            "quotaname",
-            "exceeds the available user quota", "user quota",
+            "exceedsgpuquota", "because elasticquota", "total elasticquota", "resourcequotanotfit",
         ),
     ),
     # Kueue
@@ -72,7 +78,8 @@ SENTENCES = wording(
         C.QUEUE_TOPOLOGY,
         (
             "topology domains", "allows to fit only", "allow to fit any", "topologyawarescheduling", "requested level",
-            "topology assignment", "no tas flavor", "topology level", "doesn't allow to fit", "topology-aware",
+            "topology assignment", "no tas flavor", "for tas flavor", "topology level", "doesn't allow to fit",
+            "topology-aware",
         ),
     ),
     (C.QUEUE_UNCOVERED, ("unavailable in clusterqueue", "not covered by", "coveredresources")),
@@ -81,7 +88,7 @@ SENTENCES = wording(
         (
             "is inactive", "is stopped", "is closed", "status is `closed`", "status is `closing`",
             "queue with state `open`",
-            "stoppolicy", "is draining",
+            "stoppolicy", "is draining", "is stopped cannot add",
         ),
     ),
     (
@@ -90,16 +97,17 @@ SENTENCES = wording(
             "doesn't match clusterqueue selector", "without placement rules",
             "failed to find queue", "queue does not exist", "queue not found", "unable to find job queue",
             "failed to place application", "no such queue", "cannot create queue", "queue is not a leaf",
-            "can only submit", "placement rule",
+            "can only submit", "placement rule", "submit access to queue",
         ),
     ),
-    (C.QUEUE_TOO_SMALL, ("more than the queue's", "exceeds the queue's maximum")),
+    (C.QUEUE_TOO_SMALL, ("more than the queue's", "exceeds the queue's maximum", "larger than max queue allocation")),
     (
         C.QUEUE_FULL,
         (
             "queue resource quota", "insufficient unused quota", "does not fit in queue", "borrowing limit",
-            "insufficient quota",
-            "queue is overused", "exceeds queue", "queue quota", "allowable limit",
+            "insufficient quota", "in the remaining quota",
+            "queue is overused", "exceeds queue", "queue quota", "allowable limit", "user quota", "insufficient quotas",
+            "quotaname",
         ),
     ),
     (C.CLUSTER_FULL, ("resource in cluster is overused", "cluster is overused", "overcommit")),
@@ -111,7 +119,7 @@ SENTENCES = wording(
             "not collect enough", "gang has not init", "can't find gang", "cannot find enough sibling",
             "enough sibling pods",
             "not enough valid tasks", "not enough pods of task", "notenoughpods", "notenoughtasks", "gang to appear",
-            "less than minmember", "pods number less",
+            "less than minmember", "pods number less", "to appear in scheduling queue",
         ),
     ),
     (
@@ -121,29 +129,33 @@ SENTENCES = wording(
             "placeholder", "reservation timed out", "resourcereservationtimeout",
         ),
     ),
-    (C.QUEUED, ("is queued and waiting", "pending for the requested resources")),
+    (C.QUEUED, ("is queued and waiting", "pending for the requested resources", "scheduled and waiting for")),
     (C.GATED, ("scheduling gates",)),
     # nodes
     (C.BAD_NODE, ("bad node",)),
-    (C.DISK_PRESSURE, ("disk pressure", "out of disk")),
-    (C.MEMORY_PRESSURE, ("memory pressure",)),
+    (C.DISK_PRESSURE, ("disk pressure", "out of disk", "diskpressure", "outofdisk")),
+    (C.MEMORY_PRESSURE, ("memory pressure", "memorypressure")),
     (C.NOT_READY, ("were not ready", "node not ready", "nodenotready", "node is not ready")),
     (
         C.POD_AFFINITY,
         (
             "pod affinity", "anti-affinity", "affinity/anti-affinity", "pod's affinity", "existing pods",
-            "pod's node affinity/anti",
+            "pod's node affinity/anti", "interpodaffinity", "podaffinity", "podsantiaffinity",
         ),
     ),
-    (C.PORTS, ("free ports", "host port", "node ports")),
+    (C.PORTS, ("free ports", "host port", "node ports", "podfitshostports")),
     (C.SPREAD, ("topology spread",)),
     (C.CORDONED, ("were unschedulable", "node is unschedulable", "nodeunschedulable", "were cordoned")),
     (
         C.SELECTOR,
-        ("node affinity", "node selector", "nodeselector", "node affinity/selector", "requested node name", "nodename"),
+        (
+            "node affinity", "node selector", "nodeselector", "node affinity/selector", "requested node name",
+            "requested hostname",
+        ),
     ),
     (C.PODS, ("too many pods", "pod number exceeded")),
-    (C.GPUS, ("insufficient gpu devices", "insufficient gpu device", "gpu devices insufficient")),
+    (C.GPUS, ("insufficient gpu device", "gpu devices", "insufficient numa scoped devices")),
+    (C.CPU, ("insufficient amplified cpu", "not enough cpus available")),
 )  # fmt: skip
 CONDITION_TAINTS = wording(
     (C.DISK_PRESSURE, ("node.kubernetes.io/disk-pressure",)),

@@ -9,22 +9,34 @@ MISSING = ("no such file or directory", "does not exist", "not found", "no such 
 
 # nvidia-container-cli, which NVIDIA's hook calls: the kind of error, then its detail.
 NVIDIA_CLI = wording(
+    (
+        S.TOOLKIT_BROKEN,
+        ("error while loading shared libraries", "symbol lookup error", "relocation error", "undefined symbol",
+         "not defined", "double free", "core dumped", "segmentation fault"),
+    ),
     (S.DRIVER_MISMATCH, ("driver/library version mismatch", "api mismatch")),
     (S.DRIVER_TOO_OLD, ("requirement error", "unsatisfied condition", "please update your driver")),
-    (S.GPU_LOST, ("unknown device", "gpu is lost", "fallen off the bus", "gpu access blocked", "no such device")),
+    (
+        S.GPU_LOST,
+        (
+            "gpu is lost", "fallen off the bus", "gpu access blocked", "no such device", "gpu requires reset",
+            "detection error: nvml error: unknown error",  # NVML works, one of its devices does not
+        ),
+    ),
     (
         S.DRIVER_NOT_LOADED,
         (
             "driver not loaded", "load library failed", "cannot open shared object", "driver is not loaded",
-            "/dev/nvidiactl", "/dev/nvidia-uvm", "/proc/driver/nvidia", "no cuda-capable device", "wsl environment",
+            "/dev/nvidiactl", "/dev/nvidia-uvm", "/proc/driver/nvidia", "wsl environment",
         ),
     ),
     (S.DRIVER_BROKEN, ("nvml error", "cuda error", "driver rpc error", "driver error", "initialization error")),
+    (S.OTHER, ("file exists",)),  # the image contains files of the driver
     (
         S.TOOLKIT_BROKEN,
         (
-            "ldcache error", "container error", "mount error", "permission error", "input error", "symbol lookup error",
-            "undefined symbol", "error while loading shared libraries", "unrecognized option", "cgroup", "namespace",
+            "ldcache error", "container error", "mount error", "permission error", "input error",
+            "unrecognized option", "cgroup", "namespace",
             "seccomp error", "privilege error", "policy error", "process error", "ldconfig",
         ),
     ),
@@ -32,20 +44,16 @@ NVIDIA_CLI = wording(
 # The NVIDIA container runtime and nvidia-ctk, which change the specification before runc starts.
 NVIDIA_RUNTIME = wording(
     (S.RUNTIME_CLASS, ("unknown or invalid runtime name", "no runtime for")),
-    (S.DRIVER_MISMATCH, ("driver/library version mismatch",)),
-    (S.GPU_LOST, ("gpu is lost", "fallen off the bus")),
-    (
-        S.DRIVER_NOT_LOADED,
-        ("driver not loaded", "libnvidia-ml.so", "libcuda.so", "failed to initialize nvml", "libraries_not_found"),
-    ),
+    (S.DRIVER_NOT_LOADED, ("libnvidia-ml.so", "libcuda.so", "libraries_not_found")),
     (S.TOOLKIT_BROKEN, ("could not select device driver",)),
 )  # fmt: skip
 NVML = wording(
     (S.DRIVER_MISMATCH, ("driver/library version mismatch",)),
     (S.GPU_LOST, ("gpu is lost", "fallen off the bus")),
+    (S.DRIVER_NOT_LOADED, ("driver not loaded", "driver is not loaded", "error_library_not_found")),
     (S.DRIVER_BROKEN, ("failed to initialize nvml", "nvml error", "nvidia-smi has failed")),
 )
-CDI = ("cdi device", "cdi host device", "cdi registry", "cdi spec")
+CDI = ("cdi device", "cdi host device", "cdi registry", "cdi spec", 'device driver "cdi"')
 DEVICE = (
     "error stating device path",
     "error gathering device information",
@@ -63,22 +71,24 @@ CNI = wording(
     (
         S.NO_ADDRESS,
         (
-            "no ip addresses available", "failed to allocate for range", "no available ip", "ip pool", "no free ip",
-            "failed to assign an ip", "no more ips", "insufficientfreeaddresses", "unable to allocate ip", "ippool",
-            "range is full", "no ips available", "no addresses available", "address pool", "no more free ip",
-            "could not allocate ip", "failed to allocate ip", "out of ip", "exhausted", "failed to request ip",
-            "no ip available", "failed to request 1 ipv4", "available ip address",
+            "no ip addresses available", "failed to allocate for range", "no available ip", "no free ip",
+            "failed to assign an ip", "no more ips", "insufficientfreeaddresses", "unable to allocate ip",
+            "range is full", "no ips available", "no addresses available", "no more free",
+            "could not allocate ip", "failed to allocate ip", "out of ip", "pool exhausted", "pool is exhausted",
+            "no ip available", "ipam allocated only", "available ip address", "ips exhausted", "assigned 0 out of",
+            "addresses exhausted", "no more addresses", "pool is full", "no ip address available",
         ),
     ),
     (
         S.CNI_MISSING,
         (
-            "not initialized", "uninitialized", "not ready", "subnet.env", "failed to find plugin",
+            "not initialized", "uninitialized", "network not ready", "plugin not ready", "networkpluginnotready",
+            "subnet.env", "failed to find plugin",
             "no networks found in",
-            "/var/lib/calico/nodename", "dial unix", "is the agent running", "unable to connect to cilium",
+            "/var/lib/calico/nodename",
             "no valid networks found", "has not yet been initialized",
-            "network config not found", "missing network name", "127.0.0.1:50051", "daemon is not running",
-            "connect: no such file", "file does not exist", "executable file not found",
+            "network config not found", "missing network name",
+            "executable file not found",
         ),
     ),
     (
@@ -97,15 +107,16 @@ CNI_PATHS = (
     "/run/flannel",
     "/var/lib/calico",
     "/var/lib/cni",
-    ".sock",
     "kubeconfig",
-    "/run/multus",
 )
 
 DEAD_MOUNT = (
     "transport endpoint is not connected", "stale file handle", "stale nfs file handle", "socket is not connected",
     "software caused connection abort",
 )  # fmt: skip
+
+# runc and crun create what a volume is mounted on.
+MOUNT_POINT = ("rootfs", "mountpoint", "mounting", "creating `", "openat2 `")
 
 MEMORY_TOO_LOW = (
     "memory limit too low", "oom-killed", "minimum memory limit", "too low; should be at least", "minimum memory",
@@ -130,7 +141,7 @@ NODE_STORE = (
     "failed to get image from containerd", "unable to find image", "blob not found", "no such image",
     "snapshot does not exist", "failed to unpack image", "failed to stat snapshot", "no such container layer",
     "creating read-write layer", "rw layer", "failed to mount rootfs", "failed to create snapshot",
-    "failed to get snapshot",
+    "failed to get snapshot", "layer does not exist", "creating overlay mount",
 )  # fmt: skip
 RUNTIME_BROKEN = (
     "unable to retrieve oci runtime error",
@@ -141,7 +152,8 @@ RUNTIME_BROKEN = (
 SLOW = (
     "context deadline exceeded", "deadlineexceeded", "is reserved for", "reserve container name",
     "reserve sandbox name",
-    "reserve pod name", "dial unix", "operation timeout", "ttrpc: closed", "timed out", "context canceled",
+    "reserve pod name", "reserving pod name", "reserving ctr name", "name is reserved", "is already in use by",
+    "dial unix", "operation timeout", "ttrpc: closed", "timed out", "context canceled",
     "error reading from server", "is the docker daemon running", "transport is closing", "timeout expired",
 )  # fmt: skip
 

@@ -23,8 +23,14 @@ _NODE_PATHS = (
 )
 _VOLUME_PATH = re.compile(r"/pods/[^/\s]+/(?:volumes|volume-subpaths)/")
 _NVIDIA_CLI = ("nvidia-container-cli", "nvidia-container-runtime-hook")
+# An index, UUID or MIG device; device plugins also pass on a name of their own where they have found no card.
+_UNKNOWN_DEVICE = re.compile(r"device error: (?:\d+(?::\d+)?|(?:gpu|mig)-[\w/-]+): unknown device")
+_NVIDIA_DEVICE = re.compile(r"(?:stat|open|mount operation) failed: /dev/nvidia(?:\d|-caps)")
+# Files that Docker creates for every container: its own disk is read-only, not the container's root.
+_DOCKER_FILE = re.compile(r"/var/lib/docker/containers/[^/\s]+/(?:resolv\.conf|hosts|hostname)")
+_LAYER_FILE = re.compile(r"/overlay(?:2|fs)?/")
 _TOOLKIT = re.compile(
-    r"nvidia-container-runtime|nvidia-ctk|nvidia-cdi-hook|nvidia-container-toolkit|libnvidia-container|"
+    r"nvidia-container-cli|nvidia-container-runtime|nvidia-ctk|nvidia-cdi-hook|nvidia-container-toolkit|libnvidia-container|"
     r"could not select device driver|could not apply required modification"
 )
 
@@ -58,15 +64,24 @@ def _file(low: str) -> str | None:
 def _of_gpu(chain: Chain) -> S | None:
     """NVIDIA's hook, its container runtime, CDI, and device nodes."""
     if says(chain.low, _NVIDIA_CLI) and (said := _after(chain.low, "nvidia-container-cli: ")):
-        return find(said, phrases.NVIDIA_CLI) or S.DRIVER_BROKEN
+        return _of_nvidia_cli(said)
+    if cause := find(chain.low, phrases.NVML):
+        return cause
     if says(chain.low, phrases.CDI):
         return S.CDI
     if _TOOLKIT.search(chain.low):
         return find(chain.low, phrases.NVIDIA_RUNTIME) or S.TOOLKIT_BROKEN
-    if cause := find(chain.low, phrases.NVML):
-        return cause
     missing = _DEVICE.search(chain.low) is not None and says(chain.words, phrases.MISSING)
     return S.DEVICE_MISSING if missing or says(chain.low, phrases.DEVICE) else None
+
+
+def _of_nvidia_cli(said: str) -> S | None:
+    """nvidia-container-cli, which NVIDIA's hook calls."""
+    if "unknown device" in said:
+        return S.GPU_LOST if _UNKNOWN_DEVICE.search(said) else S.OTHER
+    if _NVIDIA_DEVICE.search(said):
+        return S.DEVICE_MISSING
+    return find(said, phrases.NVIDIA_CLI) or S.OTHER
 
 
 def _after(low: str, speaker: str) -> str:
@@ -79,7 +94,7 @@ def _of_security(chain: Chain) -> S | None:
         return S.APPARMOR
     if "seccomp" in chain.low:
         return S.SECCOMP
-    if "session key" in chain.low:
+    if "session key" in chain.low or "create keyring" in chain.low:
         return S.KEYRING
     return (
         S.SECURITY_PROFILE if "selinux" in chain.low or "/attr/" in chain.low or "security label" in chain.low else None
@@ -92,9 +107,11 @@ def _of_network(chain: Chain) -> S | None:
         return S.PAUSE_IMAGE
     if not says(chain.words, phrases.NETWORK):
         return None
-    if "no such file or directory" in chain.words and says(chain.low, phrases.CNI_PATHS):
+    if says(chain.words, phrases.MISSING) and says(chain.low, phrases.CNI_PATHS) and "dial " not in chain.low:
         return S.CNI_MISSING
-    return find(chain.low, phrases.CNI) or S.NETWORK
+    cause = find(chain.low, phrases.CNI)
+    # A daemon that does not answer has not said what it lacks.
+    return S.NETWORK if cause is None or (cause is S.NO_ADDRESS and "dial " in chain.low) else cause
 
 
 def _of_volume(chain: Chain) -> S | None:
@@ -109,13 +126,11 @@ def _of_volume(chain: Chain) -> S | None:
         return S.SUBPATH
     if "volume-subpaths" in chain.low and says(words, phrases.MISSING):
         return S.SUBPATH
-    if says(words, ("are you trying to mount a directory", "not a directory", "is a directory")) and not (
-        "chdir" in words or _starts_program(chain)
+    if says(words, ("are you trying to mount a directory", "not a directory", "is a directory")) and (
+        ("mount" in words or "rootfs" in chain.low) and not ("chdir" in words or _starts_program(chain))
     ):
         return S.MOUNT_KIND
-    if "read-only file system" in words and (
-        "rootfs" in chain.low or "mountpoint" in chain.low or "mounting" in chain.low
-    ):
+    if "read-only file system" in words and says(chain.low, phrases.MOUNT_POINT) and not _DOCKER_FILE.search(chain.low):
         return S.READ_ONLY_ROOT
     return None
 
@@ -146,7 +161,10 @@ def _of_runtime(chain: Chain) -> S | None:
     if says(words, ("input/output error", "read-only file system", "structure needs cleaning")):
         return S.NODE_DISK if says(chain.low, _NODE_PATHS) else None
     if says(words, phrases.NODE_STORE) or (
-        "/overlay" in chain.low and says(words, phrases.MISSING) and "mount" not in words and not _starts_program(chain)
+        _LAYER_FILE.search(chain.low) is not None
+        and says(words, (*phrases.MISSING, "invalid argument", "is a directory"))
+        and "mount" not in words
+        and not _starts_program(chain)
     ):
         return S.NODE_STORE
     if says(chain.low, phrases.RUNTIME_BROKEN):
@@ -168,7 +186,7 @@ def _of_program(chain: Chain) -> S | None:
     if says(words, ("executable file", "no command specified", "no entrypoint")):
         return S.NO_START_FILE if "permission denied" not in words else S.NOT_EXECUTABLE
     if _starts_program(chain):
-        if "permission denied" in chain.last_statement:
+        if says(chain.last_statement, ("permission denied", "is a directory")):
             return S.NOT_EXECUTABLE
         return S.NO_START_FILE if says(chain.last_statement, phrases.MISSING) else None
     return None

@@ -56,7 +56,8 @@ WORDS: dict[str, str] = {
     # pod-stuck-creating
     "rule.pod-stuck-creating": "Pod stuck in creation",
     "doc.pod-stuck-creating": (
-        "A pod is bound to a node but its containers are not created, for a reason other than its image."
+        "A pod is bound to a node but its containers are not created, for a reason other than its image. Pods that "
+        "cannot mount from one storage server are explained by one finding about the server."
     ),
     "doc.pod-stuck-creating.severity": "warning",
     "doc.pod-stuck-creating.incident": "Mounts failed, and jobs hung in creation.",
@@ -82,12 +83,19 @@ WORDS: dict[str, str] = {
         "needs is missing."
     ),
     "pod-stuck-creating.hung-path": "{path} on {node} does not respond.",
+    "pod-stuck-creating.server": (
+        "{count:pod|pods} on {nodes:node|nodes} cannot mount volumes from storage server {server}."
+    ),
+    "pod-stuck-creating.pods": "Affected: {pods}",
     "pod-stuck-creating.advice": (
         "Details: kubectl describe pod {pod} -n {namespace}; on {node}: journalctl -u kubelet | grep {pod}"
     ),
     # pod-start-failed
     "rule.pod-start-failed": "Pod cannot start",
-    "doc.pod-start-failed": "A container cannot be created or started, or keeps crashing.",
+    "doc.pod-start-failed": (
+        "A container cannot be created or started, or keeps crashing. Pods that share a fault of their node's GPU "
+        "driver or container toolkit are explained by one finding about the node."
+    ),
     "doc.pod-start-failed.severity": "warning",
     "doc.pod-start-failed.incident": "The start file was not found, or was not executable.",
     "doc.pod-start-failed.limit.steady": "How long a container must run after a crash to count as healthy.",
@@ -139,6 +147,10 @@ WORDS: dict[str, str] = {
         "Container {container} of pod {pod} ({user}) on {node} does not start; the cause is unknown "
         "({restarts:restart|restarts})."
     ),
+    "pod-start-failed.node": (
+        "{count:pod|pods} on {node} cannot use their GPUs: the node's GPU driver or container toolkit fails."
+    ),
+    "pod-start-failed.pods": "Affected: {pods}",
     "pod-start-failed.refused": "The kubelet of {node} refused pod {pod} ({user}).",
     "pod-start-failed.evicted": "The kubelet of {node} evicted pod {pod} ({user}).",
     # pod-stuck-terminating

@@ -38,7 +38,10 @@ WORDS: dict[str, str] = {
     "pod-pending.advice": "随时查看详细原因：gpuwarden why -n {namespace} {pod}",
     # pod-stuck-creating
     "rule.pod-stuck-creating": "Pod 卡在创建中",
-    "doc.pod-stuck-creating": "Pod 已分到节点，容器却一直创建不出来，且不是镜像问题。",
+    "doc.pod-stuck-creating": (
+        "Pod 已分到节点，容器却一直创建不出来，且不是镜像问题。"
+        "多个 Pod 都挂载不了同一台存储服务器时，归为该服务器的一条告警。"
+    ),
     "doc.pod-stuck-creating.severity": "警告",
     "doc.pod-stuck-creating.incident": "挂载错误，作业卡在创建中。",
     "doc.pod-stuck-creating.limit.creating": "创建过程中一步最长多久。",
@@ -56,12 +59,17 @@ WORDS: dict[str, str] = {
         "{node} 上 {user} 的 Pod {pod} 创建容器已用 {seconds:duration}：它需要的设备不在。"
     ),
     "pod-stuck-creating.hung-path": "{node} 上的 {path} 没有响应。",
+    "pod-stuck-creating.server": "{nodes} 个节点上的 {count} 个 Pod 无法挂载存储服务器 {server} 的存储卷。",
+    "pod-stuck-creating.pods": "受影响的 Pod：{pods}",
     "pod-stuck-creating.advice": (
         "查看详情：kubectl describe pod {pod} -n {namespace}；在 {node} 上：journalctl -u kubelet | grep {pod}"
     ),
     # pod-start-failed
     "rule.pod-start-failed": "Pod 启动失败",
-    "doc.pod-start-failed": "容器创建或启动失败，或反复退出。",
+    "doc.pod-start-failed": (
+        "容器创建或启动失败，或反复退出。"
+        "同一节点上的多个 Pod 因同样的 GPU 驱动或 container toolkit 故障失败时，归为该节点的一条告警。"
+    ),
     "doc.pod-start-failed.severity": "警告",
     "doc.pod-start-failed.incident": "找不到启动文件，没有执行权限。",
     "doc.pod-start-failed.limit.steady": "崩溃后连续运行多久算正常。",
@@ -88,6 +96,8 @@ WORDS: dict[str, str] = {
         "{node} 上 {user} 的 Pod {pod} 的容器 {container} 用不了 GPU：GPU 驱动或 container toolkit 出错（已重启"
         " {restarts} 次）。"
     ),
+    "pod-start-failed.node": "{node} 上有 {count} 个 Pod 用不了 GPU：该节点的 GPU 驱动或 container toolkit 出错。",
+    "pod-start-failed.pods": "受影响的 Pod：{pods}",
     "pod-start-failed.node-trouble": (
         "{node} 上 {user} 的 Pod {pod} 的容器 {container} 启动不了：节点无法准备好它（已重启 {restarts} 次）。"
     ),

@@ -24,7 +24,7 @@ _BY_ERRNO = {
     113: M.UNREACHABLE, 115: M.UNREACHABLE, 116: M.STALE,
 }  # fmt: skip
 _NFS_HELPER = re.compile(r"mount\.nfs4?: (.*)", re.DOTALL)
-_KERNEL_PATH = re.compile(r"mkdir /(?:sys|proc)/")  # nobody may create a directory there
+_KERNEL_PATH = re.compile(r"mkdir /(?:sys|proc)/")  # the kernel creates directories there, mkdir does not
 _NO_SOURCE = re.compile(r"special device (?!/)\S+ does not exist")  # a share of a server, not a device of the node
 _NETWORK_SOURCE = re.compile(r"-t (?:nfs|cifs|ceph|lustre|glusterfs|smb3?|beegfs|gpfs|fuse)|\bon [\w.\-@]+:/|on //")
 

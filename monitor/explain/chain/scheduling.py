@@ -60,7 +60,7 @@ def parse_scheduling(message: str | None) -> tuple[SchedulingPart, ...]:
 
 
 def is_gpu_share(resource: str) -> bool:
-    """Whether the resource is a share of a GPU (memory, cores, slots), of which a node's total says nothing."""
+    """Whether the resource is a share of a GPU (memory, cores, slots), which the total of a node does not describe."""
     return _SHARE.match(resource) is not None
 
 

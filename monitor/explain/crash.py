@@ -74,7 +74,7 @@ def crashed(
     `known_tail` is what its log said in an earlier evaluation; it counts while the agent reports nothing.
     """
     end = last_termination(status)
-    if end.exit_code and _EXEC_FAILED.match(end.message or ""):
+    if _was_not_executed(end):
         return start_diagnosis(pod, status.name, end.message or "", PodStatus.CRASHING)
     tail = log_tail_of(pod, end, facts) or known_tail
     proof = tail if proves(end, tail) else message_tail(end)
@@ -82,6 +82,13 @@ def crashed(
     values = _values(pod, status, end) | log_values(proof)
     evidence = (*_evidence(pod, status, end, cause), *log_evidence(tail))
     return family_diagnosis(PodStatus.CRASHING, "CRASH", cause, values, evidence)
+
+
+def _was_not_executed(end: TerminationFact) -> bool:
+    """Whether the kernel did not execute the program, according to the container's only words."""
+    if not end.exit_code or not _EXEC_FAILED.match(end.message or ""):
+        return False
+    return classify_start(end.message).cause is not StartFailureCause.OTHER
 
 
 def last_termination(status: ContainerStatusFact) -> TerminationFact:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from monitor.explain.chain.causes import MountFailureCause as M
 from monitor.explain.chain.wording import wording
 
-API_SERVER = (
+# The kubelet's requests to the API server and to systemd.
+NO_STORAGE = (
     "failed to fetch token", "failed to sync secret cache", "failed to sync configmap cache", "/api/v1/namespaces/",
+    "failed to start transient scope",
 )  # fmt: skip
 ATTACH = (
     "attachvolume", "failed to attach volume", "failed to attach to node", "attach volume", "external-attacher",

@@ -24,7 +24,7 @@ _BY_ERRNO = {
     113: M.UNREACHABLE, 115: M.UNREACHABLE, 116: M.STALE,
 }  # fmt: skip
 _NFS_HELPER = re.compile(r"mount\.nfs4?: (.*)", re.DOTALL)
-_KERNEL_PATH = re.compile(r"mkdir /(?:sys|proc)/")  # nobody may create a directory there
+_KERNEL_PATH = re.compile(r"mkdir /(?:sys|proc)/")  # the kernel creates directories there, mkdir does not
 _NO_SOURCE = re.compile(r"special device (?!/)\S+ does not exist")  # a share of a server, not a device of the node
 _NETWORK_SOURCE = re.compile(r"-t (?:nfs|cifs|ceph|lustre|glusterfs|smb3?|beegfs|gpfs|fuse)|\bon [\w.\-@]+:/|on //")
 
@@ -44,15 +44,15 @@ def classify_mount(message: str | None) -> MountAnswer:
     if match := _OBJECT.search(chain.low):
         text = _OBJECT.search(": ".join([clause.text for clause in chain.clauses]))
         return MountAnswer(_OBJECTS[match[1]], text[2] if text else match[2], chain.last)
-    for decide in (_of_api_server, _of_kubelet, _of_attachment, _of_helper, _of_storage, _of_errno, _of_node):
+    for decide in (_of_no_storage, _of_kubelet, _of_attachment, _of_helper, _of_storage, _of_errno, _of_node):
         if cause := decide(chain):
             return MountAnswer(cause, None, chain.last)
     return MountAnswer(M.UNKNOWN, None, chain.last)
 
 
-def _of_api_server(chain: Chain) -> M | None:
-    """The kubelet's own requests for tokens, secrets and config maps say nothing of storage."""
-    return M.UNKNOWN if says(chain.low, phrases.API_SERVER) else None
+def _of_no_storage(chain: Chain) -> M | None:
+    """Requests of the kubelet for tokens, secrets and config maps, and to systemd, say nothing of storage."""
+    return M.UNKNOWN if says(chain.low, phrases.NO_STORAGE) else None
 
 
 def _of_kubelet(chain: Chain) -> M | None:

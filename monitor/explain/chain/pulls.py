@@ -37,7 +37,7 @@ _STORE = re.compile(
     r"apply|rename|handle|ingest|create temp dir|lease content|read expected|initialize|load image|convert whiteout)|"
     r"failed commit on ref|apply layer error|mount callback failed|error (?:processing|creating|committing|unpacking)|"
     r"unable to (?:unpack|prepare|create)|"
-    r"(?:adding|committing|storing|writing|applying|copying) (?:layer|blob|the finished|to)|"
+    r"(?:adding|committing|applying) (?:layer|blob|the finished)|"  # not storing a blob: that is the download
     r"untar|unpigz|archive/tar|gzip|filesystem layer|layer verification|content digest|blob \S+ expected|"
     r"parent snapshot|snapshot \S+|"
     r"(?:write|mkdir|open|rename|l?chown|chmod|symlink|link|unlinkat|remove|l?stat|mknod|truncate|f?sync|readdirent) /|"

@@ -60,7 +60,7 @@ def parse_scheduling(message: str | None) -> tuple[SchedulingPart, ...]:
 
 
 def is_gpu_share(resource: str) -> bool:
-    """Whether the resource is a share of a GPU (memory, cores, slots), of which a node's total says nothing."""
+    """Whether the resource is a share of a GPU (memory, cores, slots), which the total of a node does not describe."""
     return _SHARE.match(resource) is not None
 
 
@@ -69,15 +69,19 @@ def main_reason(parts: tuple[SchedulingPart, ...]) -> SchedulingPart | None:
     relevant = [part for part in parts if not _is_irrelevant(part)] or list(parts)
     if not relevant:
         return None
-    return min(relevant, key=lambda part: (_rank(part.cause), -(part.nodes or 0), not _is_gpu_shortage(part)))
+    return min(relevant, key=lambda part: (_rank(part), -(part.nodes or 0), not _is_gpu_shortage(part)))
 
 
 def _is_irrelevant(part: SchedulingPart) -> bool:
     return part.cause in (C.SELECTOR, C.OTHER) or (part.cause is C.TAINT and part.name in _CONTROL_PLANE)
 
 
-def _rank(cause: C) -> int:
-    return 0 if cause in phrases.DECISIVE else 1 if cause in phrases.CONSTRAINTS else 2
+def _rank(part: SchedulingPart) -> int:
+    if part.cause in phrases.DECISIVE:
+        return 0
+    # Nodes with GPUs are tainted with the name of the resource; the others have none to offer.
+    keeps_gpus = part.cause is C.TAINT and part.name is not None and _GPU.search(part.name) is not None
+    return 1 if part.cause in phrases.CONSTRAINTS or keeps_gpus else 2
 
 
 def _is_gpu_shortage(part: SchedulingPart) -> bool:

@@ -66,7 +66,7 @@ def layer() -> bytes:
 
 
 def refusing_proxy(_lab: Lab, _undo: ExitStack, _directory: Path) -> dict[str, Any]:
-    """The engine of the lab has a proxy at which nobody listens, for all names but those of other tests."""
+    """The engine of the lab has a proxy that does not exist, for all names but those of other tests."""
     return {"image": "registry.example.com/team/train:1"}
 
 

@@ -45,7 +45,7 @@ def _etcd(layout: Layout, ports: Ports, programs: Programs) -> list[str]:
 
 
 def environments() -> dict[str, dict[str, str]]:
-    """Variables of single components. Nobody listens at the engine's proxy; loopback addresses do not use it."""
+    """Variables of single components. The engine's proxy does not exist; loopback addresses do not use it."""
     return {"dockerd": {"HTTP_PROXY": DEAD_PROXY, "HTTPS_PROXY": DEAD_PROXY, "NO_PROXY": ".invalid,.test"}}
 
 

@@ -246,7 +246,9 @@ SHAPES = (
     ),
     Shape("card allocated to a pod that is gone", ("G2", "G4"), 18 * MINUTE, _stale_allocation,
           (Tell("gpu-phantom", "stale-allocation", begins=MINUTE),)),
-    Shape("card kept for a finished pod", ("G2", "G4"), 15 * MINUTE, _terminal, (Tell("gpu-phantom", "terminal-pod"),)),
+    Shape("card kept for a finished pod", ("G2", "G4"), 15 * MINUTE, _terminal, (
+        Tell("gpu-phantom", "terminal-pod"), Tell("pod-start-failed", "refused", {"pod": "{id}-next"}),
+    )),
     Shape("fewer cards allocatable", ("G4",), 2 * CREDIT, _counted(allocatable=7),
           (Tell("capacity-mismatch", "unhealthy-device"),)),
     Shape("device plugin counts too few", ("G4",), 2 * CREDIT, _counted(capacity=7, allocatable=7),

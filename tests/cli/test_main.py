@@ -48,7 +48,7 @@ def test_a_good_file(tmp_path: Path) -> None:
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout == (
         f"ok: {file}\n"
-        "agent gpu-01 on 127.0.0.1:9835 without a token, 16 of 16 collectors, mounts 1, registries 0; "
+        "agent gpu-01 on 127.0.0.1:9835 without a token, 18 of 18 collectors, mounts 1, registries 0; "
         "page on 127.0.0.1:9836; log level info\n"
     )
     assert json.loads(run("check-config", "--json", str(file), environ={}).stdout) == {

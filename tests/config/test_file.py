@@ -278,6 +278,6 @@ def test_the_summary_names_what_counts_and_no_secret() -> None:
     environ = {"GPUWARDEN_AGENT__TOKEN": "s3cret", "GPUWARDEN_AGENT__NODE_NAME": "gpu-01"}
     text = summary(load(None, environ))
     assert text == (
-        "agent gpu-01 on 127.0.0.1:9835 with a token, 17 of 17 collectors, mounts 0, registries 0; "
+        "agent gpu-01 on 127.0.0.1:9835 with a token, 18 of 18 collectors, mounts 0, registries 0; "
         "page on 127.0.0.1:9836; log level info"
     )

@@ -148,6 +148,7 @@ def _is_member(name: str, argument: Any, char: str) -> bool:
         "CATEGORY_WORD": lambda char: char.isalnum() or char == "_",
         "CATEGORY_NOT_DIGIT": lambda char: not char.isdecimal(),
         "CATEGORY_NOT_SPACE": lambda char: not char.isspace(),
+        "CATEGORY_NOT_WORD": lambda char: not (char.isalnum() or char == "_"),
     }
     return name == "CATEGORY" and categories[str(argument)](char)
 

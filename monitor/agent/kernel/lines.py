@@ -118,52 +118,49 @@ _ADDRESS = r"(?P<device>[0-9a-fA-F]{1,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-9a
 _NAME = r"(?P<device>[\w.:\[\]/-]{1,100})"
 
 
-def _pattern(fragment: str, expression: str, parse: Parse) -> Pattern:
-    return Pattern(fragment, re.compile(expression, re.ASCII), parse)
-
-
 # The first pattern that matches counts. Wordings of Linux 4.14 to 6.17 and of drivers 450 to 590.
-PATTERNS: tuple[Pattern, ...] = (
-    _pattern("RmInitAdapter failed", rf"NVRM: GPU (?:at )?(?:PCI:)?{_ADDRESS}: RmInitAdapter failed",
-             _of_gpu(Kind.GPU_INIT)),
-    _pattern("device inaccessible", rf"^nvidia {_ADDRESS}: Unable to change power state", _of_gpu(Kind.GPU_LOST)),
-    _pattern("config space inaccessible", rf"^nvidia {_ADDRESS}: can't change power state", _of_gpu(Kind.GPU_LOST)),
-    _pattern("SXid (", rf"SXid \(PCI:{_ADDRESS}\): (?P<code>\d{{1,9}}), (?P<severity>[A-Za-z-]{{1,12}})?", _sxid),
-    _pattern("PCIe Bus Error", rf"{_ADDRESS}: (?:AER: )?PCIe Bus Error: severity=(?P<severity>[A-Za-z]+)", _bus_error),
-    _pattern("AER: can't recover", rf"{_ADDRESS}: AER: can't recover", _of(Kind.PCIE_UNCORRECTED)),
-    _pattern("EDAC ", r"EDAC (?P<device>MC\d{1,3}): \d{1,9} (?P<type>CE|UE) ", _edac),
-    _pattern("event severity: ",
-             r"\[Hardware Error\]: {0,2}event severity: (?P<severity>corrected|info|recoverable|fatal)", _apei),
-    _pattern("Machine Check",
-             r"\[Hardware Error\]: (?P<device>CPU \d{1,5}): Machine Check(?: Exception)?: [0-9a-f]{1,16} "
-             r"Bank \d{1,3}: (?P<status>[0-9a-fA-F]{1,16})\b", _machine_check),
-    _pattern("Uncorrected hardware memory error", r"Uncorrected hardware memory error", _of(Kind.HARDWARE_UNCORRECTED)),
-    _pattern("Memory failure: ", r"Memory failure: 0x[0-9a-f]{1,16}: recovery action", _of(Kind.HARDWARE_UNCORRECTED)),
-    _pattern("error, dev ", rf"(?:I/O|medium|target|protection) error, dev {_NAME}, sector", _disk),
-    _pattern("Buffer I/O error on dev", rf"Buffer I/O error on dev(?:ice)? {_NAME}, logical block", _disk),
-    _pattern("nvme ", rf"^nvme {_NAME}: (?:I/O .{{1,60}}timeout, |controller is down)", _disk),
-    _pattern("EXT4-fs ", rf"EXT4-fs \({_NAME}\): Remounting filesystem read-only", _of(Kind.FILESYSTEM_READ_ONLY)),
-    _pattern("EXT4-fs error", rf"EXT4-fs error \(device {_NAME}\)", _of(Kind.FILESYSTEM_ERROR)),
-    _pattern("hutting down filesystem", rf"XFS \({_NAME}\): .{{0,200}}[Ss]hutting down filesystem",
-             _of(Kind.FILESYSTEM_READ_ONLY)),
-    _pattern("XFS (", rf"XFS \({_NAME}\): (?:metadata I/O error|Metadata corruption|Corruption |Internal error)",
-             _of(Kind.FILESYSTEM_ERROR)),
-    _pattern("BTRFS", rf"BTRFS info \(device {_NAME}[^)]{{0,40}}\): forced readonly", _of(Kind.FILESYSTEM_READ_ONLY)),
-    _pattern("nfs: server ", rf"^nfs: server {_NAME} not responding", _of(Kind.NFS_NOT_RESPONDING)),
-    _pattern("nfs: server ", rf"^nfs: server {_NAME} OK", _of(Kind.NFS_RECOVERED)),
-    _pattern("blocked for more than", r"^INFO: task (?P<device>.{1,32}):\d{1,10} blocked for more than \d{1,9} seconds",
-             _of(Kind.HUNG_TASK)),
-    _pattern("soft lockup", r"BUG: soft lockup - (?P<device>CPU#\d{1,5}) stuck for", _of(Kind.LOCKUP)),
-    _pattern("hard LOCKUP", r"[Ww]atchdog detected hard LOCKUP on (?P<device>cpu \d{1,5})", _of(Kind.LOCKUP)),
-    _pattern("detected stall", r"INFO: rcu_\w{1,20} (?:self-)?detected stall", _of(Kind.LOCKUP)),
-    _pattern("oom-kill:constraint=",
-             r"^oom-kill:constraint=(?P<constraint>\w{1,40}),.{0,600},task_memcg=(?P<cgroup>/[^,]{0,400}),"
-             r"task=(?P<process>.{1,32}),pid=\d", _oom_kill),
-    _pattern("killed as a result of limit of", r"^Task in (?P<cgroup>/\S{0,400}) killed as a result of limit of",
-             _old_oom_kill),
-    _pattern("Out of memory: Kill process", r"^Out of memory: Kill process \d{1,10} \((?P<device>.{1,32})\) score",
-             _of(Kind.NODE_OOM)),
+_ROWS: tuple[tuple[str, str, Parse], ...] = (
+    ("RmInitAdapter failed", rf"NVRM: GPU (?:at )?(?:PCI:)?{_ADDRESS}: RmInitAdapter failed",
+     _of_gpu(Kind.GPU_INIT)),
+    ("device inaccessible", rf"^nvidia {_ADDRESS}: Unable to change power state", _of_gpu(Kind.GPU_LOST)),
+    ("config space inaccessible", rf"^nvidia {_ADDRESS}: can't change power state", _of_gpu(Kind.GPU_LOST)),
+    ("SXid (", rf"SXid \(PCI:{_ADDRESS}\): (?P<code>\d{{1,9}}), (?P<severity>[A-Za-z-]{{1,12}})?", _sxid),
+    ("PCIe Bus Error", rf"{_ADDRESS}: (?:AER: )?PCIe Bus Error: severity=(?P<severity>[A-Za-z]+)", _bus_error),
+    ("AER: can't recover", rf"{_ADDRESS}: AER: can't recover", _of(Kind.PCIE_UNCORRECTED)),
+    ("EDAC ", r"EDAC (?P<device>MC\d{1,3}): \d{1,9} (?P<type>CE|UE) ", _edac),
+    ("event severity: ",
+     r"\[Hardware Error\]: {0,2}event severity: (?P<severity>corrected|info|recoverable|fatal)", _apei),
+    ("Machine Check",
+     (r"\[Hardware Error\]: (?P<device>CPU \d{1,5}): Machine Check(?: Exception)?: [0-9a-f]{1,16} "
+     r"Bank \d{1,3}: (?P<status>[0-9a-fA-F]{1,16})\b"), _machine_check),
+    ("Uncorrected hardware memory error", r"Uncorrected hardware memory error", _of(Kind.HARDWARE_UNCORRECTED)),
+    ("Memory failure: ", r"Memory failure: 0x[0-9a-f]{1,16}: recovery action", _of(Kind.HARDWARE_UNCORRECTED)),
+    ("error, dev ", rf"(?:I/O|medium|target|protection) error, dev {_NAME}, sector", _disk),
+    ("Buffer I/O error on dev", rf"Buffer I/O error on dev(?:ice)? {_NAME}, logical block", _disk),
+    ("nvme ", rf"^nvme {_NAME}: (?:I/O .{{1,60}}timeout, |controller is down)", _disk),
+    ("EXT4-fs ", rf"EXT4-fs \({_NAME}\): Remounting filesystem read-only", _of(Kind.FILESYSTEM_READ_ONLY)),
+    ("EXT4-fs error", rf"EXT4-fs error \(device {_NAME}\)", _of(Kind.FILESYSTEM_ERROR)),
+    ("hutting down filesystem", rf"XFS \({_NAME}\): .{{0,200}}[Ss]hutting down filesystem",
+     _of(Kind.FILESYSTEM_READ_ONLY)),
+    ("XFS (", rf"XFS \({_NAME}\): (?:metadata I/O error|Metadata corruption|Corruption |Internal error)",
+     _of(Kind.FILESYSTEM_ERROR)),
+    ("BTRFS", rf"BTRFS info \(device {_NAME}[^)]{{0,40}}\): forced readonly", _of(Kind.FILESYSTEM_READ_ONLY)),
+    ("nfs: server ", rf"^nfs: server {_NAME} not responding", _of(Kind.NFS_NOT_RESPONDING)),
+    ("nfs: server ", rf"^nfs: server {_NAME} OK", _of(Kind.NFS_RECOVERED)),
+    ("blocked for more than", r"^INFO: task (?P<device>.{1,32}):\d{1,10} blocked for more than \d{1,9} seconds",
+     _of(Kind.HUNG_TASK)),
+    ("soft lockup", r"BUG: soft lockup - (?P<device>CPU#\d{1,5}) stuck for", _of(Kind.LOCKUP)),
+    ("hard LOCKUP", r"[Ww]atchdog detected hard LOCKUP on (?P<device>cpu \d{1,5})", _of(Kind.LOCKUP)),
+    ("detected stall", r"INFO: rcu_\w{1,20} (?:self-)?detected stall", _of(Kind.LOCKUP)),
+    ("oom-kill:constraint=",
+     (r"^oom-kill:constraint=(?P<constraint>\w{1,40}),.{0,600},task_memcg=(?P<cgroup>/[^,]{0,400}),"
+     r"task=(?P<process>.{1,32}),pid=\d"), _oom_kill),
+    ("killed as a result of limit of", r"^Task in (?P<cgroup>/\S{0,400}) killed as a result of limit of",
+     _old_oom_kill),
+    ("Out of memory: Kill process", r"^Out of memory: Kill process \d{1,10} \((?P<device>.{1,32})\) score",
+     _of(Kind.NODE_OOM)),
 )  # fmt: skip
+PATTERNS = tuple(Pattern(fragment, re.compile(expression, re.ASCII), parse) for fragment, expression, parse in _ROWS)
 FRAGMENTS = (XID_FRAGMENT, *dict.fromkeys(pattern.fragment for pattern in PATTERNS))
 
 

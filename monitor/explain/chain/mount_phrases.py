@@ -47,7 +47,7 @@ ATTACHMENT = wording(
         (
             "already attached to", "attached to a different", "volumeinuse", "is in use", "exclusively attached",
             "currently attached to", "attached to another", "already in use", "resource_in_use", "already mounted on",
-            "is being used by", "still being used",
+            "is being used by", "still being used", "already owned by",
         ),
     ),
     (
@@ -63,6 +63,8 @@ DEAD = (
     "transport endpoint is not connected", "stale file handle", "stale nfs", "socket is not connected",
     "software caused connection abort",
 )  # fmt: skip
+# GlusterFS says of an unreachable brick what the kernel says of a dead mount.
+GLUSTER_DOWN = ("all subvolumes are down", "failed to connect with remote-host", "all bricks are down")
 NFS = wording(
     (M.ACCESS_DENIED, ("access denied", "operation not permitted", "permission denied", "not permitted")),
     (M.STALE, ("stale",)),

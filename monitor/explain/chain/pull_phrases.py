@@ -14,7 +14,7 @@ UNMISTAKABLE = wording(
         (
             "source image rejected", "signaturevalidationfailed", "projectpolicyviolation", "is rejected by policy",
             "due to configured policy", "is not signed", "no valid trust data", "remote trust data does not exist",
-            "vulnerability severity", "prevent vulnerable", "blocked by xray", "download blocked",
+            "vulnerability severity", "prevent vulnerable", "blocking policy", "is blocked in", "blocked by xray", "download blocked",
             "blocked by policy", "image policy", "signature was required", "quarantined", "violates policy",
             "denied by policy", "signature verification failed", "no matching signatures", "blocked pull of",
             "signature validation failed", "checking signature", "verifying signatures", "invalid gpg signature",
@@ -59,13 +59,13 @@ UNMISTAKABLE = wording(
     ),
     (P.TLS, ("failed to load x509 key pair", "unable to load ca cert", "unable to read ca cert")),
     (P.DAMAGED_LAYER, ("digest did not match", "unexpected commit", "failed size validation")),
-    (P.NODE_STORE, ("image not known", "layer not known")),
+    (P.NODE_STORE, ("image not known", "layer not known", "readlink _")),
     (P.REGISTRY_ERROR, ("media type text/html", "media type text/plain", "unknown blob", "blob unknown")),
     (
         P.BAD_IMAGE,
         (
             "accept header does not support", "unsupported media type",
-            "mismatched image rootfs and manifest layers", "unexpected media type",
+            "mismatched image rootfs and manifest layers", "unexpected media type", "wrong diff id",
             "number of layers and diffids don't match", "manifest invalid", "invalid manifest", "unrecognized manifest",
             "unsupported manifest", "is not a container image", "not an image", "invalid tar header",
             "layers from manifest don't match image configuration", "unsupported layer",
@@ -97,7 +97,7 @@ STORE = wording(
         P.DAMAGED_LAYER,
         (
             "unexpected commit digest", "failed size validation", "verification failed", "digest mismatch",
-            "wrong diff id", "unexpected digest", "does not match", "don't match", "unexpected size",
+            "unexpected digest", "does not match", "don't match", "unexpected size",
             "digest did not match",
             "invalid digest", "commit failed: unexpected", "digest invalid",
         ),

@@ -15,13 +15,15 @@ from monitor.explain.chain.parse import MAX_CHARS
 from monitor.explain.chain.wording import find, says
 
 _PREEMPTION = re.compile(r"(?:no new claims to deallocate, |still not schedulable, )?preemption: ", re.IGNORECASE)
-_NODES = re.compile(r"(?:(?<!\d)\d{1,9}/\d{1,9}|\ball) nodes are (?:un)?available[:,]?\s*", re.IGNORECASE)
+_NODES = re.compile(r"(?:(?<!\d)\d{1,9}/\d{1,9}|\ball) (?:nodes|reservations) are (?:un)?available[:,]?\s*", re.IGNORECASE)
 _PART = re.compile(r"(?:^|[,.;]\s+)(\d+)\s+(?=\S)")
 # Before Kubernetes 1.11: `No nodes are available that match all of the predicates: Insufficient cpu (3).`
-_PREDICATES = re.compile(r"match all of the (?:following )?predicates:+ ?")
+_PREDICATES = re.compile(r"(?:match all of the (?:following )?predicates|fit failure summary on nodes) ?:+ ?")
 _PREDICATE = re.compile(r"([^,()]{1,200}) \((\d{1,9})\)")
 # A resource is one word: plugins say "Insufficient" of other things too.
 _RESOURCE = re.compile(r"insufficient ([\w.-]+(?:/[\w.-]+)?)$", re.IGNORECASE)
+# KAI: `2 node(s) didn't have enough resources: GPUs`
+_KAI_SHORTAGE = re.compile(r"have enough resources?: (gpus?|cpu(?: cores)?|memory)\b")
 _TAINT = re.compile(r"taints?(?:\(s\))?[^{(]{0,60}[{(]([\w./-]+)")
 _GANG_STATUS = re.compile(r"(?<!\d)(\d{1,9}) (Pending|Running|Succeeded|Bound|Binding|Allocated|Pipelined|Releasing)\b")
 _MIN_AVAILABLE = re.compile(r"(?<!\d)(\d{1,9}) minAvailable")
@@ -134,6 +136,8 @@ def _part(text: str, nodes: int | None) -> SchedulingPart:
 
 
 def _of_sentence(low: str) -> C | None:
+    if match := _KAI_SHORTAGE.search(low):
+        return phrases.KAI_RESOURCES.get(match[1])
     if "queue" in low and says(low, phrases.NO_SUCH_QUEUE):
         return C.QUEUE_MISSING
     if "resourceclaim" in low and ("not found" in low or "not find" in low):

@@ -13,7 +13,7 @@ SENTENCES = wording(
         C.CLAIM_UNBOUND,
         (
             "unbound immediate persistentvolumeclaim", "non-existent persistentvolume", "is being deleted",
-            "storageclass", "pvc is not bound", "bound to a lost", "unbound persistentvolume", "checkvolumebinding",
+            "storageclass", "pvc is not bound", "non-existent pv", "bound to a lost", "unbound persistentvolume", "checkvolumebinding",
         ),
     ),
     (C.CLAIM_MISSING, ("persistentvolumeclaim",)),
@@ -49,7 +49,7 @@ SENTENCES = wording(
         ),
     ),
     # HAMi
-    (C.VGPU_UNREGISTERED, ("node unregistered",)),
+    (C.VGPU_UNREGISTERED, ("node unregister",)),
     (C.VGPU_CARD, ("cardtypemismatch", "carduuidmismatch", "card type mismatch", "card uuid mismatch")),
     (C.VGPU_MEMORY, ("cardinsufficientmemory",)),
     (C.VGPU_CORES, ("cardinsufficientcore", "cardcomputeunitsexhausted")),
@@ -157,6 +157,7 @@ SENTENCES = wording(
     (C.GPUS, ("insufficient gpu device", "gpu devices", "insufficient numa scoped devices")),
     (C.CPU, ("insufficient amplified cpu", "not enough cpus available")),
 )  # fmt: skip
+KAI_RESOURCES = {"gpu": C.GPUS, "gpus": C.GPUS, "cpu": C.CPU, "cpu cores": C.CPU, "memory": C.MEMORY}
 CONDITION_TAINTS = wording(
     (C.DISK_PRESSURE, ("node.kubernetes.io/disk-pressure",)),
     (C.MEMORY_PRESSURE, ("node.kubernetes.io/memory-pressure",)),

@@ -76,7 +76,7 @@ CNI = wording(
             "range is full", "no ips available", "no addresses available", "no more free",
             "could not allocate ip", "failed to allocate ip", "out of ip", "pool exhausted", "pool is exhausted",
             "no ip available", "ipam allocated only", "available ip address", "ips exhausted", "assigned 0 out of",
-            "addresses exhausted", "no more addresses", "pool is full", "no ip address available",
+            "addresses exhausted", "no more addresses", "pool is full", "no ip address available", "no available addresses",
         ),
     ),
     (
@@ -157,6 +157,10 @@ SLOW = (
     "error reading from server", "is the docker daemon running", "transport is closing", "timeout expired",
 )  # fmt: skip
 
+SYSCTL = (
+    "no such file or directory", "invalid argument", "permission denied", "not in a separate kernel namespace",
+    "not allowed", "forbidden", "operation not permitted", "read-only file system",
+)  # fmt: skip
 HOOK = ("lifecycle hook", "poststarthook", "prestarthook", "poststart hook", "failedpoststart")
 USER = (
     "unable to find user", "no users found", "no matching entries in passwd", "unable to find group", "no groups found",

@@ -25,10 +25,14 @@ _VOLUME_PATH = re.compile(r"/pods/[^/\s]+/(?:volumes|volume-subpaths)/")
 _NVIDIA_CLI = ("nvidia-container-cli", "nvidia-container-runtime-hook")
 # An index, UUID or MIG device; device plugins also pass on a name of their own where they have found no card.
 _UNKNOWN_DEVICE = re.compile(r"device error: (?:\d+(?::\d+)?|(?:gpu|mig)-[\w/-]+): unknown device")
+_PLUGIN_SENTENCE = re.compile(r"device error: no-gpu-has-")
 _NVIDIA_DEVICE = re.compile(r"(?:stat|open|mount operation) failed: /dev/nvidia(?:\d|-caps)")
 # Files that Docker creates for every container: its own disk is read-only, not the container's root.
 _DOCKER_FILE = re.compile(r"/var/lib/docker/containers/[^/\s]+/(?:resolv\.conf|hosts|hostname)")
 _LAYER_FILE = re.compile(r"/overlay(?:2|fs)?/")
+# Files of a cgroup, as crun and runc name them when they write a limit.
+_CGROUP_FILE = re.compile(r"\b(?:devices|memory|cpu|cpuset|pids|io|blkio|hugetlb|cgroup)\.[a-z_.]+[`\"]?:")
+_SYSCTL = re.compile(r"/proc/sys/|sysctl")
 _TOOLKIT = re.compile(
     r"nvidia-container-cli|nvidia-container-runtime|nvidia-ctk|nvidia-cdi-hook|nvidia-container-toolkit|libnvidia-container|"
     r"could not select device driver|could not apply required modification"
@@ -78,10 +82,15 @@ def _of_gpu(chain: Chain) -> S | None:
 def _of_nvidia_cli(said: str) -> S | None:
     """nvidia-container-cli, which NVIDIA's hook calls."""
     if "unknown device" in said:
-        return S.GPU_LOST if _UNKNOWN_DEVICE.search(said) else S.OTHER
+        return S.GPU_LOST if _UNKNOWN_DEVICE.search(said) else _of_device_name(said)
     if _NVIDIA_DEVICE.search(said):
         return S.DEVICE_MISSING
     return find(said, phrases.NVIDIA_CLI) or S.OTHER
+
+
+def _of_device_name(said: str) -> S:
+    """What a device plugin passed on instead of a device: a sentence of its own where no card has room."""
+    return S.DEVICE_PLUGIN if _PLUGIN_SENTENCE.search(said) else S.OTHER
 
 
 def _after(low: str, speaker: str) -> str:
@@ -90,6 +99,8 @@ def _after(low: str, speaker: str) -> str:
 
 
 def _of_security(chain: Chain) -> S | None:
+    if "relabel" in chain.words and _VOLUME_PATH.search(chain.low):
+        return S.RELABEL
     if "apparmor" in chain.low:
         return S.APPARMOR
     if "seccomp" in chain.low:
@@ -142,6 +153,8 @@ def _of_cgroup(chain: Chain) -> S | None:
         "memory" in chain.low and "cgroup" in chain.low and "device or resource busy" in words
     ):
         return S.MEMORY_LIMIT_LOW
+    if _CGROUP_FILE.search(chain.low):
+        return S.CGROUP
     if "inotify" in words or "fsnotify" in words:
         return S.INOTIFY
     if says(words, phrases.PIDS):
@@ -175,6 +188,8 @@ def _of_runtime(chain: Chain) -> S | None:
 def _of_program(chain: Chain) -> S | None:
     """The program that the container starts: its hook, user, directory and file."""
     words = chain.words
+    if _SYSCTL.search(chain.low) and says(words, phrases.SYSCTL):
+        return S.SYSCTL
     if says(words, phrases.HOOK):
         return S.HOOK
     if says(words, phrases.USER):

@@ -7,7 +7,7 @@ from monitor.explain.chain.wording import wording
 
 # The kubelet's requests to the API server and to systemd.
 NO_STORAGE = (
-    "failed to fetch token", "failed to sync secret cache", "failed to sync configmap cache", "/api/v1/namespaces/",
+    "failed to fetch token", "failed to sync secret cache", "failed to sync configmap cache", "/api/v1/", ":6443/apis/", ":443/apis/",
     "failed to start transient scope",
 )  # fmt: skip
 ATTACH = (
@@ -15,6 +15,7 @@ ATTACH = (
     "attach timeout",
 )  # fmt: skip
 KUBELET = wording(
+    (M.SECRET_MISSING, ("couldn't get secret ",)),
     (M.KEY_MISSING, ("references non-existent", "non-existent secret key", "non-existent config key")),
     (
         M.DRIVER_MISSING,
@@ -94,7 +95,7 @@ STORAGE = wording(
         (
             "accessdenied", "access denied", "invalidaccesskeyid", "signaturedoesnotmatch", "403 forbidden",
             "invalid credentials",
-            "authentication failed", "unauthenticated", "permissiondenied", "invalid key", "not authorized",
+            "authentication failed", "failed to authenticate", "no signing credentials", "unauthenticated", "permissiondenied", "invalid key", "not authorized",
             "logon failure",
             "unauthorized", "status code: 403", "authorizationpermissionmismatch", "authenticationfailed",
             "login failed",
@@ -104,7 +105,7 @@ STORAGE = wording(
     (
         M.VOLUME_MISSING,
         (
-            "nosuchbucket", "bucket does not exist", "bucket not found", "is the mgs specification correct",
+            "nosuchbucket", "bucket does not exist", "bucket doesn't exist", "bucket not found", "is the mgs specification correct",
             "is the filesystem name correct", "no such volume", "subvolume does not exist", "filesystem not found",
             "file system does not exist", "share not found", "bad network name", "volume not found",
             "filesystemnotfound", "mountpoint does not exist", "image not found", "pool not found", "sharenotfound",

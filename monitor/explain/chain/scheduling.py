@@ -68,14 +68,18 @@ def is_gpu_share(resource: str) -> bool:
 
 def main_reason(parts: tuple[SchedulingPart, ...]) -> SchedulingPart | None:
     """The reason to act on: constraints of the pod first, then what stops it on the most nodes that it may use."""
-    relevant = [part for part in parts if not _is_irrelevant(part)] or list(parts)
+    most = max((part.nodes or 0 for part in parts), default=0)
+    relevant = [part for part in parts if not _is_irrelevant(part, most)] or list(parts)
     if not relevant:
         return None
     return min(relevant, key=lambda part: (_rank(part), -(part.nodes or 0), not _is_gpu_shortage(part)))
 
 
-def _is_irrelevant(part: SchedulingPart) -> bool:
-    return part.cause in (C.SELECTOR, C.OTHER) or (part.cause is C.TAINT and part.name in _CONTROL_PLANE)
+def _is_irrelevant(part: SchedulingPart, most: int) -> bool:
+    """Nodes that the pod is not meant for: not selected, of the control plane, or a few with a taint not named."""
+    if part.cause is C.TAINT:
+        return part.name in _CONTROL_PLANE or (part.name is None and (part.nodes or 0) < most)
+    return part.cause in (C.SELECTOR, C.OTHER)
 
 
 def _rank(part: SchedulingPart) -> int:

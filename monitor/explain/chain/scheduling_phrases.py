@@ -108,6 +108,7 @@ SENTENCES = wording(
             "insufficient quota", "in the remaining quota",
             "queue is overused", "exceeds queue", "queue quota", "allowable limit", "user quota", "insufficient quotas",
             "quotaname",
+            "is over quota", "overlimit: ", "overquota: ",  # KAI
         ),
     ),
     (C.CLUSTER_FULL, ("resource in cluster is overused", "cluster is overused", "overcommit")),

@@ -103,7 +103,7 @@ def _of_security(chain: Chain) -> S | None:
         return S.RELABEL
     if "apparmor" in chain.low:
         return S.APPARMOR
-    if "seccomp" in chain.low:
+    if "seccomp" in chain.low and not says(chain.low, phrases.LOADER):
         return S.SECCOMP
     if "session key" in chain.low or "create keyring" in chain.low:
         return S.KEYRING

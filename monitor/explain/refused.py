@@ -74,8 +74,6 @@ def _not_admitted(reason: str, message: str, values: dict[str, Value]) -> PodDia
     """Refusals of the kubelet, by reason; the message tells devices from CPUs and memory."""
     if reason == "AppArmor":
         return _diagnosis("start-apparmor", Key.START_APPARMOR, Key.START_APPARMOR_ADVICE, values)
-    if reason == "SysctlForbidden":
-        return _diagnosis("start-sysctl", Key.START_SYSCTL, Key.START_SYSCTL_ADVICE, values)
     if reason in ("TopologyAffinityError", "SMTAlignmentError"):
         return _diagnosis("admission-topology", Key.ADMISSION_TOPOLOGY, Key.ADMISSION_TOPOLOGY_ADVICE, values)
     if reason in ("NodeAffinity", "NodeSelectorMismatching"):

@@ -7,7 +7,8 @@ from monitor.explain.chain.wording import wording
 
 # The kubelet's requests to the API server and to systemd.
 NO_STORAGE = (
-    "failed to fetch token", "failed to sync secret cache", "failed to sync configmap cache", "/api/v1/", ":6443/apis/", ":443/apis/",
+    "failed to fetch token", "failed to sync secret cache", "failed to sync configmap cache",
+    "/api/v1/", ":6443/apis/", ":443/apis/",
     "failed to start transient scope",
 )  # fmt: skip
 ATTACH = (
@@ -49,6 +50,7 @@ ATTACHMENT = wording(
             "already attached to", "attached to a different", "volumeinuse", "is in use", "exclusively attached",
             "currently attached to", "attached to another", "already in use", "resource_in_use", "already mounted on",
             "is being used by", "still being used", "already owned by",
+            "is attached to instance",
         ),
     ),
     (
@@ -95,7 +97,8 @@ STORAGE = wording(
         (
             "accessdenied", "access denied", "invalidaccesskeyid", "signaturedoesnotmatch", "403 forbidden",
             "invalid credentials",
-            "authentication failed", "failed to authenticate", "no signing credentials", "unauthenticated", "permissiondenied", "invalid key", "not authorized",
+            "authentication failed", "failed to authenticate", "no signing credentials",
+            "unauthenticated", "permissiondenied", "invalid key", "not authorized",
             "logon failure",
             "unauthorized", "status code: 403", "authorizationpermissionmismatch", "authenticationfailed",
             "login failed",
@@ -105,7 +108,8 @@ STORAGE = wording(
     (
         M.VOLUME_MISSING,
         (
-            "nosuchbucket", "bucket does not exist", "bucket doesn't exist", "bucket not found", "is the mgs specification correct",
+            "nosuchbucket", "bucket does not exist", "bucket doesn't exist", "bucket not found",
+            "is the mgs specification correct",
             "is the filesystem name correct", "no such volume", "subvolume does not exist", "filesystem not found",
             "file system does not exist", "share not found", "bad network name", "volume not found",
             "filesystemnotfound", "mountpoint does not exist", "image not found", "pool not found", "sharenotfound",

@@ -24,7 +24,9 @@ _BY_ERRNO = {
     113: M.UNREACHABLE, 115: M.UNREACHABLE, 116: M.STALE,
 }  # fmt: skip
 # The kubelet looks for the path of a local volume; drivers look for files of their own elsewhere.
-_LOCAL_PATH = re.compile(r"setup failed for volume [^:]+:+ l?stat /(?!var/lib/|dev/|run/|proc/|sys/)[^\s:]+: no such file")
+_LOCAL_PATH = re.compile(
+    r"setup failed for volume [^:]{1,300}:+ l?stat /(?!var/lib/|dev/|run/|proc/|sys/)[^\s:]+: no such file"
+)
 _NFS_HELPER = re.compile(r"mount\.nfs4?: (.*)", re.DOTALL)
 _KERNEL_PATH = re.compile(r"mkdir /(?:sys|proc)/")  # the kernel creates directories there, mkdir does not
 _NO_SOURCE = re.compile(r"special device (?!/)\S+ does not exist")  # a share of a server, not a device of the node

@@ -14,7 +14,8 @@ UNMISTAKABLE = wording(
         (
             "source image rejected", "signaturevalidationfailed", "projectpolicyviolation", "is rejected by policy",
             "due to configured policy", "is not signed", "no valid trust data", "remote trust data does not exist",
-            "vulnerability severity", "prevent vulnerable", "blocking policy", "is blocked in", "blocked by xray", "download blocked",
+            "vulnerability severity", "prevent vulnerable", "blocking policy", "is blocked in",
+            "blocked by xray", "download blocked",
             "blocked by policy", "image policy", "signature was required", "quarantined", "violates policy",
             "denied by policy", "signature verification failed", "no matching signatures", "blocked pull of",
             "signature validation failed", "checking signature", "verifying signatures", "invalid gpg signature",
@@ -26,7 +27,8 @@ UNMISTAKABLE = wording(
             "couldn't parse image", "invalid reference format", "invalid image name", "must be lowercase",
             "did not resolve to an alias", "no registries configured", "unqualified-search registries",
             "invalid repository name", "invalid tag format", "repository name must", "name invalid", "tag invalid",
-            "invalidimagename", "short-name resolution enforced", "short name mode is enforcing", "cannot parse reference",
+            "invalidimagename", "short-name resolution enforced", "short name mode is enforcing",
+            "cannot parse reference",
             "failed to parse reference", "could not parse reference", "parse image reference",
             "invalid checksum digest format", "invalid digest format", "unsupported digest algorithm",
         ),
@@ -144,7 +146,8 @@ REGISTRY = wording(
     (
         P.UNAUTHORIZED,
         (
-            "unauthorized", "authentication required", "authentication is required", "no basic auth credentials", "pull access denied",
+            "unauthorized", "authentication required", "authentication is required",
+            "no basic auth credentials", "pull access denied",
             "insufficient_scope", "insufficient scope", "access to the resource is denied", "authorization failed",
             "denied: ", "access denied", "is denied", "denied by", "requested access", "forbidden", "not authorized",
             "incorrect username or password", "invalid username/password",

@@ -15,7 +15,9 @@ from monitor.explain.chain.parse import MAX_CHARS
 from monitor.explain.chain.wording import find, says
 
 _PREEMPTION = re.compile(r"(?:no new claims to deallocate, |still not schedulable, )?preemption: ", re.IGNORECASE)
-_NODES = re.compile(r"(?:(?<!\d)\d{1,9}/\d{1,9}|\ball) (?:nodes|reservations) are (?:un)?available[:,]?\s*", re.IGNORECASE)
+_NODES = re.compile(
+    r"(?:(?<!\d)\d{1,9}/\d{1,9}|\ball) (?:nodes|reservations) are (?:un)?available[:,]?\s*", re.IGNORECASE
+)
 _PART = re.compile(r"(?:^|[,.;]\s+)(\d+)\s+(?=\S)")
 # Before Kubernetes 1.11: `No nodes are available that match all of the predicates: Insufficient cpu (3).`
 _PREDICATES = re.compile(r"(?:match all of the (?:following )?predicates|fit failure summary on nodes) ?:+ ?")

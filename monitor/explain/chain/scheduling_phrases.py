@@ -13,7 +13,8 @@ SENTENCES = wording(
         C.CLAIM_UNBOUND,
         (
             "unbound immediate persistentvolumeclaim", "non-existent persistentvolume", "is being deleted",
-            "storageclass", "pvc is not bound", "non-existent pv", "bound to a lost", "unbound persistentvolume", "checkvolumebinding",
+            "storageclass", "pvc is not bound", "non-existent pv",
+            "bound to a lost", "unbound persistentvolume", "checkvolumebinding",
         ),
     ),
     (C.CLAIM_MISSING, ("persistentvolumeclaim",)),

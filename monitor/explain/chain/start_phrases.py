@@ -78,7 +78,8 @@ CNI = wording(
             "range is full", "no ips available", "no addresses available", "no more free",
             "could not allocate ip", "failed to allocate ip", "out of ip", "pool exhausted", "pool is exhausted",
             "no ip available", "ipam allocated only", "available ip address", "ips exhausted", "assigned 0 out of",
-            "addresses exhausted", "no more addresses", "pool is full", "no ip address available", "no available addresses",
+            "addresses exhausted", "no more addresses", "pool is full", "no ip address available",
+            "no available addresses",
         ),
     ),
     (

@@ -30,8 +30,12 @@ _NVIDIA_DEVICE = re.compile(r"(?:stat|open|mount operation) failed: /dev/nvidia(
 # Files that Docker creates for every container: its own disk is read-only, not the container's root.
 _DOCKER_FILE = re.compile(r"/var/lib/docker/containers/[^/\s]+/(?:resolv\.conf|hosts|hostname)")
 _LAYER_FILE = re.compile(r"/overlay(?:2|fs)?/")
+_RUNNING_HOOK = re.compile(r"error running (?:\w+ )?hook")
 # Files of a cgroup, as crun and runc name them when they write a limit.
-_CGROUP_FILE = re.compile(r"\b(?:devices|memory|cpu|cpuset|pids|io|blkio|hugetlb|cgroup)\.[a-z_.]+[`\"]?:")
+_CGROUP_FILE = re.compile(
+    r"\b(?:devices\.(?:allow|deny)|memory\.(?:max|min|low|high|limit|swap|memsw|soft)|cpu\.(?:max|weight|shares|cfs)|"
+    r"cpuset\.(?:cpus|mems)|pids\.max|(?:io|blkio)\.(?:max|weight|throttle|bfq)|cgroup\.(?:procs|subtree_control))"
+)
 _SYSCTL = re.compile(r"/proc/sys/|sysctl")
 _TOOLKIT = re.compile(
     r"nvidia-container-cli|nvidia-container-runtime|nvidia-ctk|nvidia-cdi-hook|nvidia-container-toolkit|libnvidia-container|"
@@ -75,6 +79,8 @@ def _of_gpu(chain: Chain) -> S | None:
         return S.CDI
     if _TOOLKIT.search(chain.low):
         return find(chain.low, phrases.NVIDIA_RUNTIME) or S.TOOLKIT_BROKEN
+    if "nvidia" in chain.low and _RUNNING_HOOK.search(chain.words):
+        return S.TOOLKIT_BROKEN
     missing = _DEVICE.search(chain.low) is not None and says(chain.words, phrases.MISSING)
     return S.DEVICE_MISSING if missing or says(chain.low, phrases.DEVICE) else None
 
@@ -153,7 +159,7 @@ def _of_cgroup(chain: Chain) -> S | None:
         "memory" in chain.low and "cgroup" in chain.low and "device or resource busy" in words
     ):
         return S.MEMORY_LIMIT_LOW
-    if _CGROUP_FILE.search(chain.low):
+    if "writ" in words and _CGROUP_FILE.search(chain.low):
         return S.CGROUP
     if "inotify" in words or "fsnotify" in words:
         return S.INOTIFY

@@ -210,7 +210,7 @@ WORDS: dict[str, str] = {
         "在 {container} 的镜像里创建该目录，把卷挂到别处，或把 readOnlyRootFilesystem 设为 false。"
     ),
     "start_sysctl": "Pod 设置的某个 sysctl 在 {node} 上不存在，或不允许设置。",
-    "start_sysctl_advice": "从 securityContext.sysctls 中去掉它，或在 {node} 上设置；使用 hostNetwork 时不能设置 net.*。",
+    "start_sysctl_advice": "从 securityContext.sysctls 中去掉它，或在 {node} 上设置；hostNetwork 下不能设置 net.*。",
     "start_relabel": "{node} 无权设置容器 {container} 的存储卷的 SELinux 标签。",
     "start_relabel_advice": "修改 Pod 的 seLinuxOptions，或使用支持标签的存储（挂载选项 context=）。",
     "start_device_plugin": "{node} 上的设备插件没有找到能容纳容器 {container} 的卡。",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from monitor.explain.chain.causes import MountFailureCause as M
 from monitor.explain.chain.wording import wording
 
-# The kubelet's requests to the API server and to systemd.
+# The kubelet's requests to the API server and to systemd, and stores of secrets.
 NO_STORAGE = (
     "failed to fetch token", "failed to sync secret cache", "failed to sync configmap cache",
     "/api/v1/", ":6443/apis/", ":443/apis/",
-    "failed to start transient scope",
+    "failed to start transient scope", "secrets store objects",
 )  # fmt: skip
 ATTACH = (
     "attachvolume", "failed to attach volume", "failed to attach to node", "attach volume", "external-attacher",

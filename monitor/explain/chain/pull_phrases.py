@@ -81,6 +81,7 @@ UNMISTAKABLE = wording(
 # What fails while a layer is unpacked or stored on the node. Decides on the innermost statement.
 STORE = wording(
     (P.DISK_FULL, ("no space left on device", "disk quota exceeded", "not enough space", "no inodes")),
+    (P.DISK_FULL, ("free data blocks",)),
     (
         P.NODE_DISK,
         (

@@ -12,7 +12,7 @@ SENTENCES = wording(
     (
         C.CLAIM_UNBOUND,
         (
-            "unbound immediate persistentvolumeclaim", "non-existent persistentvolume", "is being deleted",
+            "unbound immediate persistentvolumeclaim", "non-existent persistentvolume",
             "storageclass", "pvc is not bound", "non-existent pv",
             "bound to a lost", "unbound persistentvolume", "checkvolumebinding",
         ),
@@ -141,7 +141,7 @@ SENTENCES = wording(
     (
         C.POD_AFFINITY,
         (
-            "pod affinity", "anti-affinity", "affinity/anti-affinity", "pod's affinity", "existing pods",
+            "pod affinity", "anti-affinity", "affinity/anti-affinity", "pod's affinity",
             "pod's node affinity/anti", "interpodaffinity", "podaffinity", "podsantiaffinity",
         ),
     ),

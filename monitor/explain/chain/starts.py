@@ -36,6 +36,7 @@ _CGROUP_FILE = re.compile(
     r"\b(?:devices\.(?:allow|deny)|memory\.(?:max|min|low|high|limit|swap|memsw|soft)|cpu\.(?:max|weight|shares|cfs)|"
     r"cpuset\.(?:cpus|mems)|pids\.max|(?:io|blkio)\.(?:max|weight|throttle|bfq)|cgroup\.(?:procs|subtree_control))"
 )
+_FORBIDDEN_SYSCTL = re.compile(r"sysctl \"?[\w./-]+\"? (?:is )?not (?:allowed|in a separate kernel namespace)")
 _SYSCTL = re.compile(r"/proc/sys/|sysctl")
 _TOOLKIT = re.compile(
     r"nvidia-container-cli|nvidia-container-runtime|nvidia-ctk|nvidia-cdi-hook|nvidia-container-toolkit|libnvidia-container|"
@@ -105,6 +106,8 @@ def _after(low: str, speaker: str) -> str:
 
 
 def _of_security(chain: Chain) -> S | None:
+    if _FORBIDDEN_SYSCTL.search(chain.low):
+        return S.SYSCTL
     if "relabel" in chain.words and _VOLUME_PATH.search(chain.low):
         return S.RELABEL
     if "apparmor" in chain.low:
@@ -122,7 +125,7 @@ def _of_network(chain: Chain) -> S | None:
     """The network plugin of a sandbox. It calls the API server, daemons of its own and the kernel."""
     if says(chain.low, phrases.SANDBOX_IMAGE):
         return S.PAUSE_IMAGE
-    if not says(chain.words, phrases.NETWORK):
+    if not says(chain.words, phrases.NETWORK) or ("no space left on device" in chain.words and "netns" in chain.low):
         return None
     if says(chain.words, phrases.MISSING) and says(chain.low, phrases.CNI_PATHS) and "dial " not in chain.low:
         return S.CNI_MISSING
@@ -175,7 +178,7 @@ def _of_runtime(chain: Chain) -> S | None:
     words = chain.words
     if says(chain.low, phrases.RUNTIME_CLASS):
         return S.RUNTIME_CLASS
-    if says(words, ("no space left on device", "disk quota exceeded")):
+    if says(words, ("no space left on device", "disk quota exceeded", "free data blocks")):
         return S.DISK_FULL
     if says(words, ("input/output error", "read-only file system", "structure needs cleaning")):
         return S.NODE_DISK if says(chain.low, _NODE_PATHS) else None

@@ -34,6 +34,7 @@ KUBELET = wording(
     ),
 )  # fmt: skip
 ATTACHMENT = wording(
+    (M.ATTACH_FAILED, ("is forbidden: user ",)),  # says the API server
     (M.DRIVER_MISSING, ("not found in the list of registered csi drivers", "does not contain driver")),
     (
         M.ATTACH_LIMIT,

@@ -56,7 +56,9 @@ def classify_mount(message: str | None) -> MountAnswer:
 
 def _of_no_storage(chain: Chain) -> M | None:
     """Requests of the kubelet for tokens, secrets and config maps, and to systemd, say nothing of storage."""
-    return M.UNKNOWN if says(chain.low, phrases.NO_STORAGE) else None
+    if not says(chain.low, phrases.NO_STORAGE):
+        return None
+    return M.ATTACH_FAILED if says(chain.low, phrases.ATTACH) else M.UNKNOWN
 
 
 def _of_kubelet(chain: Chain) -> M | None:

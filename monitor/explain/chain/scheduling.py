@@ -74,7 +74,8 @@ def main_reason(parts: tuple[SchedulingPart, ...]) -> SchedulingPart | None:
     relevant = [part for part in parts if not _is_irrelevant(part, most)] or list(parts)
     if not relevant:
         return None
-    return min(relevant, key=lambda part: (_rank(part), -(part.nodes or 0), not _is_gpu_shortage(part)))
+    wants_gpus = any(part.cause is C.GPUS for part in parts)
+    return min(relevant, key=lambda part: (_rank(part, wants_gpus), -(part.nodes or 0), not _is_gpu_shortage(part)))
 
 
 def _is_irrelevant(part: SchedulingPart, most: int) -> bool:
@@ -84,11 +85,11 @@ def _is_irrelevant(part: SchedulingPart, most: int) -> bool:
     return part.cause in (C.SELECTOR, C.OTHER)
 
 
-def _rank(part: SchedulingPart) -> int:
+def _rank(part: SchedulingPart, wants_gpus: bool) -> int:
     if part.cause in phrases.DECISIVE:
         return 0
-    # Nodes with GPUs are tainted with the name of the resource; the others have none to offer.
-    keeps_gpus = part.cause is C.TAINT and part.name is not None and _GPU.search(part.name) is not None
+    # Nodes with GPUs are tainted with the name of the resource or as such; the others have none to offer.
+    keeps_gpus = wants_gpus and part.cause is C.TAINT and "gpu" in part.text.lower()
     return 1 if part.cause in phrases.CONSTRAINTS or keeps_gpus else 2
 
 

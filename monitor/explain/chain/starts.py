@@ -12,7 +12,7 @@ from monitor.explain.chain.wording import find, says
 
 _EXEC = re.compile(r"exec:? \"?(?P<file>[^\"\s:]+)|executable file `?\"?(?P<named>[^`\"\s]+)")
 _STAT = re.compile(r"(?:stat|open|fork/exec|exec) (?P<path>/\S*)")
-_DEVICE = re.compile(r"(?:stat|open|mknod|device|device path) \"?/dev/(?!shm|null|pts)")
+_DEVICE = re.compile(r"(?:stat|open|mknod|device|device path|device nodes: mount) \"?/dev/(?!shm|null|pts)")
 _NODE_PATHS = (
     "/var/lib/containerd",
     "/var/lib/docker",

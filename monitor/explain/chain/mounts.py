@@ -69,7 +69,7 @@ def _of_kubelet(chain: Chain) -> M | None:
         return M.SUBPATH
     if "newmounter initialization failed" in chain.low and "does not exist" in chain.low:
         return M.HOST_PATH
-    if chain.last.words == "path _ does not exist" or _LOCAL_PATH.search(chain.low):
+    if chain.last.words == "path _ does not exist" or ("stat /" in chain.low and _LOCAL_PATH.search(chain.low)):
         return M.HOST_PATH
     return find(chain.low, phrases.KUBELET)
 

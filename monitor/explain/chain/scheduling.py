@@ -143,7 +143,7 @@ def _part(text: str, nodes: int | None) -> SchedulingPart:
 
 
 def _of_sentence(low: str) -> C | None:
-    if match := _KAI_SHORTAGE.search(low):
+    if "enough resource" in low and (match := _KAI_SHORTAGE.search(low)):
         return phrases.KAI_RESOURCES.get(match[1])
     if "queue" in low and says(low, phrases.NO_SUCH_QUEUE):
         return C.QUEUE_MISSING

@@ -37,7 +37,6 @@ _CGROUP_FILE = re.compile(
     r"cpuset\.(?:cpus|mems)|pids\.max|(?:io|blkio)\.(?:max|weight|throttle|bfq)|cgroup\.(?:procs|subtree_control))"
 )
 _FORBIDDEN_SYSCTL = re.compile(r"sysctl \"?[\w./-]+\"? (?:is )?not (?:allowed|in a separate kernel namespace)")
-_SYSCTL = re.compile(r"/proc/sys/|sysctl")
 _TOOLKIT = re.compile(
     r"nvidia-container-cli|nvidia-container-runtime|nvidia-ctk|nvidia-cdi-hook|nvidia-container-toolkit|libnvidia-container|"
     r"could not select device driver|could not apply required modification"
@@ -106,7 +105,7 @@ def _after(low: str, speaker: str) -> str:
 
 
 def _of_security(chain: Chain) -> S | None:
-    if _FORBIDDEN_SYSCTL.search(chain.low):
+    if "sysctl" in chain.low and _FORBIDDEN_SYSCTL.search(chain.low):
         return S.SYSCTL
     if "relabel" in chain.words and _VOLUME_PATH.search(chain.low):
         return S.RELABEL
@@ -197,7 +196,7 @@ def _of_runtime(chain: Chain) -> S | None:
 def _of_program(chain: Chain) -> S | None:
     """The program that the container starts: its hook, user, directory and file."""
     words = chain.words
-    if _SYSCTL.search(chain.low) and says(words, phrases.SYSCTL):
+    if says(chain.low, ("/proc/sys/", "sysctl")) and says(words, phrases.SYSCTL):
         return S.SYSCTL
     if says(words, phrases.HOOK):
         return S.HOOK

@@ -34,6 +34,7 @@ _POD_SECURITY = (
     "unable to validate against any security context constraint",
     "unable to validate against any pod security policy",
     "PodSecurityPolicy: ",
+    "no providers available to validate pod request",
 )
 _PRIORITY_CLASS = re.compile(r"no PriorityClass with name (\S+) was found")
 

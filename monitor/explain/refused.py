@@ -106,6 +106,8 @@ def _unexpected(message: str, values: dict[str, Value]) -> PodDiagnosis:
 
 def _rejected_by_queue(message: str, values: dict[str, Value]) -> PodDiagnosis | None:
     """YuniKorn fails the pods of an application that it rejects."""
+    if values["reason"] == "ResourceReservationTimeout":
+        return _diagnosis("gang-waiting", Key.SCHED_GANG_WAITING, Key.SCHED_GANG_WAITING_ADVICE, values | {"name": "?"})
     if "application" not in message or not ("reject" in message or "queue" in message):
         return None
     reason = main_reason(parse_scheduling(message))

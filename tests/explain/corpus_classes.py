@@ -27,6 +27,8 @@ _BY_KEY = {
     "start_mount_kind": "file-mount",
     "start_no_start_file": "command-missing",
     "start_hook": "app",
+    "start_sysctl": "bad-configuration",
+    "start_relabel": "mount-permission",
     "crash_terminated": "sigterm",
     "crash_host_memory": "out-of-memory",
     "crash_interrupted": "sigterm",

@@ -5,16 +5,18 @@ from __future__ import annotations
 from monitor.explain.chain.causes import MountFailureCause as M
 from monitor.explain.chain.wording import wording
 
-# The kubelet's requests to the API server and to systemd.
+# The kubelet's requests to the API server and to systemd, and stores of secrets.
 NO_STORAGE = (
-    "failed to fetch token", "failed to sync secret cache", "failed to sync configmap cache", "/api/v1/namespaces/",
-    "failed to start transient scope",
+    "failed to fetch token", "failed to sync secret cache", "failed to sync configmap cache",
+    "/api/v1/", ":6443/apis/", ":443/apis/",
+    "failed to start transient scope", "secrets store objects",
 )  # fmt: skip
 ATTACH = (
     "attachvolume", "failed to attach volume", "failed to attach to node", "attach volume", "external-attacher",
     "attach timeout",
 )  # fmt: skip
 KUBELET = wording(
+    (M.SECRET_MISSING, ("couldn't get secret ",)),
     (M.KEY_MISSING, ("references non-existent", "non-existent secret key", "non-existent config key")),
     (
         M.DRIVER_MISSING,
@@ -32,6 +34,7 @@ KUBELET = wording(
     ),
 )  # fmt: skip
 ATTACHMENT = wording(
+    (M.ATTACH_FAILED, ("is forbidden: user ",)),  # says the API server
     (M.DRIVER_MISSING, ("not found in the list of registered csi drivers", "does not contain driver")),
     (
         M.ATTACH_LIMIT,
@@ -47,7 +50,8 @@ ATTACHMENT = wording(
         (
             "already attached to", "attached to a different", "volumeinuse", "is in use", "exclusively attached",
             "currently attached to", "attached to another", "already in use", "resource_in_use", "already mounted on",
-            "is being used by", "still being used",
+            "is being used by", "still being used", "already owned by",
+            "is attached to instance",
         ),
     ),
     (
@@ -63,6 +67,8 @@ DEAD = (
     "transport endpoint is not connected", "stale file handle", "stale nfs", "socket is not connected",
     "software caused connection abort",
 )  # fmt: skip
+# GlusterFS says of an unreachable brick what the kernel says of a dead mount.
+GLUSTER_DOWN = ("all subvolumes are down", "failed to connect with remote-host", "all bricks are down")
 NFS = wording(
     (M.ACCESS_DENIED, ("access denied", "operation not permitted", "permission denied", "not permitted")),
     (M.STALE, ("stale",)),
@@ -92,7 +98,8 @@ STORAGE = wording(
         (
             "accessdenied", "access denied", "invalidaccesskeyid", "signaturedoesnotmatch", "403 forbidden",
             "invalid credentials",
-            "authentication failed", "unauthenticated", "permissiondenied", "invalid key", "not authorized",
+            "authentication failed", "failed to authenticate", "no signing credentials",
+            "unauthenticated", "permissiondenied", "invalid key", "not authorized",
             "logon failure",
             "unauthorized", "status code: 403", "authorizationpermissionmismatch", "authenticationfailed",
             "login failed",
@@ -102,7 +109,8 @@ STORAGE = wording(
     (
         M.VOLUME_MISSING,
         (
-            "nosuchbucket", "bucket does not exist", "bucket not found", "is the mgs specification correct",
+            "nosuchbucket", "bucket does not exist", "bucket doesn't exist", "bucket not found",
+            "is the mgs specification correct",
             "is the filesystem name correct", "no such volume", "subvolume does not exist", "filesystem not found",
             "file system does not exist", "share not found", "bad network name", "volume not found",
             "filesystemnotfound", "mountpoint does not exist", "image not found", "pool not found", "sharenotfound",

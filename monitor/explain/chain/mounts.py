@@ -23,6 +23,10 @@ _BY_ERRNO = {
     101: M.UNREACHABLE, 107: M.STALE, 108: M.UNREACHABLE, 110: M.UNREACHABLE, 111: M.UNREACHABLE, 112: M.UNREACHABLE,
     113: M.UNREACHABLE, 115: M.UNREACHABLE, 116: M.STALE,
 }  # fmt: skip
+# The kubelet looks for the path of a local volume; drivers look for files of their own elsewhere.
+_LOCAL_PATH = re.compile(
+    r"setup failed for volume [^:]{1,300}:+ l?stat /(?!var/lib/|dev/|run/|proc/|sys/)[^\s:]+: no such file"
+)
 _NFS_HELPER = re.compile(r"mount\.nfs4?: (.*)", re.DOTALL)
 _KERNEL_PATH = re.compile(r"mkdir /(?:sys|proc)/")  # the kernel creates directories there, mkdir does not
 _NO_SOURCE = re.compile(r"special device (?!/)\S+ does not exist")  # a share of a server, not a device of the node
@@ -44,7 +48,7 @@ def classify_mount(message: str | None) -> MountAnswer:
     if match := _OBJECT.search(chain.low):
         text = _OBJECT.search(": ".join([clause.text for clause in chain.clauses]))
         return MountAnswer(_OBJECTS[match[1]], text[2] if text else match[2], chain.last)
-    for decide in (_of_no_storage, _of_kubelet, _of_attachment, _of_helper, _of_storage, _of_errno, _of_node):
+    for decide in (_of_no_storage, _of_kubelet, _of_attachment, _of_helper, _of_storage, _of_errno, _of_code, _of_node):
         if cause := decide(chain):
             return MountAnswer(cause, None, chain.last)
     return MountAnswer(M.UNKNOWN, None, chain.last)
@@ -52,7 +56,9 @@ def classify_mount(message: str | None) -> MountAnswer:
 
 def _of_no_storage(chain: Chain) -> M | None:
     """Requests of the kubelet for tokens, secrets and config maps, and to systemd, say nothing of storage."""
-    return M.UNKNOWN if says(chain.low, phrases.NO_STORAGE) else None
+    if not says(chain.low, phrases.NO_STORAGE):
+        return None
+    return M.ATTACH_FAILED if says(chain.low, phrases.ATTACH) else M.UNKNOWN
 
 
 def _of_kubelet(chain: Chain) -> M | None:
@@ -63,7 +69,7 @@ def _of_kubelet(chain: Chain) -> M | None:
         return M.SUBPATH
     if "newmounter initialization failed" in chain.low and "does not exist" in chain.low:
         return M.HOST_PATH
-    if chain.last.words == "path _ does not exist":  # of a local volume
+    if chain.last.words == "path _ does not exist" or ("stat /" in chain.low and _LOCAL_PATH.search(chain.low)):
         return M.HOST_PATH
     return find(chain.low, phrases.KUBELET)
 
@@ -78,6 +84,8 @@ def _of_attachment(chain: Chain) -> M | None:
 def _of_helper(chain: Chain) -> M | None:
     """mount(8) and mount.nfs. mount(8) says the same of a missing helper and of a damaged file system."""
     words = chain.words
+    if says(chain.low, phrases.GLUSTER_DOWN):
+        return M.UNREACHABLE
     if says(words, phrases.DEAD):
         return M.STALE
     if match := _NFS_HELPER.search(chain.low):
@@ -103,6 +111,12 @@ def _of_errno(chain: Chain) -> M | None:
     for match in _ERRNO.finditer(text):
         cause = _BY_ERRNO.get(int(match[1] or match[2])) or cause
     return cause
+
+
+def _of_code(chain: Chain) -> M | None:
+    """The driver's gRPC code, if it is about the storage's answer."""
+    denied = any(clause.code in ("PermissionDenied", "Unauthenticated") for clause in chain.clauses)
+    return M.STORAGE_DENIED if denied else None
 
 
 def _of_node(chain: Chain) -> M | None:

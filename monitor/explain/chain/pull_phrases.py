@@ -14,7 +14,8 @@ UNMISTAKABLE = wording(
         (
             "source image rejected", "signaturevalidationfailed", "projectpolicyviolation", "is rejected by policy",
             "due to configured policy", "is not signed", "no valid trust data", "remote trust data does not exist",
-            "vulnerability severity", "prevent vulnerable", "blocked by xray", "download blocked",
+            "vulnerability severity", "prevent vulnerable", "blocking policy", "is blocked in",
+            "blocked by xray", "download blocked",
             "blocked by policy", "image policy", "signature was required", "quarantined", "violates policy",
             "denied by policy", "signature verification failed", "no matching signatures", "blocked pull of",
             "signature validation failed", "checking signature", "verifying signatures", "invalid gpg signature",
@@ -26,7 +27,8 @@ UNMISTAKABLE = wording(
             "couldn't parse image", "invalid reference format", "invalid image name", "must be lowercase",
             "did not resolve to an alias", "no registries configured", "unqualified-search registries",
             "invalid repository name", "invalid tag format", "repository name must", "name invalid", "tag invalid",
-            "invalidimagename", "short-name resolution enforced", "cannot parse reference",
+            "invalidimagename", "short-name resolution enforced", "short name mode is enforcing",
+            "cannot parse reference",
             "failed to parse reference", "could not parse reference", "parse image reference",
             "invalid checksum digest format", "invalid digest format", "unsupported digest algorithm",
         ),
@@ -59,13 +61,13 @@ UNMISTAKABLE = wording(
     ),
     (P.TLS, ("failed to load x509 key pair", "unable to load ca cert", "unable to read ca cert")),
     (P.DAMAGED_LAYER, ("digest did not match", "unexpected commit", "failed size validation")),
-    (P.NODE_STORE, ("image not known", "layer not known")),
+    (P.NODE_STORE, ("image not known", "layer not known", "readlink _")),
     (P.REGISTRY_ERROR, ("media type text/html", "media type text/plain", "unknown blob", "blob unknown")),
     (
         P.BAD_IMAGE,
         (
             "accept header does not support", "unsupported media type",
-            "mismatched image rootfs and manifest layers", "unexpected media type",
+            "mismatched image rootfs and manifest layers", "unexpected media type", "wrong diff id",
             "number of layers and diffids don't match", "manifest invalid", "invalid manifest", "unrecognized manifest",
             "unsupported manifest", "is not a container image", "not an image", "invalid tar header",
             "layers from manifest don't match image configuration", "unsupported layer",
@@ -79,6 +81,7 @@ UNMISTAKABLE = wording(
 # What fails while a layer is unpacked or stored on the node. Decides on the innermost statement.
 STORE = wording(
     (P.DISK_FULL, ("no space left on device", "disk quota exceeded", "not enough space", "no inodes")),
+    (P.DISK_FULL, ("free data blocks",)),
     (
         P.NODE_DISK,
         (
@@ -97,7 +100,7 @@ STORE = wording(
         P.DAMAGED_LAYER,
         (
             "unexpected commit digest", "failed size validation", "verification failed", "digest mismatch",
-            "wrong diff id", "unexpected digest", "does not match", "don't match", "unexpected size",
+            "unexpected digest", "does not match", "don't match", "unexpected size",
             "digest did not match",
             "invalid digest", "commit failed: unexpected", "digest invalid",
         ),
@@ -144,7 +147,8 @@ REGISTRY = wording(
     (
         P.UNAUTHORIZED,
         (
-            "unauthorized", "authentication required", "no basic auth credentials", "pull access denied",
+            "unauthorized", "authentication required", "authentication is required",
+            "no basic auth credentials", "pull access denied",
             "insufficient_scope", "insufficient scope", "access to the resource is denied", "authorization failed",
             "denied: ", "access denied", "is denied", "denied by", "requested access", "forbidden", "not authorized",
             "incorrect username or password", "invalid username/password",

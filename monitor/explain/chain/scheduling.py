@@ -15,13 +15,17 @@ from monitor.explain.chain.parse import MAX_CHARS
 from monitor.explain.chain.wording import find, says
 
 _PREEMPTION = re.compile(r"(?:no new claims to deallocate, |still not schedulable, )?preemption: ", re.IGNORECASE)
-_NODES = re.compile(r"(?:(?<!\d)\d{1,9}/\d{1,9}|\ball) nodes are (?:un)?available[:,]?\s*", re.IGNORECASE)
+_NODES = re.compile(
+    r"(?:(?<!\d)\d{1,9}/\d{1,9}|\ball) (?:nodes|reservations) are (?:un)?available[:,]?\s*", re.IGNORECASE
+)
 _PART = re.compile(r"(?:^|[,.;]\s+)(\d+)\s+(?=\S)")
 # Before Kubernetes 1.11: `No nodes are available that match all of the predicates: Insufficient cpu (3).`
-_PREDICATES = re.compile(r"match all of the (?:following )?predicates:+ ?")
+_PREDICATES = re.compile(r"(?:match all of the (?:following )?predicates|fit failure summary on nodes) ?:+ ?")
 _PREDICATE = re.compile(r"([^,()]{1,200}) \((\d{1,9})\)")
 # A resource is one word: plugins say "Insufficient" of other things too.
 _RESOURCE = re.compile(r"insufficient ([\w.-]+(?:/[\w.-]+)?)$", re.IGNORECASE)
+# KAI: `2 node(s) didn't have enough resources: GPUs`
+_KAI_SHORTAGE = re.compile(r"have enough resources?: (gpus?|cpu(?: cores)?|memory)\b")
 _TAINT = re.compile(r"taints?(?:\(s\))?[^{(]{0,60}[{(]([\w./-]+)")
 _GANG_STATUS = re.compile(r"(?<!\d)(\d{1,9}) (Pending|Running|Succeeded|Bound|Binding|Allocated|Pipelined|Releasing)\b")
 _MIN_AVAILABLE = re.compile(r"(?<!\d)(\d{1,9}) minAvailable")
@@ -66,21 +70,26 @@ def is_gpu_share(resource: str) -> bool:
 
 def main_reason(parts: tuple[SchedulingPart, ...]) -> SchedulingPart | None:
     """The reason to act on: constraints of the pod first, then what stops it on the most nodes that it may use."""
-    relevant = [part for part in parts if not _is_irrelevant(part)] or list(parts)
+    most = max((part.nodes or 0 for part in parts), default=0)
+    relevant = [part for part in parts if not _is_irrelevant(part, most)] or list(parts)
     if not relevant:
         return None
-    return min(relevant, key=lambda part: (_rank(part), -(part.nodes or 0), not _is_gpu_shortage(part)))
+    wants_gpus = any(part.cause is C.GPUS for part in parts)
+    return min(relevant, key=lambda part: (_rank(part, wants_gpus), -(part.nodes or 0), not _is_gpu_shortage(part)))
 
 
-def _is_irrelevant(part: SchedulingPart) -> bool:
-    return part.cause in (C.SELECTOR, C.OTHER) or (part.cause is C.TAINT and part.name in _CONTROL_PLANE)
+def _is_irrelevant(part: SchedulingPart, most: int) -> bool:
+    """Nodes that the pod is not meant for: not selected, of the control plane, or a few with a taint not named."""
+    if part.cause is C.TAINT:
+        return part.name in _CONTROL_PLANE or (part.name is None and (part.nodes or 0) < most)
+    return part.cause in (C.SELECTOR, C.OTHER)
 
 
-def _rank(part: SchedulingPart) -> int:
+def _rank(part: SchedulingPart, wants_gpus: bool) -> int:
     if part.cause in phrases.DECISIVE:
         return 0
-    # Nodes with GPUs are tainted with the name of the resource; the others have none to offer.
-    keeps_gpus = part.cause is C.TAINT and part.name is not None and _GPU.search(part.name) is not None
+    # Nodes with GPUs are tainted with the name of the resource or as such; the others have none to offer.
+    keeps_gpus = wants_gpus and part.cause is C.TAINT and "gpu" in part.text.lower()
     return 1 if part.cause in phrases.CONSTRAINTS or keeps_gpus else 2
 
 
@@ -134,6 +143,8 @@ def _part(text: str, nodes: int | None) -> SchedulingPart:
 
 
 def _of_sentence(low: str) -> C | None:
+    if "enough resource" in low and (match := _KAI_SHORTAGE.search(low)):
+        return phrases.KAI_RESOURCES.get(match[1])
     if "queue" in low and says(low, phrases.NO_SUCH_QUEUE):
         return C.QUEUE_MISSING
     if "resourceclaim" in low and ("not found" in low or "not find" in low):

@@ -12,8 +12,9 @@ SENTENCES = wording(
     (
         C.CLAIM_UNBOUND,
         (
-            "unbound immediate persistentvolumeclaim", "non-existent persistentvolume", "is being deleted",
-            "storageclass", "pvc is not bound", "bound to a lost", "unbound persistentvolume", "checkvolumebinding",
+            "unbound immediate persistentvolumeclaim", "non-existent persistentvolume",
+            "storageclass", "pvc is not bound", "non-existent pv",
+            "bound to a lost", "unbound persistentvolume", "checkvolumebinding",
         ),
     ),
     (C.CLAIM_MISSING, ("persistentvolumeclaim",)),
@@ -49,7 +50,7 @@ SENTENCES = wording(
         ),
     ),
     # HAMi
-    (C.VGPU_UNREGISTERED, ("node unregistered",)),
+    (C.VGPU_UNREGISTERED, ("node unregister",)),
     (C.VGPU_CARD, ("cardtypemismatch", "carduuidmismatch", "card type mismatch", "card uuid mismatch")),
     (C.VGPU_MEMORY, ("cardinsufficientmemory",)),
     (C.VGPU_CORES, ("cardinsufficientcore", "cardcomputeunitsexhausted")),
@@ -108,6 +109,7 @@ SENTENCES = wording(
             "insufficient quota", "in the remaining quota",
             "queue is overused", "exceeds queue", "queue quota", "allowable limit", "user quota", "insufficient quotas",
             "quotaname",
+            "is over quota", "overlimit: ", "overquota: ",  # KAI
         ),
     ),
     (C.CLUSTER_FULL, ("resource in cluster is overused", "cluster is overused", "overcommit")),
@@ -139,7 +141,7 @@ SENTENCES = wording(
     (
         C.POD_AFFINITY,
         (
-            "pod affinity", "anti-affinity", "affinity/anti-affinity", "pod's affinity", "existing pods",
+            "pod affinity", "anti-affinity", "affinity/anti-affinity", "pod's affinity",
             "pod's node affinity/anti", "interpodaffinity", "podaffinity", "podsantiaffinity",
         ),
     ),
@@ -157,6 +159,7 @@ SENTENCES = wording(
     (C.GPUS, ("insufficient gpu device", "gpu devices", "insufficient numa scoped devices")),
     (C.CPU, ("insufficient amplified cpu", "not enough cpus available")),
 )  # fmt: skip
+KAI_RESOURCES = {"gpu": C.GPUS, "gpus": C.GPUS, "cpu": C.CPU, "cpu cores": C.CPU, "memory": C.MEMORY}
 CONDITION_TAINTS = wording(
     (C.DISK_PRESSURE, ("node.kubernetes.io/disk-pressure",)),
     (C.MEMORY_PRESSURE, ("node.kubernetes.io/memory-pressure",)),

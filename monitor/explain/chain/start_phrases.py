@@ -7,6 +7,8 @@ from monitor.explain.chain.wording import wording
 
 MISSING = ("no such file or directory", "does not exist", "not found", "no such device")
 
+# The dynamic loader cannot start a program of the node.
+LOADER = ("symbol lookup error", "error while loading shared libraries")
 # nvidia-container-cli, which NVIDIA's hook calls: the kind of error, then its detail.
 NVIDIA_CLI = wording(
     (
@@ -61,7 +63,7 @@ DEVICE = (
     "failed to stat device",
 )
 
-SANDBOX_IMAGE = ("sandbox image", "pause image", "/pause:", "infra container image", "/pause@")
+SANDBOX_IMAGE = ("sandbox image", "pause image", "/pause:", "/pause-", "infra container image", "/pause@")
 NETWORK = (
     "cni", "plugin type=", "setup network", "set up sandbox", "network for sandbox", "network for pod", "networkplugin",
     "network plugin", "multus", "adding pod to network", "calico", "flannel", "cilium", "pod network",
@@ -77,6 +79,7 @@ CNI = wording(
             "could not allocate ip", "failed to allocate ip", "out of ip", "pool exhausted", "pool is exhausted",
             "no ip available", "ipam allocated only", "available ip address", "ips exhausted", "assigned 0 out of",
             "addresses exhausted", "no more addresses", "pool is full", "no ip address available",
+            "no available addresses",
         ),
     ),
     (
@@ -145,6 +148,7 @@ NODE_STORE = (
 )  # fmt: skip
 RUNTIME_BROKEN = (
     "unable to retrieve oci runtime error",
+    *LOADER,
     "fork/exec /usr/bin/",
     "fork/exec /usr/local/bin/",
     "fork/exec /usr/sbin/",
@@ -157,6 +161,8 @@ SLOW = (
     "error reading from server", "is the docker daemon running", "transport is closing", "timeout expired",
 )  # fmt: skip
 
+# Of a sysctl that the pod sets. "Permission denied" is about those that the runtime sets itself.
+SYSCTL = ("no such file or directory", "invalid argument")
 HOOK = ("lifecycle hook", "poststarthook", "prestarthook", "poststart hook", "failedpoststart")
 USER = (
     "unable to find user", "no users found", "no matching entries in passwd", "unable to find group", "no groups found",

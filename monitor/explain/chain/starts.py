@@ -12,7 +12,7 @@ from monitor.explain.chain.wording import find, says
 
 _EXEC = re.compile(r"exec:? \"?(?P<file>[^\"\s:]+)|executable file `?\"?(?P<named>[^`\"\s]+)")
 _STAT = re.compile(r"(?:stat|open|fork/exec|exec) (?P<path>/\S*)")
-_DEVICE = re.compile(r"(?:stat|open|mknod|device|device path) \"?/dev/(?!shm|null|pts)")
+_DEVICE = re.compile(r"(?:stat|open|mknod|device|device path|device nodes: mount) \"?/dev/(?!shm|null|pts)")
 _NODE_PATHS = (
     "/var/lib/containerd",
     "/var/lib/docker",
@@ -25,10 +25,18 @@ _VOLUME_PATH = re.compile(r"/pods/[^/\s]+/(?:volumes|volume-subpaths)/")
 _NVIDIA_CLI = ("nvidia-container-cli", "nvidia-container-runtime-hook")
 # An index, UUID or MIG device; device plugins also pass on a name of their own where they have found no card.
 _UNKNOWN_DEVICE = re.compile(r"device error: (?:\d+(?::\d+)?|(?:gpu|mig)-[\w/-]+): unknown device")
+_PLUGIN_SENTENCE = re.compile(r"device error: no-gpu-has-")
 _NVIDIA_DEVICE = re.compile(r"(?:stat|open|mount operation) failed: /dev/nvidia(?:\d|-caps)")
 # Files that Docker creates for every container: its own disk is read-only, not the container's root.
 _DOCKER_FILE = re.compile(r"/var/lib/docker/containers/[^/\s]+/(?:resolv\.conf|hosts|hostname)")
 _LAYER_FILE = re.compile(r"/overlay(?:2|fs)?/")
+_RUNNING_HOOK = re.compile(r"error running (?:\w+ )?hook")
+# Files of a cgroup, as crun and runc name them when they write a limit.
+_CGROUP_FILE = re.compile(
+    r"\b(?:devices\.(?:allow|deny)|memory\.(?:max|min|low|high|limit|swap|memsw|soft)|cpu\.(?:max|weight|shares|cfs)|"
+    r"cpuset\.(?:cpus|mems)|pids\.max|(?:io|blkio)\.(?:max|weight|throttle|bfq)|cgroup\.(?:procs|subtree_control))"
+)
+_FORBIDDEN_SYSCTL = re.compile(r"sysctl \"?[\w./-]+\"? (?:is )?not (?:allowed|in a separate kernel namespace)")
 _TOOLKIT = re.compile(
     r"nvidia-container-cli|nvidia-container-runtime|nvidia-ctk|nvidia-cdi-hook|nvidia-container-toolkit|libnvidia-container|"
     r"could not select device driver|could not apply required modification"
@@ -71,6 +79,8 @@ def _of_gpu(chain: Chain) -> S | None:
         return S.CDI
     if _TOOLKIT.search(chain.low):
         return find(chain.low, phrases.NVIDIA_RUNTIME) or S.TOOLKIT_BROKEN
+    if "nvidia" in chain.low and _RUNNING_HOOK.search(chain.words):
+        return S.TOOLKIT_BROKEN
     missing = _DEVICE.search(chain.low) is not None and says(chain.words, phrases.MISSING)
     return S.DEVICE_MISSING if missing or says(chain.low, phrases.DEVICE) else None
 
@@ -78,10 +88,15 @@ def _of_gpu(chain: Chain) -> S | None:
 def _of_nvidia_cli(said: str) -> S | None:
     """nvidia-container-cli, which NVIDIA's hook calls."""
     if "unknown device" in said:
-        return S.GPU_LOST if _UNKNOWN_DEVICE.search(said) else S.OTHER
+        return S.GPU_LOST if _UNKNOWN_DEVICE.search(said) else _of_device_name(said)
     if _NVIDIA_DEVICE.search(said):
         return S.DEVICE_MISSING
     return find(said, phrases.NVIDIA_CLI) or S.OTHER
+
+
+def _of_device_name(said: str) -> S:
+    """What a device plugin passed on instead of a device: a sentence of its own where no card has room."""
+    return S.DEVICE_PLUGIN if _PLUGIN_SENTENCE.search(said) else S.OTHER
 
 
 def _after(low: str, speaker: str) -> str:
@@ -90,9 +105,13 @@ def _after(low: str, speaker: str) -> str:
 
 
 def _of_security(chain: Chain) -> S | None:
+    if "sysctl" in chain.low and _FORBIDDEN_SYSCTL.search(chain.low):
+        return S.SYSCTL
+    if "relabel" in chain.words and _VOLUME_PATH.search(chain.low):
+        return S.RELABEL
     if "apparmor" in chain.low:
         return S.APPARMOR
-    if "seccomp" in chain.low:
+    if "seccomp" in chain.low and not says(chain.low, phrases.LOADER):
         return S.SECCOMP
     if "session key" in chain.low or "create keyring" in chain.low:
         return S.KEYRING
@@ -105,7 +124,7 @@ def _of_network(chain: Chain) -> S | None:
     """The network plugin of a sandbox. It calls the API server, daemons of its own and the kernel."""
     if says(chain.low, phrases.SANDBOX_IMAGE):
         return S.PAUSE_IMAGE
-    if not says(chain.words, phrases.NETWORK):
+    if not says(chain.words, phrases.NETWORK) or ("no space left on device" in chain.words and "netns" in chain.low):
         return None
     if says(chain.words, phrases.MISSING) and says(chain.low, phrases.CNI_PATHS) and "dial " not in chain.low:
         return S.CNI_MISSING
@@ -142,6 +161,8 @@ def _of_cgroup(chain: Chain) -> S | None:
         "memory" in chain.low and "cgroup" in chain.low and "device or resource busy" in words
     ):
         return S.MEMORY_LIMIT_LOW
+    if "writ" in words and _CGROUP_FILE.search(chain.low):
+        return S.CGROUP
     if "inotify" in words or "fsnotify" in words:
         return S.INOTIFY
     if says(words, phrases.PIDS):
@@ -156,7 +177,7 @@ def _of_runtime(chain: Chain) -> S | None:
     words = chain.words
     if says(chain.low, phrases.RUNTIME_CLASS):
         return S.RUNTIME_CLASS
-    if says(words, ("no space left on device", "disk quota exceeded")):
+    if says(words, ("no space left on device", "disk quota exceeded", "free data blocks")):
         return S.DISK_FULL
     if says(words, ("input/output error", "read-only file system", "structure needs cleaning")):
         return S.NODE_DISK if says(chain.low, _NODE_PATHS) else None
@@ -175,6 +196,8 @@ def _of_runtime(chain: Chain) -> S | None:
 def _of_program(chain: Chain) -> S | None:
     """The program that the container starts: its hook, user, directory and file."""
     words = chain.words
+    if says(chain.low, ("/proc/sys/", "sysctl")) and says(words, phrases.SYSCTL):
+        return S.SYSCTL
     if says(words, phrases.HOOK):
         return S.HOOK
     if says(words, phrases.USER):

@@ -253,6 +253,12 @@ WORDS: dict[str, str] = {
         "Create the directory in the image of {container}, mount the volume elsewhere, or set "
         "readOnlyRootFilesystem to false."
     ),
+    "start_sysctl": "A sysctl that the pod sets does not exist on {node} or may not be set.",
+    "start_sysctl_advice": "Remove it from securityContext.sysctls, or set it on {node}; hostNetwork forbids net.*.",
+    "start_relabel": "{node} may not set the SELinux labels of a volume of container {container}.",
+    "start_relabel_advice": "Correct seLinuxOptions of the pod, or mount the storage with the option context=.",
+    "start_device_plugin": "The device plugin on {node} found no card with enough room for container {container}.",
+    "start_device_plugin_advice": "See the device plugin's log on {node}; ask for less GPU memory or use another node.",
     "start_subpath": "The subPath of a volume of container {container} cannot be prepared.",
     "start_subpath_advice": (
         "Check that the path exists in the volume, is a directory or file as expected, and that the user of "

@@ -209,6 +209,12 @@ WORDS: dict[str, str] = {
     "start_read_only_root_advice": (
         "在 {container} 的镜像里创建该目录，把卷挂到别处，或把 readOnlyRootFilesystem 设为 false。"
     ),
+    "start_sysctl": "Pod 设置的某个 sysctl 在 {node} 上不存在，或不允许设置。",
+    "start_sysctl_advice": "从 securityContext.sysctls 中去掉它，或在 {node} 上设置；hostNetwork 下不能设置 net.*。",
+    "start_relabel": "{node} 无权设置容器 {container} 的存储卷的 SELinux 标签。",
+    "start_relabel_advice": "修改 Pod 的 seLinuxOptions，或使用支持标签的存储（挂载选项 context=）。",
+    "start_device_plugin": "{node} 上的设备插件没有找到能容纳容器 {container} 的卡。",
+    "start_device_plugin_advice": "查看 {node} 上设备插件的日志；减少申请的显存，或换一个节点。",
     "start_subpath": "容器 {container} 的卷的 subPath 无法准备。",
     "start_subpath_advice": "检查该路径在卷里是否存在、类型是否正确，{container} 的用户是否有权创建。",
     "start_mount_dead": "容器 {container} 需要的挂载在 {node} 上已失效：服务器或 FUSE 进程已不在。",

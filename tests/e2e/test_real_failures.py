@@ -100,9 +100,9 @@ def revoked_credential(lab: Lab, undo: ExitStack, directory: Path) -> dict[str, 
     ("cause", "prepare", "says"),
     [
         ("proxy", refusing_proxy, "proxy"),
-        ("corrupt-layer", corrupt_layer, "again"),
+        ("damaged-layer", corrupt_layer, "again"),
         ("bad-image", malformed_tar, "Build"),
-        ("unauthorized", revoked_credential, "revoked"),
+        ("unauthorized", revoked_credential, "imagePullSecrets"),
     ],
 )
 def test_a_failed_pull(

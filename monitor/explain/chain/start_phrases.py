@@ -117,6 +117,10 @@ DEAD_MOUNT = (
     "software caused connection abort",
 )  # fmt: skip
 
+# Docker checks the mounts of a container before it creates it.
+MOUNT_SPEC = ("invalid volume specification", "invalid mount config", "duplicate mount point")
+NO_SOURCE = "bind source path does not exist"
+
 # runc and crun create what a volume is mounted on.
 MOUNT_POINT = ("rootfs", "mountpoint", "mounting", "creating `", "openat2 `")
 

@@ -16,14 +16,22 @@ _DEVICE = re.compile(r"(?:stat|open|mknod|device|device path|device nodes: mount
 # A system call on a file of the runtime or kubelet, not one within the container's root or a volume.
 _NODE_FILE = re.compile(
     r"(?:open|write|read|mkdir|mkdirall|rename|fsync|sync|l?stat|readlink|symlink|unlinkat|remove|mount|chmod|chown|"
-    r"creat|create|openat|file|directory) \"?(?P<path>/(?:var/lib/(?:containerd|docker|containers|kubelet)|run|var/run)/[^\s:\"]*)\"?"
+    r"creat|create|openat|file|directory) \"?"
+    r"(?P<path>/(?:var/lib/(?:containerd|docker|containers|kubelet)|run|var/run)/[^\s:\"]*)\"?"
     r"(?:: [^:]{0,80})?: (?:input/output error|read-only file system|structure needs cleaning)"
 )
 _NOT_NODE_FILE = ("/rootfs", "/merged", "/volumes/", "/volume-subpaths/", "/plugins/")
 _CANNOT_FORK = re.compile(
     r"(?:fork|clone|exec|thread|setns|nsenter)\b[^:]{0,80}(?:: retry)?: resource temporarily unavailable"
 )
+_NOT_HOST_PATHS = ("/var/lib/kubelet/", "/var/lib/containerd", "/var/lib/docker", "/dev/", "/proc/", "/sys/", "/run/")
 _VOLUME_PATH = re.compile(r"/pods/[^/\s]+/(?:volumes|volume-subpaths)/")
+# The kubelet and containerd look for a host path or create it before the runtime mounts it.
+_HOST_PATH = re.compile(
+    r"(?:^|failed to generate spec: (?:failed to apply oci options: )?failed to (?:mkdir|stat) \"?/[^\s\"]{1,300}\"?: )"
+    r"(?:l?stat|mkdir) (?P<path>/[^\s:]{1,300}): "
+    r"(?:no such file or directory|read-only file system|not a directory)(?:: unknown)?$"
+)
 _NVIDIA_CLI = ("nvidia-container-cli", "nvidia-container-runtime-hook")
 # An index, UUID or MIG device; device plugins also pass on a name of their own where they have found no card.
 _UNKNOWN_DEVICE = re.compile(r"device error: (?:\d+(?::\d+)?|(?:gpu|mig)-[\w/-]+): unknown device")
@@ -144,6 +152,12 @@ def _of_volume(chain: Chain) -> S | None:
     words = chain.words
     if says(words, phrases.DEAD_MOUNT):
         return S.MOUNT_DEAD
+    if phrases.NO_SOURCE in words:
+        return S.HOST_PATH if not _VOLUME_PATH.search(chain.low) else None
+    if says(words, phrases.MOUNT_SPEC):
+        return S.MOUNT_SPEC
+    if (match := _HOST_PATH.search(chain.low)) and not match["path"].startswith(_NOT_HOST_PATHS):
+        return S.HOST_PATH
     volume = _VOLUME_PATH.search(chain.low) is not None
     if volume and ("file exists" in words or "input/output error" in words or "host is down" in words):
         return S.MOUNT_DEAD
@@ -175,7 +189,7 @@ def _of_cgroup(chain: Chain) -> S | None:
         return S.PIDS_LIMIT
     if "too many open files" in words:
         return S.NODE_LIMIT
-    return S.CGROUP if says(words, phrases.CGROUP) or "/sys/fs/cgroup/" in chain.low else None
+    return S.CGROUP if says(words, phrases.CGROUP) or "/sys/fs/cgroup" in chain.low else None
 
 
 def _of_runtime(chain: Chain) -> S | None:
@@ -203,6 +217,8 @@ def _of_runtime(chain: Chain) -> S | None:
 
 def _is_node_file(chain: Chain) -> bool:
     """Whether the disk error is that of a file of the runtime. The root of a container has a path of the node too."""
+    if "read-only" in chain.words and _DOCKER_FILE.search(chain.low):
+        return True
     match = _NODE_FILE.search(chain.low)
     return match is not None and not says(match["path"], _NOT_NODE_FILE)
 

@@ -31,6 +31,7 @@ _NFS_HELPER = re.compile(r"mount\.nfs4?: (.*)", re.DOTALL)
 _KERNEL_PATH = re.compile(r"mkdir /(?:sys|proc)/")  # the kernel creates directories there, mkdir does not
 # A share of a server, or a directory that a driver binds; not a device nor a path of the kubelet.
 _NO_SOURCE = re.compile(r"special device (?!/(?:dev|var/lib|run|proc|sys)/)\S+ does not exist")
+_CSI = re.compile(r"(?<!is)csi")  # not the daemon of iSCSI
 _NODE_DEVICE = re.compile(r"/dev/(?!fuse)[\w/.-]+:? (?:[^:]{0,60}: )?no such device")
 _NETWORK_SOURCE = re.compile(r"-t (?:nfs|cifs|ceph|lustre|glusterfs|smb3?|beegfs|gpfs|fuse)|\bon [\w.\-@]+:/|on //")
 
@@ -130,7 +131,7 @@ def _of_node(chain: Chain) -> M | None:
     if "no space left on device" in last:
         return M.DISK_FULL
     if says(last, ("connection refused", "no such file or directory")) and "dial unix" in chain.low:
-        return M.DRIVER_MISSING if "csi" in chain.low else None
+        return M.DRIVER_MISSING if _CSI.search(chain.low) else None
     cause = find(last, phrases.LAST)
     if cause is not None and not (cause is M.UNREACHABLE and says(chain.low, phrases.LOCAL_CALLS)):
         return cause
@@ -142,4 +143,6 @@ def _of_node(chain: Chain) -> M | None:
 
 
 def _times_out(chain: Chain) -> bool:
-    return says(chain.low, phrases.TIMED_OUT) or any(clause.code == "DeadlineExceeded" for clause in chain.clauses)
+    return says(chain.low.replace("timeout=", ""), phrases.TIMED_OUT) or any(
+        clause.code == "DeadlineExceeded" for clause in chain.clauses
+    )

@@ -9,6 +9,7 @@ NO_SUCH_QUEUE = ("doesn't exist", "does not exist", "not found", "is terminating
 SENTENCES = wording(
     # Karpenter lists what each pool of nodes lacks; names and requirements of the pools stand in between.
     (C.OTHER, ("incompatible with provisioner", "incompatible with nodepool", "limits for nodepool")),
+    (C.OTHER, ("trigger scale-up",)),  # of the groups of an autoscaler, not of the nodes
     (C.VGPU_UNREGISTERED, ("is not a gpu node or the gpu memory count",)),  # Volcano
     # kube-scheduler: volumes
     (C.OTHER, ("readwriteoncepod",)),

@@ -96,7 +96,8 @@ CNI = wording(
     (
         S.CNI_AUTH,
         (
-            "unauthorized", "forbidden", "x509", "certificate", "provide credentials", "token has expired",
+            "unauthorized", "forbidden", "x509", "certificate has expired", "bad certificate",
+            "provide credentials", "token has expired",
             "cannot get resource", "cannot list resource", "invalid bearer token", "authentication",
         ),
     ),

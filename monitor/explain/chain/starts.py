@@ -103,7 +103,10 @@ def _of_nvidia_cli(said: str) -> S | None:
         return S.GPU_LOST if _UNKNOWN_DEVICE.search(said) else _of_device_name(said)
     if _NVIDIA_DEVICE.search(said):
         return S.DEVICE_MISSING
-    return find(said, phrases.NVIDIA_CLI) or S.OTHER
+    cause = find(said, phrases.NVIDIA_CLI) or S.OTHER
+    # A file of the driver that may not be opened exists.
+    refused = says(said, ("permission denied", "operation not permitted"))
+    return S.TOOLKIT_BROKEN if cause is S.DRIVER_NOT_LOADED and refused else cause
 
 
 def _of_device_name(said: str) -> S:

@@ -52,6 +52,7 @@ ATTACHMENT = wording(
         (
             "maximum number of", "volumelimitexceeded", "attachmentlimitexceeded", "too many volumes", "volume limit",
             "attachment limit", "attach limit", "max volume", "maximum volume", "limit exceeded", "exceed max",
+            "exceeded limit 'maximum_",
             "no available attachment slot", "number of data disks", "resource exhausted", "more volumes than",
         ),
     ),

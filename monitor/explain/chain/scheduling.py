@@ -149,6 +149,8 @@ def _of_sentence(low: str) -> C | None:
         return C.QUEUE_MISSING
     if "resourceclaim" in low and ("not found" in low or "not find" in low):
         return C.DEVICE_CLAIM_MISSING
+    if low == "do not meet":  # HAMi, after the number of nodes
+        return C.VGPU_UNFIT
     if "device class" in low:
         return C.DEVICE_CLASS_MISSING if says(low, ("does not exist", "not found")) else C.DEVICE_CLAIM
     cause = find(low, phrases.SENTENCES)

@@ -220,7 +220,9 @@ def _of_runtime(chain: Chain) -> S | None:
 
 def _is_node_file(chain: Chain) -> bool:
     """Whether the disk error is that of a file of the runtime. The root of a container has a path of the node too."""
-    if "read-only" in chain.words and _DOCKER_FILE.search(chain.low):
+    if "creating overlay mount to /var/lib/docker/" in chain.low or (
+        "read-only" in chain.words and _DOCKER_FILE.search(chain.low)
+    ):
         return True
     match = _NODE_FILE.search(chain.low)
     return match is not None and not says(match["path"], _NOT_NODE_FILE)

@@ -167,8 +167,19 @@ SLOW = (
 
 # Sockets of the runtimes. Plugins, snapshotters and agents have others.
 RUNTIME_SOCKETS = ("containerd.sock", "/run/containerd/s/", "docker.sock", "dockershim.sock", "crio.sock")
-# The guest of a virtual machine, or a hook: that these do not answer says nothing of the runtime.
-NOT_RUNTIME = ("kata", "vsock", "hypervisor", "grpc server", "virtiofs", "qemu", "firecracker", "hook", "gvisor")
+# The guest of a virtual machine, a hook, or the API server: that these do not answer says nothing of the runtime.
+NOT_RUNTIME = (
+    "kata",
+    "vsock",
+    "hypervisor",
+    "grpc server",
+    "virtiofs",
+    "qemu",
+    "firecracker",
+    "hook",
+    "gvisor",
+    "failed to sync ",
+)
 
 # Of a sysctl that the pod sets. "Permission denied" is about those that the runtime sets itself.
 SYSCTL = ("no such file or directory", "invalid argument")

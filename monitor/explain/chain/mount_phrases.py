@@ -100,7 +100,7 @@ HELPER = (
     "failed to load kernel", "kernel module", "fuse: device not found", "/dev/fuse: no such file",
 )  # fmt: skip
 BAD_FILESYSTEM = (
-    "structure needs cleaning", "bad superblock", "run fsck manually", "please run fsck",
+    "structure needs cleaning", "run fsck manually", "please run fsck",
     "found errors on device", "unexpected inconsistency",
     "could not correct", "run xfs_repair", "corrupt file", "corrupted file", "bad magic",
     "filesystem is damaged", "filesystem corrupt", "file system corrupt", "can't read superblock",

@@ -95,9 +95,10 @@ def _of_helper(chain: Chain) -> M | None:
         return M.STALE
     if match := _NFS_HELPER.search(chain.low):
         return find(match[1], phrases.NFS)
-    if says(chain.low, ("wrong fs type", "bad superblock")):
-        return M.HELPER_MISSING if _NETWORK_SOURCE.search(chain.low) else M.BAD_FILESYSTEM
-    if says(_NODE_DEVICE.sub("", chain.low.replace("no such device or address", "")), phrases.HELPER):
+    if says(chain.low, ("wrong fs type", "bad superblock")) and _NETWORK_SOURCE.search(chain.low):
+        return M.HELPER_MISSING
+    said = chain.low.replace("no such device or address", "").replace("missing codepage or helper program", "")
+    if says(_NODE_DEVICE.sub("", said), phrases.HELPER):
         return M.HELPER_MISSING
     return M.BAD_FILESYSTEM if says(words, phrases.BAD_FILESYSTEM) else None
 

@@ -29,6 +29,8 @@ _FILE_OF_LAYER = re.compile(
     r"lchown|lsetxattr|setxattr|mknod|chown|chmod|symlink|link |archive|untar|\btar\b|applylayer|"
     r"apply layer|extract|register layer|unpack|adding layer|creating file|whiteout"
 )
+# What the kernel refuses is the image's fault only if it concerns one of its files.
+_REFUSED_FILE = re.compile(r"chown|setxattr|mknod|chmod|symlink|link |creating file|whiteout|extract layer")
 _DOUBTFUL = ("operation not permitted", "invalid argument", "no such device or address")
 _NOISE = ("unknown", "unavailable", "failed precondition", "not implemented", "canceled", "output", "")
 
@@ -44,7 +46,8 @@ def of_store(said: Sequence[Clause]) -> P:
         unpacks = "unexpected eof" not in statement or any(_UNPACKS.search(clause.words) for clause in said)
         return cause if unpacks else P.CONNECTION_BROKEN
     if cause is P.BAD_IMAGE and says(statement, _DOUBTFUL):
-        return cause if any(_FILE_OF_LAYER.search(clause.low) for clause in said) else P.UNKNOWN
+        proof = _REFUSED_FILE if "not permitted" in statement else _FILE_OF_LAYER
+        return cause if any(proof.search(clause.low) for clause in said) else P.UNKNOWN
     if cause is P.NODE_STORE and says(statement, _NO_PROGRAM):
         return P.UNKNOWN
     if cause is P.NODE_STORE and number and _IN_LAYER.match(said[number - 1].low):

@@ -27,6 +27,7 @@ PULLS = [
     (P.REGISTRY_ERROR, "unexpected status code https://h.lab/v2/a/blobs/sha256:aa: 415 Unsupported Media Type"),
     (P.REGISTRY_ERROR, "unexpected status code https://h.lab/v2/a/manifests/1: 503: manifest invalid"),
     (P.UNKNOWN, "write /var/lib/docker/tmp/GetImageBlob1: invalid argument"),
+    (P.UNKNOWN, "failed to register layer: Error processing tar file(exit status 1): operation not permitted"),
     (P.UNKNOWN, "failed to load image geoffrey"),
     (P.UNKNOWN, "readlink /opt/a: invalid argument"),
     (P.UNKNOWN, "cannot lookup label in index"),
@@ -56,6 +57,7 @@ STARTS = [
     ),
     (S.HOST_PATH, 'invalid mount config for type "bind": bind source path does not exist: /data'),
     (S.HOST_PATH, 'failed to generate spec: failed to mkdir "/data/x": mkdir /data/x: read-only file system'),
+    (S.OTHER, "failed to sync configmap cache: timed out waiting for the condition"),
     (S.OTHER, "stat /var/lib/kubelet/pods/1/etc-hosts: no such file or directory"),
     (S.MOUNT_SPEC, "Error response from daemon: Duplicate mount point: /data"),
 ]
@@ -78,6 +80,7 @@ MOUNTS = [
     (M.UNKNOWN, f"{MOUNT}Mounting arguments: -t nfs -o timeout=30 s:/x /y: mount.nfs: an incorrect mount option"),
     (M.UNKNOWN, f"{MOUNT}mount: special device /dev/sdb does not exist"),
     (M.UNKNOWN, f"{MOUNT}mount: special device /var/lib/kubelet/plugins/x/globalmount does not exist"),
+    (M.UNKNOWN, f"{MOUNT}mount: /y: wrong fs type, bad option, bad superblock on /dev/rbd1, missing codepage"),
     (M.VOLUME_MISSING, f"{MOUNT}mount: special device /jfs/data does not exist"),
     (M.DRIVER_MISSING, f"{MOUNT}dial unix /var/lib/kubelet/plugins/nfs/csi.sock: connect: connection refused"),
 ]

@@ -98,7 +98,9 @@ def _of_helper(chain: Chain) -> M | None:
     if says(chain.low, ("wrong fs type", "bad superblock")) and _NETWORK_SOURCE.search(chain.low):
         return M.HELPER_MISSING
     said = chain.low.replace("no such device or address", "").replace("missing codepage or helper program", "")
-    if says(_NODE_DEVICE.sub("", said), phrases.HELPER):
+    if "no such device" in said:
+        said = _NODE_DEVICE.sub("", said)
+    if says(said, phrases.HELPER):
         return M.HELPER_MISSING
     return M.BAD_FILESYSTEM if says(words, phrases.BAD_FILESYSTEM) else None
 

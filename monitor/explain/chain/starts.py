@@ -155,12 +155,8 @@ def _of_volume(chain: Chain) -> S | None:
     words = chain.words
     if says(words, phrases.DEAD_MOUNT):
         return S.MOUNT_DEAD
-    if phrases.NO_SOURCE in words:
-        return S.HOST_PATH if not _VOLUME_PATH.search(chain.low) else None
-    if says(words, phrases.MOUNT_SPEC):
-        return S.MOUNT_SPEC
-    if (match := _HOST_PATH.search(chain.low)) and not match["path"].startswith(_NOT_HOST_PATHS):
-        return S.HOST_PATH
+    if cause := _of_source(chain):
+        return cause
     volume = _VOLUME_PATH.search(chain.low) is not None
     if volume and ("file exists" in words or "input/output error" in words or "host is down" in words):
         return S.MOUNT_DEAD
@@ -174,6 +170,19 @@ def _of_volume(chain: Chain) -> S | None:
         return S.MOUNT_KIND
     if "read-only file system" in words and says(chain.low, phrases.MOUNT_POINT) and not _DOCKER_FILE.search(chain.low):
         return S.READ_ONLY_ROOT
+    return None
+
+
+def _of_source(chain: Chain) -> S | None:
+    """What is to be mounted, before the runtime mounts it."""
+    if phrases.NO_SOURCE in chain.words:
+        return S.HOST_PATH if not _VOLUME_PATH.search(chain.low) else None
+    if says(chain.words, phrases.MOUNT_SPEC):
+        return S.MOUNT_SPEC
+    if "stat /" in chain.low or "mkdir /" in chain.low:
+        match = _HOST_PATH.search(chain.low)
+        if match is not None and not match["path"].startswith(_NOT_HOST_PATHS):
+            return S.HOST_PATH
     return None
 
 

@@ -28,6 +28,8 @@ _BY_KEY = {
     "start_no_start_file": "command-missing",
     "start_hook": "app",
     "start_sysctl": "bad-configuration",
+    "start_mount_spec": "bad-configuration",
+    "start_host_path": "hostpath-missing",
     "start_relabel": "mount-permission",
     "crash_terminated": "sigterm",
     "crash_host_memory": "out-of-memory",

@@ -66,6 +66,8 @@ class StartFailureCause(StrEnum):
     RELABEL = "relabel"
     READ_ONLY_ROOT = "read-only-root"
     MOUNT_KIND = "mount-kind"
+    MOUNT_SPEC = "mount-spec"
+    HOST_PATH = "host-path"
     SUBPATH = "subpath"
     MOUNT_DEAD = "mount-dead"
     DISK_FULL = "disk-full"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from monitor.explain.chain.causes import MountFailureCause as M
 from monitor.explain.chain.wording import wording
 
+# The secrets store driver calls a provider of its own on the node.
+NO_PROVIDER = ("provider not found", "failed to find provider binary", "error connecting to provider")
 # The kubelet's requests to the API server and to systemd, and stores of secrets.
 NO_STORAGE = (
     "failed to fetch token", "failed to sync secret cache", "failed to sync configmap cache",
@@ -17,12 +19,13 @@ ATTACH = (
 )  # fmt: skip
 KUBELET = wording(
     (M.SECRET_MISSING, ("couldn't get secret ",)),
-    (M.KEY_MISSING, ("references non-existent", "non-existent secret key", "non-existent config key")),
+    (M.KEY_MISSING, ("non-existent secret key", "non-existent config key")),
     (
         M.DRIVER_MISSING,
         (
             "not found in the list of registered csi drivers", "no volume plugin matched", "failed to get csi client",
             "failed to create newcsidriverclient", "csi driver not registered", "csidriver not found",
+            "(no csidriver object)",
         ),
     ),
     (
@@ -35,13 +38,21 @@ KUBELET = wording(
 )  # fmt: skip
 ATTACHMENT = wording(
     (M.ATTACH_FAILED, ("is forbidden: user ",)),  # says the API server
+    # Limits on requests, and names of devices on the same node
+    (
+        M.ATTACH_FAILED,
+        (
+            "requestlimitexceeded", "request limit exceeded", "rate exceeded", "throttl", "too many requests",
+            "rate limit", "attachment point", "device name", "number of retries", "quota",
+        ),
+    ),
     (M.DRIVER_MISSING, ("not found in the list of registered csi drivers", "does not contain driver")),
     (
         M.ATTACH_LIMIT,
         (
             "maximum number of", "volumelimitexceeded", "attachmentlimitexceeded", "too many volumes", "volume limit",
             "attachment limit", "attach limit", "max volume", "maximum volume", "limit exceeded", "exceed max",
-            "exceeded limit",
+            "exceeded limit 'maximum_",
             "no available attachment slot", "number of data disks", "resource exhausted", "more volumes than",
         ),
     ),
@@ -78,8 +89,8 @@ NFS = wording(
     (
         M.NFS_UNREACHABLE,
         (
-            "timed out", "no route to host", "network is unreachable", "host is down", "failed to resolve", "timeout",
-            "name or service not known", "temporary failure", "host unreachable", "unreachable", "not responding",
+            "timed out", "no route to host", "network is unreachable", "host is down", "failed to resolve",
+            "name or service not known", "temporary failure", "unreachable", "not responding",
         ),
     ),
 )  # fmt: skip
@@ -89,7 +100,9 @@ HELPER = (
     "failed to load kernel", "kernel module", "fuse: device not found", "/dev/fuse: no such file",
 )  # fmt: skip
 BAD_FILESYSTEM = (
-    "structure needs cleaning", "bad superblock", "fsck", "xfs_repair", "corrupt file", "corrupted file", "bad magic",
+    "structure needs cleaning", "run fsck manually", "please run fsck",
+    "found errors on device", "unexpected inconsistency",
+    "could not correct", "run xfs_repair", "corrupt file", "corrupted file", "bad magic",
     "filesystem is damaged", "filesystem corrupt", "file system corrupt", "can't read superblock",
 )  # fmt: skip
 STORAGE = wording(
@@ -99,7 +112,7 @@ STORAGE = wording(
             "accessdenied", "access denied", "invalidaccesskeyid", "signaturedoesnotmatch", "403 forbidden",
             "invalid credentials",
             "authentication failed", "failed to authenticate", "no signing credentials",
-            "unauthenticated", "permissiondenied", "invalid key", "not authorized",
+            "unauthenticated", "permissiondenied", "not authorized", "handle_auth_bad_method",
             "logon failure",
             "unauthorized", "status code: 403", "authorizationpermissionmismatch", "authenticationfailed",
             "login failed",
@@ -113,7 +126,7 @@ STORAGE = wording(
             "is the mgs specification correct",
             "is the filesystem name correct", "no such volume", "subvolume does not exist", "filesystem not found",
             "file system does not exist", "share not found", "bad network name", "volume not found",
-            "filesystemnotfound", "mountpoint does not exist", "image not found", "pool not found", "sharenotfound",
+            "filesystemnotfound", "rbd image not found", "pool not found", "sharenotfound",
             "filesystem does not exist", "no such share", "directory does not exist", "not a valid file system",
         ),
     ),
@@ -138,7 +151,9 @@ LAST = wording(
     (M.UNREACHABLE, ("connection refused", "host is unreachable")),
     (M.PERMISSION, ("selinux", "relabel", "fsgroup", "chown", "chmod")),
 )
+# What is called on the node itself, and a warning of LVM.
+LOCAL_CALLS = ("dial unix", "unix:/", "lvmetad", "d-bus", "system bus", "127.0.0.1", "localhost", "169.254.", "[::1]")
 TIMED_OUT = (
     "timed out waiting", "context deadline exceeded", "deadlineexceeded", "timeout", "timed out", "time out",
-    "is not ready, mountpod", "hung", "in progress", "pending operation",
+    "is not ready, mountpod", "in progress", "pending operation",
 )  # fmt: skip

@@ -17,7 +17,7 @@ _OBJECTS = {
     "configmap": M.CONFIG_MISSING,
 }
 # `mount error 13 = Permission denied` (Ceph), `mount error(13): ...` (CIFS), `(110) Connection timed out` (rbd).
-_ERRNO = re.compile(r"(?:mount error|ret=-|error code|errno|failed:) ?\(?(\d{1,3})\b|\((\d{1,3})\) [A-Z]")
+_ERRNO = re.compile(r"(?:mount error|ret=-|errno) ?\(?(\d{1,3})\b|\((\d{1,3})\) [A-Z]")
 _BY_ERRNO = {
     1: M.STORAGE_DENIED, 2: M.VOLUME_MISSING, 5: None, 13: M.STORAGE_DENIED, 19: M.HELPER_MISSING, 22: None,
     101: M.UNREACHABLE, 107: M.STALE, 108: M.UNREACHABLE, 110: M.UNREACHABLE, 111: M.UNREACHABLE, 112: M.UNREACHABLE,
@@ -29,7 +29,10 @@ _LOCAL_PATH = re.compile(
 )
 _NFS_HELPER = re.compile(r"mount\.nfs4?: (.*)", re.DOTALL)
 _KERNEL_PATH = re.compile(r"mkdir /(?:sys|proc)/")  # the kernel creates directories there, mkdir does not
-_NO_SOURCE = re.compile(r"special device (?!/)\S+ does not exist")  # a share of a server, not a device of the node
+# A share of a server, or a directory that a driver binds; not a device nor a path of the kubelet.
+_NO_SOURCE = re.compile(r"special device (?!/(?:dev|var/lib|run|proc|sys)/)\S+ does not exist")
+_CSI = re.compile(r"(?<!is)csi")  # not the daemon of iSCSI
+_NODE_DEVICE = re.compile(r"/dev/(?!fuse)[\w/.-]+:? (?:[^:]{0,60}: )?no such device")
 _NETWORK_SOURCE = re.compile(r"-t (?:nfs|cifs|ceph|lustre|glusterfs|smb3?|beegfs|gpfs|fuse)|\bon [\w.\-@]+:/|on //")
 
 
@@ -58,6 +61,8 @@ def _of_no_storage(chain: Chain) -> M | None:
     """Requests of the kubelet for tokens, secrets and config maps, and to systemd, say nothing of storage."""
     if not says(chain.low, phrases.NO_STORAGE):
         return None
+    if "secrets store objects" in chain.low and says(chain.low, phrases.NO_PROVIDER):
+        return M.DRIVER_MISSING
     return M.ATTACH_FAILED if says(chain.low, phrases.ATTACH) else M.UNKNOWN
 
 
@@ -90,9 +95,12 @@ def _of_helper(chain: Chain) -> M | None:
         return M.STALE
     if match := _NFS_HELPER.search(chain.low):
         return find(match[1], phrases.NFS)
-    if says(chain.low, ("wrong fs type", "bad superblock")):
-        return M.HELPER_MISSING if _NETWORK_SOURCE.search(chain.low) else M.BAD_FILESYSTEM
-    if says(chain.low.replace("no such device or address", ""), phrases.HELPER):
+    if says(chain.low, ("wrong fs type", "bad superblock")) and _NETWORK_SOURCE.search(chain.low):
+        return M.HELPER_MISSING
+    said = chain.low.replace("no such device or address", "").replace("missing codepage or helper program", "")
+    if "no such device" in said:
+        said = _NODE_DEVICE.sub("", said)
+    if says(said, phrases.HELPER):
         return M.HELPER_MISSING
     return M.BAD_FILESYSTEM if says(words, phrases.BAD_FILESYSTEM) else None
 
@@ -101,7 +109,8 @@ def _of_storage(chain: Chain) -> M | None:
     """Object stores, Ceph, Lustre and CSI drivers that name the storage's answer."""
     if _NO_SOURCE.search(chain.low):
         return M.VOLUME_MISSING
-    return find(chain.low, phrases.STORAGE)
+    cause = find(chain.low, phrases.STORAGE)
+    return None if cause is M.UNREACHABLE and says(chain.low, phrases.LOCAL_CALLS) else cause
 
 
 def _of_errno(chain: Chain) -> M | None:
@@ -125,8 +134,9 @@ def _of_node(chain: Chain) -> M | None:
     if "no space left on device" in last:
         return M.DISK_FULL
     if says(last, ("connection refused", "no such file or directory")) and "dial unix" in chain.low:
-        return M.DRIVER_MISSING
-    if cause := find(last, phrases.LAST):
+        return M.DRIVER_MISSING if _CSI.search(chain.low) else None
+    cause = find(last, phrases.LAST)
+    if cause is not None and not (cause is M.UNREACHABLE and says(chain.low, phrases.LOCAL_CALLS)):
         return cause
     if says(last, ("permission denied", "operation not permitted", "access denied")) and not _KERNEL_PATH.search(
         chain.low
@@ -136,4 +146,6 @@ def _of_node(chain: Chain) -> M | None:
 
 
 def _times_out(chain: Chain) -> bool:
-    return says(chain.low, phrases.TIMED_OUT) or any(clause.code == "DeadlineExceeded" for clause in chain.clauses)
+    return says(chain.low.replace("timeout=", ""), phrases.TIMED_OUT) or any(
+        clause.code == "DeadlineExceeded" for clause in chain.clauses
+    )

@@ -14,7 +14,7 @@ UNMISTAKABLE = wording(
         (
             "source image rejected", "signaturevalidationfailed", "projectpolicyviolation", "is rejected by policy",
             "due to configured policy", "is not signed", "no valid trust data", "remote trust data does not exist",
-            "vulnerability severity", "prevent vulnerable", "blocking policy", "is blocked in",
+            "vulnerability severity", "prevent vulnerable", "blocking policy", "is blocked in _",
             "blocked by xray", "download blocked",
             "blocked by policy", "image policy", "signature was required", "quarantined", "violates policy",
             "denied by policy", "signature verification failed", "no matching signatures", "blocked pull of",
@@ -54,14 +54,14 @@ UNMISTAKABLE = wording(
         P.OLD_FORMAT,
         (
             "is no longer supported since", "manifest.v1+prettyjws not supported", "manifest.v1+json not supported",
-            "deprecation notice", "schema 1", "schema1", "schemaversion 1", "docker image format v1",
+            "schema 1", "schema1", "schemaversion 1", "docker image format v1",
             "distribution.manifest.v1+prettyjws", "unsupported schema version", "v1 repository request",
             "invalid schema version 1", "schema version 1",
         ),
     ),
     (P.TLS, ("failed to load x509 key pair", "unable to load ca cert", "unable to read ca cert")),
     (P.DAMAGED_LAYER, ("digest did not match", "unexpected commit", "failed size validation")),
-    (P.NODE_STORE, ("image not known", "layer not known", "readlink _")),
+    (P.NODE_STORE, ("image not known", "layer not known")),
     (P.REGISTRY_ERROR, ("media type text/html", "media type text/plain", "unknown blob", "blob unknown")),
     (
         P.BAD_IMAGE,
@@ -85,14 +85,14 @@ STORE = wording(
     (
         P.NODE_DISK,
         (
-            "input/output error", "read-only file system", "structure needs cleaning", "bad message",
-            "remote i/o error", "uncorrectable",
+            "input/output error", "read-only file system", "structure needs cleaning", "remote i/o error",
         ),
     ),
     (
         P.CORRUPT_LAYER,
         (
-            "gzip", "unpigz", "pigz", "zlib", "flate", "zstd", "crc32", "corrupt", "invalid checksum", "unexpected eof",
+            "gzip", "unpigz", "pigz", "zlib", "flate", "zstd", "crc32", "corrupt input", "corrupted data",
+            "invalid checksum", "unexpected eof", "data is corrupt",
             "incomplete deflate", "invalid input: magic", "xz:", "bzip2", "lz4", "magic number mismatch", "crc check",
         ),
     ),
@@ -100,7 +100,8 @@ STORE = wording(
         P.DAMAGED_LAYER,
         (
             "unexpected commit digest", "failed size validation", "verification failed", "digest mismatch",
-            "unexpected digest", "does not match", "don't match", "unexpected size",
+            "unexpected digest", "unexpected size", "size does not match", "checksum does not match",
+            "digest does not match", "digests don't match",
             "digest did not match",
             "invalid digest", "commit failed: unexpected", "digest invalid",
         ),
@@ -118,7 +119,7 @@ STORE = wording(
         (
             "not found", "does not exist", "no such file", "directory not empty", "file exists", "already exists",
             "not a directory", "layer not known", "image not known", "missing parent", "locked", "is in use",
-            "metadata", "bolt", "parent snapshot", "too many levels", "max depth exceeded", "not empty",
+            "parent snapshot", "too many levels", "max depth exceeded", "not empty",
             "device or resource busy",
         ),
     ),
@@ -182,7 +183,7 @@ TRANSPORT = wording(
         (
             "no such host", "server misbehaving", "name resolution", "name or service not known",
             "cannot unmarshal dns",
-            "no address associated with hostname", "lookup ", "no answer from dns", "no suitable address",
+            "no address associated with hostname", "no answer from dns", "no suitable address",
         ),
     ),
     (P.CONNECTION_REFUSED, ("connection refused", "actively refused")),
@@ -198,7 +199,7 @@ TRANSPORT = wording(
     (
         P.CONNECTION_BROKEN,
         (
-            "connection reset", "unexpected eof", "eof", "broken pipe", "stream error", "goaway", "internal_error",
+            "connection reset", "unexpected eof", "broken pipe", "stream error", "goaway", "internal_error",
             "closed network connection", "closed idle connection", "server closed", "client connection lost",
             "connection aborted", "short read", "protocol_error", "connection closed", "transport connection broken",
             "http2",

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from monitor.explain.chain import pull_phrases as phrases
 from monitor.explain.chain.causes import PullFailureCause as P
 from monitor.explain.chain.hosts import Request, find_request
 from monitor.explain.chain.parse import Chain, Clause, parse_list
-from monitor.explain.chain.wording import Wording, find, says
+from monitor.explain.chain.stores import of_store
+from monitor.explain.chain.wording import find, says
 
 _PROXY = re.compile(
     r"proxyconnect|socks connect|invalid proxy|proxy\b|(?:http: )?error connecting to proxy (?:https?://)?(?P<proxy>[^\s:/]+:\d+)"
@@ -23,7 +23,7 @@ _CONNECT_ANSWER = re.compile(
 _LOOKUP = re.compile(r"lookup ([\w.-]+)")
 _DIALED = re.compile(r"(?:dial|read|write) (?:tcp|udp)\d? (?:\S+->)?(\[[0-9a-f:.%]+\]:\d+|[\w.-]+:\d+)")
 _STATUS = re.compile(r"(?:status(?: code)?(?: from registry)?|code|http(?:/[\d.]+)?) (?P<named>[45]\d\d)\b")
-_PLAIN_STATUS = re.compile(r"[45]\d\d\b")
+_PLAIN_STATUS = re.compile(r"(?!443)[45]\d\d\b")
 _UNIX = re.compile(r"dial unix:? ?(?:/+)?(\S+)")
 _SNAPSHOTTER = re.compile(r"nydus|stargz|soci-|overlaybd|snapshotter|accelerated-container")
 _REMOTE_SNAPSHOTTERS = ("nydus", "stargz", "soci-", "overlaybd", "fuse-overlayfs")
@@ -34,7 +34,7 @@ _NO_SNAPSHOTTER = re.compile(
 _STORE = re.compile(
     r"failed to (?:extract layer|register layer|unpack|prepare (?:extraction )?snapshot|create (?:prepare )?snapshot|"
     r"commit snapshot|create content writer|open writer|send write|get reader from content store|mount|write|stat|"
-    r"apply|rename|handle|ingest|create temp dir|lease content|read expected|initialize|load image|convert whiteout)|"
+    r"apply|rename|handle|ingest|create temp dir|lease content|initialize|load image|convert whiteout)|"
     r"failed commit on ref|apply layer error|mount callback failed|error (?:processing|creating|committing|unpacking)|"
     r"unable to (?:unpack|prepare|create)|"
     r"(?:adding|committing|applying) (?:layer|blob|the finished)|"  # not storing a blob: that is the download
@@ -43,20 +43,13 @@ _STORE = re.compile(
     r"(?:write|mkdir|open|rename|l?chown|chmod|symlink|link|unlinkat|remove|l?stat|mknod|truncate|f?sync|readdirent) /|"
     r"lsetxattr|wrong diff id|unexpected commit|store"
 )
-# Clauses that name an operation say nothing of why it failed.
-_OPERATION = re.compile(
-    r"failed to (?:extract layer|register layer|prepare|unpack|pull)|apply layer error|mount callback failed|"
-    r"initializing source|copying|writing blob|adding layer|committing"
-)
-_MOUNT = re.compile(r"failed to (?:un)?mount |failed to (?:un)?mount$|mount source$")
-# A system call on a path within the layer that is unpacked.
-_IN_LAYER = re.compile(r"\w+ \S*(?:/containerd-mount\d+/|/snapshots/\d+/fs/)\S")
 _PING_PATHS = ("/v2", "/v2/")
+# Links between layers; other paths may belong to the image.
+_LAYER_LINKS = ("readlink /var/lib/docker/overlay", "readlink /var/lib/containers/storage/overlay")
 _NODE_SOCKET_LOST = (
     "error reading from server", "transport is closing", "cannot connect to the docker daemon",
     "client connection is closing", "is the docker daemon running",
 )  # fmt: skip
-_NOISE = ("unknown", "unavailable", "failed precondition", "not implemented", "canceled", "output", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +96,14 @@ class _Trail:
 
 def classify_pull(message: str | None, image: str | None = None) -> PullAnswer:
     """Cause of a failed pull; of several attempts, the last one whose cause is known."""
-    answer = PullAnswer(P.UNKNOWN)
-    for chain in reversed(parse_list(message, image)):
-        answer = _decide(chain, image)
-        if answer.cause is not P.UNKNOWN:
-            return answer
-    return answer
+    chains = parse_list(message, image)
+    if len(chains) == 1:
+        return _decide(chains[0], image)
+    answers = [_decide(chain, image) for chain in reversed(chains)]
+    known = [answer for answer in answers if answer.cause is not P.UNKNOWN] or answers
+    # The kubelet tries each pull secret: where one of them is let in, its answer counts.
+    admitted = [answer for answer in known if answer.cause is P.NOT_FOUND]
+    return admitted[0] if admitted and all(answer.cause in _OF_SECRETS for answer in known) else known[0]
 
 
 def _decide(chain: Chain, image: str | None) -> PullAnswer:
@@ -116,7 +111,7 @@ def _decide(chain: Chain, image: str | None) -> PullAnswer:
     if trail.proxy is not None:
         return PullAnswer(P.PROXY, trail.proxy or None, chain.last)
     cause = find(words, phrases.UNMISTAKABLE)
-    if cause is not None and not _is_document(trail, cause):
+    if cause is not None and not _is_overruled(trail, cause):
         return PullAnswer(cause, trail.host, chain.last)
     if cause := _of_node(trail, chain, image):
         return PullAnswer(cause, None, chain.last)
@@ -126,12 +121,20 @@ def _decide(chain: Chain, image: str | None) -> PullAnswer:
     return PullAnswer(cause, trail.host, chain.last)
 
 
+_OF_SECRETS = (P.NOT_FOUND, P.UNAUTHORIZED, P.TOKEN_EXPIRED)
 _NOT_OF_MIRROR = (P.UNKNOWN, P.RATE_LIMITED, P.TOKEN_EXPIRED)
 
 
-def _is_document(trail: _Trail, cause: P) -> bool:
-    """Whether the registry's answer has a status, which decides; 412 is the one of its policies."""
-    return cause in (P.BAD_IMAGE, P.REGISTRY_ERROR) and trail.status in (401, 403, 404, 429)
+_DOCUMENTS = (P.BAD_IMAGE, P.REGISTRY_ERROR, P.OLD_FORMAT)
+_DISCONNECTED = (P.DNS, P.CONNECTION_REFUSED, P.TIMEOUT, P.CONNECTION_BROKEN)
+
+
+def _is_overruled(trail: _Trail, cause: P) -> bool:
+    """Whether something else decides: the status of the registry's answer, or that no signature could be fetched."""
+    if cause is P.POLICY:
+        return _transport(trail) in _DISCONNECTED
+    status = trail.status or 0
+    return cause in _DOCUMENTS and (status in (401, 403, 404, 415, 429) or status >= 500)
 
 
 def _follow(chain: Chain, image: str | None) -> _Trail:
@@ -193,30 +196,19 @@ def _of_node(trail: _Trail, chain: Chain, image: str | None) -> P | None:
         return P.SNAPSHOTTER if _SNAPSHOTTER.search(trail.socket) else P.RUNTIME_DOWN
     if trail.request is None and (says(words, _NODE_SOCKET_LOST) or "unknown service runtime" in words):
         return P.RUNTIME_DOWN
+    if says(chain.low, _LAYER_LINKS):
+        return P.NODE_STORE
     if trail.store:
-        cause = _of_store(trail.said)
+        cause = of_store(trail.said)
+        if cause is P.CONNECTION_BROKEN:
+            return None
         low = chain.low.replace(image, "") if image else chain.low
-        return P.SNAPSHOTTER if cause is P.UNKNOWN and says(low, _REMOTE_SNAPSHOTTERS) else cause
+        return P.SNAPSHOTTER if cause in _OF_SNAPSHOTTER and says(low, _REMOTE_SNAPSHOTTERS) else cause
     return P.DISK_FULL if trail.status is None and "no space left on device" in words else None
 
 
-def _of_store(said: Sequence[Clause]) -> P:
-    """The cause by the innermost clause that states one; the clause before it says what the node was doing."""
-    table = phrases.STORE_MOUNT if any(_MOUNT.match(clause.words) for clause in said) else phrases.STORE
-    cause, number = _innermost(said, table)
-    if cause is P.NODE_STORE and number and _IN_LAYER.match(said[number - 1].low):
-        return P.UNKNOWN if "not empty" in said[number].words else P.BAD_IMAGE
-    return cause
-
-
-def _innermost(clauses: Sequence[Clause], table: Wording[P]) -> tuple[P, int]:
-    """The cause by the innermost clause that states one, and the number of that clause."""
-    for number in range(len(clauses) - 1, -1, -1):
-        words = clauses[number].words
-        stated = words not in _NOISE and not _OPERATION.match(words)
-        if stated and (cause := find(words, table)) is not None:
-            return cause, number
-    return P.UNKNOWN, 0
+# A remote snapshotter reads layers over the network: its I/O errors are not those of a disk.
+_OF_SNAPSHOTTER = (P.UNKNOWN, P.NODE_DISK)
 
 
 def _of_registry(trail: _Trail, words: str) -> P | None:
@@ -228,7 +220,7 @@ def _of_registry(trail: _Trail, words: str) -> P | None:
         return P.TOKEN_EXPIRED
     if trail.status is not None:
         return _of_status(trail, said)
-    if find(said, phrases.TRANSPORT) is not None:
+    if _transport(trail) is not None:
         return None
     return find(said, phrases.REGISTRY) or find(words, phrases.RATE_LIMIT)
 
@@ -257,12 +249,18 @@ def _pings(trail: _Trail, said: str) -> bool:
     return "pinging" in said or (trail.request is not None and trail.request.path in _PING_PATHS)
 
 
+def _transport(trail: _Trail) -> P | None:
+    """How the connection failed. "EOF" is a statement of its own: the letters also occur in names."""
+    ended = any(clause.words == "eof" for clause in trail.said)
+    return find(trail.words, phrases.TRANSPORT) or (P.CONNECTION_BROKEN if ended else None)
+
+
 def _of_connection(trail: _Trail, chain: Chain) -> P | None:
     """How the connection failed, else what the resolver says in its last clause."""
     said = trail.words
     if trail.looked_up is not None:
         return P.DNS
-    cause = find(said, phrases.TRANSPORT)
+    cause = _transport(trail)
     cancelled = says(said, phrases.CANCELLED)
     if cause is not None and not (cancelled and cause is P.CONNECTION_BROKEN):
         return cause
@@ -281,7 +279,10 @@ _ABOUT_IMAGE = (
 )  # fmt: skip
 
 
+_IMAGE_NOT_FOUND = re.compile(r"image \S{1,300} not found$")  # Docker before 2017
+
+
 def _is_about_image(chain: Chain) -> bool:
     """Whether "not found" is the answer to a request for the image, rather than for something on the node."""
     named = len(chain.clauses) > 1 and chain.clauses[-2].words == "_" and "sha256:" not in chain.clauses[-2].low[:7]
-    return named or says(chain.words, _ABOUT_IMAGE) or "image _ not found" in chain.words
+    return named or says(chain.words, _ABOUT_IMAGE) or _IMAGE_NOT_FOUND.match(chain.last.low) is not None

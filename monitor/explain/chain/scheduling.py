@@ -149,7 +149,15 @@ def _of_sentence(low: str) -> C | None:
         return C.QUEUE_MISSING
     if "resourceclaim" in low and ("not found" in low or "not find" in low):
         return C.DEVICE_CLAIM_MISSING
+    if low == "do not meet":  # HAMi, after the number of nodes
+        return C.VGPU_UNFIT
+    if "device class" in low:
+        return C.DEVICE_CLASS_MISSING if says(low, ("does not exist", "not found")) else C.DEVICE_CLAIM
     cause = find(low, phrases.SENTENCES)
+    if cause is C.QUEUE_CLOSED and not says(low, ("queue", "stoppolicy")):
+        return None  # other objects are closed, stopped or inactive too
+    if cause is C.GANG_WAITING and says(low, ("not found", "failed to get", "cannot find", "can't find")):
+        return None  # the group does not exist or cannot be read: nothing waits for its pods
     if cause is C.QUEUE_FULL and "maximum capacity" in low and "more needed" not in low:
         return C.QUEUE_TOO_SMALL
     if cause is C.CLAIM_MISSING and "not found" not in low:

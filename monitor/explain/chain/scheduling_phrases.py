@@ -7,6 +7,10 @@ from monitor.explain.chain.wording import wording
 
 NO_SUCH_QUEUE = ("doesn't exist", "does not exist", "not found", "is terminating or missing")
 SENTENCES = wording(
+    # Karpenter lists what each pool of nodes lacks; names and requirements of the pools stand in between.
+    (C.OTHER, ("incompatible with provisioner", "incompatible with nodepool", "limits for nodepool")),
+    (C.OTHER, ("trigger scale-up",)),  # of the groups of an autoscaler, not of the nodes
+    (C.VGPU_UNREGISTERED, ("is not a gpu node or the gpu memory count",)),  # Volcano
     # kube-scheduler: volumes
     (C.OTHER, ("readwriteoncepod",)),
     (
@@ -28,7 +32,6 @@ SENTENCES = wording(
     (C.VOLUME_LIMIT, ("max volume count", "too many volumes", "volume limits", "maxvolumecount")),
     (C.VOLUME, ("persistent volumes to bind", "enough free storage", "volumebinding", "storage capacity")),
     # dynamic resource allocation
-    (C.DEVICE_CLASS_MISSING, ("device class",)),
     (
         C.DEVICE_CLAIM_DRIVER,
         ("waiting for resource driver", "waiting for driver", "resource driver to allocate", "driver to provide"),
@@ -61,7 +64,7 @@ SENTENCES = wording(
             "nodeunfitpod", "numanotfit", "modenotfit", "exclusivedeviceallocateconflict",
             "cardnotfoundcustomfilterrule",
             "nodeinsufficientdevice", "allocatedcardsinsufficientrequest", "cardmigtopologyinfeasible", "cardnothealth",
-            "topologynotfit", "no available node, all node scores do not meet", "do not meet", "cardcordoned",
+            "topologynotfit", "node scores do not meet", "nodes do not meet", "cardcordoned",
             "cardunhealthy", "cardqospolicymismatch", "cardappclassmismatch", "node not fit pod",
             "devicesharing error", "not initialized with device", "enough gpu cards", "gpu shared resource template",
             "multi-shared gpu",
@@ -89,7 +92,7 @@ SENTENCES = wording(
         (
             "is inactive", "is stopped", "is closed", "status is `closed`", "status is `closing`",
             "queue with state `open`",
-            "stoppolicy", "is draining", "is stopped cannot add",
+            "stoppolicy", "is draining",
         ),
     ),
     (
@@ -128,7 +131,7 @@ SENTENCES = wording(
         C.GANG_WAITING,
         (
             "gang", "pod group", "podgroup", "coscheduling", "minavailable", "minmember", "optimistic rejection",
-            "placeholder", "reservation timed out", "resourcereservationtimeout",
+            "placeholder timed out", "placeholder timeout", "resourcereservationtimeout",
         ),
     ),
     (C.QUEUED, ("is queued and waiting", "pending for the requested resources", "scheduled and waiting for")),

@@ -21,7 +21,7 @@ NVIDIA_CLI = wording(
     (
         S.GPU_LOST,
         (
-            "gpu is lost", "fallen off the bus", "gpu access blocked", "no such device", "gpu requires reset",
+            "gpu is lost", "fallen off the bus", "gpu requires reset",
             "detection error: nvml error: unknown error",  # NVML works, one of its devices does not
         ),
     ),
@@ -66,7 +66,7 @@ DEVICE = (
 SANDBOX_IMAGE = ("sandbox image", "pause image", "/pause:", "/pause-", "infra container image", "/pause@")
 NETWORK = (
     "cni", "plugin type=", "setup network", "set up sandbox", "network for sandbox", "network for pod", "networkplugin",
-    "network plugin", "multus", "adding pod to network", "calico", "flannel", "cilium", "pod network",
+    "network plugin", "multus", "adding pod to network", "pod network",
     "network namespace", "setup pod network", "ipam",
 )  # fmt: skip
 CNI = wording(
@@ -91,13 +91,13 @@ CNI = wording(
             "/var/lib/calico/nodename",
             "no valid networks found", "has not yet been initialized",
             "network config not found", "missing network name",
-            "executable file not found",
         ),
     ),
     (
         S.CNI_AUTH,
         (
-            "unauthorized", "forbidden", "x509", "certificate", "provide credentials", "token has expired",
+            "unauthorized", "forbidden", "x509", "certificate has expired", "bad certificate",
+            "provide credentials", "token has expired",
             "cannot get resource", "cannot list resource", "invalid bearer token", "authentication",
         ),
     ),
@@ -118,6 +118,10 @@ DEAD_MOUNT = (
     "software caused connection abort",
 )  # fmt: skip
 
+# Docker checks the mounts of a container before it creates it.
+MOUNT_SPEC = ("invalid volume specification", "invalid mount config", "duplicate mount point")
+NO_SOURCE = "bind source path does not exist"
+
 # runc and crun create what a volume is mounted on.
 MOUNT_POINT = ("rootfs", "mountpoint", "mounting", "creating `", "openat2 `")
 
@@ -126,7 +130,7 @@ MEMORY_TOO_LOW = (
     "limit is too low", "memory limit is too small", "oom killed",
 )  # fmt: skip
 PIDS = (
-    "resource temporarily unavailable", "failed to create new os thread", "pids.max", "cannot fork", "newosproc",
+    "failed to create new os thread", "pids.max", "cannot fork", "newosproc",
     "pthread_create failed", "unable to create thread", "can't create thread",
 )  # fmt: skip
 CGROUP = (
@@ -157,9 +161,25 @@ SLOW = (
     "context deadline exceeded", "deadlineexceeded", "is reserved for", "reserve container name",
     "reserve sandbox name",
     "reserve pod name", "reserving pod name", "reserving ctr name", "name is reserved", "is already in use by",
-    "dial unix", "operation timeout", "ttrpc: closed", "timed out", "context canceled",
+    "operation timeout", "timed out", "context canceled",
     "error reading from server", "is the docker daemon running", "transport is closing", "timeout expired",
 )  # fmt: skip
+
+# Sockets of the runtimes. Plugins, snapshotters and agents have others.
+RUNTIME_SOCKETS = ("containerd.sock", "/run/containerd/s/", "docker.sock", "dockershim.sock", "crio.sock")
+# The guest of a virtual machine, a hook, or the API server: that these do not answer says nothing of the runtime.
+NOT_RUNTIME = (
+    "kata",
+    "vsock",
+    "hypervisor",
+    "grpc server",
+    "virtiofs",
+    "qemu",
+    "firecracker",
+    "hook",
+    "gvisor",
+    "failed to sync ",
+)
 
 # Of a sysctl that the pod sets. "Permission denied" is about those that the runtime sets itself.
 SYSCTL = ("no such file or directory", "invalid argument")

@@ -13,15 +13,25 @@ from monitor.explain.chain.wording import find, says
 _EXEC = re.compile(r"exec:? \"?(?P<file>[^\"\s:]+)|executable file `?\"?(?P<named>[^`\"\s]+)")
 _STAT = re.compile(r"(?:stat|open|fork/exec|exec) (?P<path>/\S*)")
 _DEVICE = re.compile(r"(?:stat|open|mknod|device|device path|device nodes: mount) \"?/dev/(?!shm|null|pts)")
-_NODE_PATHS = (
-    "/var/lib/containerd",
-    "/var/lib/docker",
-    "/var/lib/containers",
-    "/run/",
-    "/var/run/",
-    "/var/lib/kubelet",
+# A system call on a file of the runtime or kubelet, not one within the container's root or a volume.
+_NODE_FILE = re.compile(
+    r"(?:open|write|read|mkdir|mkdirall|rename|fsync|sync|l?stat|readlink|symlink|unlinkat|remove|mount|chmod|chown|"
+    r"creat|create|openat|file|directory) \"?"
+    r"(?P<path>/(?:var/lib/(?:containerd|docker|containers|kubelet)|run|var/run)/[^\s:\"]*)\"?"
+    r"(?:: [^:]{0,80})?: (?:input/output error|read-only file system|structure needs cleaning)"
 )
+_NOT_NODE_FILE = ("/rootfs", "/merged", "/volumes/", "/volume-subpaths/", "/plugins/")
+_CANNOT_FORK = re.compile(
+    r"(?:fork|clone|exec|thread|setns|nsenter)\b[^:]{0,80}(?:: retry)?: resource temporarily unavailable"
+)
+_NOT_HOST_PATHS = ("/var/lib/kubelet/", "/var/lib/containerd", "/var/lib/docker", "/dev/", "/proc/", "/sys/", "/run/")
 _VOLUME_PATH = re.compile(r"/pods/[^/\s]+/(?:volumes|volume-subpaths)/")
+# The kubelet and containerd look for a host path or create it before the runtime mounts it.
+_HOST_PATH = re.compile(
+    r"(?:^|failed to generate spec: (?:failed to apply oci options: )?failed to (?:mkdir|stat) \"?/[^\s\"]{1,300}\"?: )"
+    r"(?:l?stat|mkdir) (?P<path>/[^\s:]{1,300}): "
+    r"(?:no such file or directory|read-only file system|not a directory)(?:: unknown)?$"
+)
 _NVIDIA_CLI = ("nvidia-container-cli", "nvidia-container-runtime-hook")
 # An index, UUID or MIG device; device plugins also pass on a name of their own where they have found no card.
 _UNKNOWN_DEVICE = re.compile(r"device error: (?:\d+(?::\d+)?|(?:gpu|mig)-[\w/-]+): unknown device")
@@ -36,9 +46,11 @@ _CGROUP_FILE = re.compile(
     r"\b(?:devices\.(?:allow|deny)|memory\.(?:max|min|low|high|limit|swap|memsw|soft)|cpu\.(?:max|weight|shares|cfs)|"
     r"cpuset\.(?:cpus|mems)|pids\.max|(?:io|blkio)\.(?:max|weight|throttle|bfq)|cgroup\.(?:procs|subtree_control))"
 )
+_MEMORY_LIMIT_FILE = re.compile(r"\bmemory\.(?:max|limit_in_bytes|memsw\.limit_in_bytes|high)")
 _FORBIDDEN_SYSCTL = re.compile(r"sysctl \"?[\w./-]+\"? (?:is )?not (?:allowed|in a separate kernel namespace)")
 _TOOLKIT = re.compile(
-    r"nvidia-container-cli|nvidia-container-runtime|nvidia-ctk|nvidia-cdi-hook|nvidia-container-toolkit|libnvidia-container|"
+    r"nvidia-container-cli|nvidia-container-runtime|nvidia-ctk|nvidia-cdi-hook|libnvidia-container|"
+    r"(?<![\w-])nvidia-container-toolkit(?![\w-])|"  # the pods that install it have longer names
     r"could not select device driver|could not apply required modification"
 )
 
@@ -91,7 +103,10 @@ def _of_nvidia_cli(said: str) -> S | None:
         return S.GPU_LOST if _UNKNOWN_DEVICE.search(said) else _of_device_name(said)
     if _NVIDIA_DEVICE.search(said):
         return S.DEVICE_MISSING
-    return find(said, phrases.NVIDIA_CLI) or S.OTHER
+    cause = find(said, phrases.NVIDIA_CLI) or S.OTHER
+    # A file of the driver that may not be opened exists.
+    refused = says(said, ("permission denied", "operation not permitted"))
+    return S.TOOLKIT_BROKEN if cause is S.DRIVER_NOT_LOADED and refused else cause
 
 
 def _of_device_name(said: str) -> S:
@@ -109,14 +124,16 @@ def _of_security(chain: Chain) -> S | None:
         return S.SYSCTL
     if "relabel" in chain.words and _VOLUME_PATH.search(chain.low):
         return S.RELABEL
-    if "apparmor" in chain.low:
+    if "apparmor" in chain.words or "/attr/apparmor" in chain.low:
         return S.APPARMOR
-    if "seccomp" in chain.low and not says(chain.low, phrases.LOADER):
+    if ("seccomp" in chain.words or "/seccomp/" in chain.low) and not says(chain.low, phrases.LOADER):
         return S.SECCOMP
     if "session key" in chain.low or "create keyring" in chain.low:
         return S.KEYRING
     return (
-        S.SECURITY_PROFILE if "selinux" in chain.low or "/attr/" in chain.low or "security label" in chain.low else None
+        S.SECURITY_PROFILE
+        if "selinux" in chain.words or "/attr/" in chain.low or "security label" in chain.low
+        else None
     )
 
 
@@ -138,6 +155,8 @@ def _of_volume(chain: Chain) -> S | None:
     words = chain.words
     if says(words, phrases.DEAD_MOUNT):
         return S.MOUNT_DEAD
+    if cause := _of_source(chain):
+        return cause
     volume = _VOLUME_PATH.search(chain.low) is not None
     if volume and ("file exists" in words or "input/output error" in words or "host is down" in words):
         return S.MOUNT_DEAD
@@ -154,22 +173,35 @@ def _of_volume(chain: Chain) -> S | None:
     return None
 
 
+def _of_source(chain: Chain) -> S | None:
+    """What is to be mounted, before the runtime mounts it."""
+    if phrases.NO_SOURCE in chain.words:
+        return S.HOST_PATH if not _VOLUME_PATH.search(chain.low) else None
+    if says(chain.words, phrases.MOUNT_SPEC):
+        return S.MOUNT_SPEC
+    if "stat /" in chain.low or "mkdir /" in chain.low:
+        match = _HOST_PATH.search(chain.low)
+        if match is not None and not match["path"].startswith(_NOT_HOST_PATHS):
+            return S.HOST_PATH
+    return None
+
+
 def _of_cgroup(chain: Chain) -> S | None:
     """Cgroups and limits of the kernel. Both may fail with "no space left on device", which is not the disk."""
     words = chain.words
     if says(words, phrases.MEMORY_TOO_LOW) or (
-        "memory" in chain.low and "cgroup" in chain.low and "device or resource busy" in words
+        "device or resource busy" in words and "writ" in words and _MEMORY_LIMIT_FILE.search(chain.low) is not None
     ):
         return S.MEMORY_LIMIT_LOW
     if "writ" in words and _CGROUP_FILE.search(chain.low):
         return S.CGROUP
     if "inotify" in words or "fsnotify" in words:
         return S.INOTIFY
-    if says(words, phrases.PIDS):
+    if says(words, phrases.PIDS) or ("resource temporarily" in words and _CANNOT_FORK.search(chain.low)):
         return S.PIDS_LIMIT
     if "too many open files" in words:
         return S.NODE_LIMIT
-    return S.CGROUP if says(chain.low, phrases.CGROUP) else None
+    return S.CGROUP if says(words, phrases.CGROUP) or "/sys/fs/cgroup" in chain.low else None
 
 
 def _of_runtime(chain: Chain) -> S | None:
@@ -180,7 +212,9 @@ def _of_runtime(chain: Chain) -> S | None:
     if says(words, ("no space left on device", "disk quota exceeded", "free data blocks")):
         return S.DISK_FULL
     if says(words, ("input/output error", "read-only file system", "structure needs cleaning")):
-        return S.NODE_DISK if says(chain.low, _NODE_PATHS) else None
+        return S.NODE_DISK if _is_node_file(chain) else None
+    if "dial unix" in chain.low:
+        return S.RUNTIME_SLOW if says(chain.low, phrases.RUNTIME_SOCKETS) else None
     if says(words, phrases.NODE_STORE) or (
         _LAYER_FILE.search(chain.low) is not None
         and says(words, (*phrases.MISSING, "invalid argument", "is a directory"))
@@ -190,7 +224,17 @@ def _of_runtime(chain: Chain) -> S | None:
         return S.NODE_STORE
     if says(chain.low, phrases.RUNTIME_BROKEN):
         return S.RUNTIME_BROKEN
-    return S.RUNTIME_SLOW if says(chain.low, phrases.SLOW) else None
+    return S.RUNTIME_SLOW if says(chain.low, phrases.SLOW) and not says(chain.low, phrases.NOT_RUNTIME) else None
+
+
+def _is_node_file(chain: Chain) -> bool:
+    """Whether the disk error is that of a file of the runtime. The root of a container has a path of the node too."""
+    if "creating overlay mount to /var/lib/docker/" in chain.low or (
+        "read-only" in chain.words and _DOCKER_FILE.search(chain.low)
+    ):
+        return True
+    match = _NODE_FILE.search(chain.low)
+    return match is not None and not says(match["path"], _NOT_NODE_FILE)
 
 
 def _of_program(chain: Chain) -> S | None:

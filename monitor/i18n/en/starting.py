@@ -264,6 +264,10 @@ WORDS: dict[str, str] = {
         "Check that the path exists in the volume, is a directory or file as expected, and that the user of "
         "{container} may create it."
     ),
+    "start_host_path": "A path of {node} that container {container} mounts does not exist or cannot be created there.",
+    "start_host_path_advice": "Create it on {node}, correct the path of the volume, or use a node that has it.",
+    "start_mount_spec": "A mount of container {container} is not allowed: its path is invalid or is used twice.",
+    "start_mount_spec_advice": "Correct mountPath and volumes of {container}; the message names the mount.",
     "start_mount_dead": (
         "A mount on {node} that container {container} needs is dead: its server or FUSE process is gone."
     ),

@@ -217,6 +217,10 @@ WORDS: dict[str, str] = {
     "start_device_plugin_advice": "查看 {node} 上设备插件的日志；减少申请的显存，或换一个节点。",
     "start_subpath": "容器 {container} 的卷的 subPath 无法准备。",
     "start_subpath_advice": "检查该路径在卷里是否存在、类型是否正确，{container} 的用户是否有权创建。",
+    "start_host_path": "容器 {container} 要挂载的路径在 {node} 上不存在，也无法创建。",
+    "start_host_path_advice": "在 {node} 上创建它，改正卷的路径，或使用有该路径的节点。",
+    "start_mount_spec": "容器 {container} 的某个挂载不合规：路径无效或重复。",
+    "start_mount_spec_advice": "改正 {container} 的 mountPath 和卷；信息里写明了是哪个挂载。",
     "start_mount_dead": "容器 {container} 需要的挂载在 {node} 上已失效：服务器或 FUSE 进程已不在。",
     "start_mount_dead_advice": (
         "在 {node} 上对信息里的路径执行 umount -l，或重启 CSI 驱动的挂载 Pod；然后删除 Pod {pod}，让它重新挂载。"

@@ -22,7 +22,7 @@ from tests.e2e.registry_content import damage_layer, push_layer
 from tests.lab.lab import Lab
 
 FAILURE_SECONDS = 60.0  # until the components fail and Kubernetes reports it
-DIAGNOSIS_SECONDS = 30.0  # generous: `make bench` measures the latency
+DIAGNOSIS_SECONDS = 60.0  # generous: other tests may occupy the machine
 EVICTION_SECONDS = 180.0  # the kubelet measures volumes once a minute
 LAYER_BYTES = 1 << 16
 
@@ -122,7 +122,7 @@ def test_an_empty_dir_over_its_limit(lab: Lab, looker: Looker, pods: list[Any]) 
         lab.run_pod("real-empty-dir", command=command, container={"volumeMounts": [mount]}, spec={"volumes": [volume]})
     )
     finding = looker.expect("pod-start-failed", "evicted", EVICTION_SECONDS, pod="real-empty-dir")
-    soon(finding)
+    assert "exceeds the limit" in (finding.raw or "")
     assert "sizeLimit" in text(finding)
 
 

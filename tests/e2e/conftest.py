@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -89,3 +91,17 @@ def _missing() -> str | None:
     except LabError as error:
         return str(error)
     return None
+
+
+@pytest.fixture
+def pods(lab: Lab) -> Iterator[list[Any]]:
+    """Pods added here are deleted afterwards."""
+    created: list[Any] = []
+    yield created
+    lab.delete_pods(*created)
+
+
+@pytest.fixture
+def undo() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack

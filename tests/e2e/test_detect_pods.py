@@ -39,20 +39,6 @@ def looker(lab: Lab) -> Iterator[Looker]:
         yield looker
 
 
-@pytest.fixture
-def pods(lab: Lab) -> Iterator[list[Any]]:
-    """Pods added here are deleted afterwards."""
-    created: list[Any] = []
-    yield created
-    lab.delete_pods(*created)
-
-
-@pytest.fixture
-def undo() -> Iterator[ExitStack]:
-    with ExitStack() as stack:
-        yield stack
-
-
 def expect_failed_pull(looker: Looker, pod: Any, cause: str) -> None:
     """Expect the finding soon after the first failure reported by the kubelet."""
     finding = looker.expect("image-pull", cause, 40, pod=pod.metadata.name)

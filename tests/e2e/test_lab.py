@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +17,6 @@ from tests.lab.process import marked
 from tests.support import wait_until
 
 GPU = "nvidia.com/gpu"
-
-
-@pytest.fixture
-def pods(lab: Lab) -> Iterator[list[Any]]:
-    """Pods added here are deleted afterwards."""
-    created: list[Any] = []
-    yield created
-    lab.delete_pods(*created)
 
 
 def devices(lab: Lab) -> dict[str, set[str]]:

@@ -35,20 +35,6 @@ def looker(lab: Lab) -> Iterator[Looker]:
         yield looker
 
 
-@pytest.fixture
-def pods(lab: Lab) -> Iterator[list[Any]]:
-    """Pods added here are deleted afterwards."""
-    created: list[Any] = []
-    yield created
-    lab.delete_pods(*created)
-
-
-@pytest.fixture
-def undo() -> Iterator[ExitStack]:
-    with ExitStack() as stack:
-        yield stack
-
-
 def soon(finding: Finding) -> None:
     assert finding.since is not None
     assert time.time() - finding.since < DIAGNOSIS_SECONDS

@@ -139,7 +139,7 @@ CASES = [
     ("cuda-illegal-access","[rank1]: torch.AcceleratorError: CUDA error: an illegal memory access was encountered\n[rank1]: Search for `cudaErrorIllegalAddress' in https://docs\n[rank0]: torch.distributed.DistBackendError: NCCL error in: x, remote process exited or there was a network error"),
     ("cuda-illegal-access","jaxlib.xla_extension.XlaRuntimeError: INTERNAL: CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered"),
     ("cuda-assert",TB+"RuntimeError: CUDA error: device-side assert triggered\nAborted (core dumped)"),
-    ("cuda-assert","/opt/conda/conda-bld/pytorch_1/work/aten/src/ATen/native/cuda/Indexing.cu:1290: indexSelectLargeIndex: block: [18,0,0], thread: [32,0,0] Assertion `srcIndex < srcSelectDimSize` failed.\n"+TB+"RuntimeError: CUDA error: device-side assert triggered"),
+    ("cuda-assert","/opt/conda/conda-bld/pytorch_1/src/aten/src/ATen/native/cuda/Indexing.cu:1290: indexSelectLargeIndex: block: [18,0,0], thread: [32,0,0] Assertion `srcIndex < srcSelectDimSize` failed.\n"+TB+"RuntimeError: CUDA error: device-side assert triggered"),
     ("gpu-ecc","NCCL WARN Cuda failure 214 'uncorrectable ECC error encountered'\n"+TB+"torch.distributed.DistBackendError: NCCL error in: x.cpp:1, unhandled cuda error, NCCL version 2.21.5\nncclUnhandledCudaError: Call to CUDA function failed."),
     ("driver-too-old",TB+"RuntimeError: CUDA error: CUDA driver version is insufficient for CUDA runtime version"),
     ("driver-too-old","docker: unsatisfied\nRuntimeError: The NVIDIA driver on your system is too old (found version 10010)."),

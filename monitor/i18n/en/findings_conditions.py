@@ -14,7 +14,7 @@ WORDS: dict[str, str] = {
         "Another tool, such as node-problem-detector, NVSentinel or the cloud, has marked a node as faulty by a "
         "condition or "
         "taint. A condition that is not in the table is reported only if its name says which status is a fault "
-        "(`…Unhealthy`, `…Ready`). Suppressed where a finding of our own says the same."
+        "(`SomethingUnhealthy`, `SomethingReady`). Suppressed where a finding of our own says the same."
     ),
     "doc.node-condition.severity": (
         "warning; critical for lost GPUs, GPU memory, XIDs, the kernel and file systems; info for maintenance"

@@ -94,6 +94,15 @@ def _idle(pod: PodFact, gpus: Sequence[GpuView], facts: ClusterFacts, now: float
     values = pod_values(pod) | {"gpus": len(gpus), "seconds": max(0.0, now - since), "user": facts.user(pod)}
     memory = sum(gpu.memory_used_bytes or 0 for gpu in gpus)
     held = (Text(Key.IDLE_MEMORY, {"size": memory}),) if memory else ()
+    if facts.identity(pod).inference:
+        advice = Text(Key.SERVICE_WAITS_ADVICE, values)
+        return PodDiagnosis(
+            PodStatus.RUNNING,
+            "waiting-for-requests",
+            Text(Key.SERVICE_WAITS, values),
+            (*held, *_restarts(pod)),
+            (advice,),
+        )
     if all(gpu.state is GpuState.IDLE_HELD for gpu in gpus):
         advice = Text(Key.IDLE_ADVICE, values)
         return PodDiagnosis(

@@ -11,6 +11,8 @@ _GPUS: dict[str, str] = {
     "hung-job": "作业卡死",
     "waiting-for-data": "等待数据",
     "partially-idle": "部分 GPU 闲置",
+    "idle-inference": "推理服务按时段空闲",
+    "unused-inference": "推理服务无人使用",
     "host-process": "主机进程",
     "other-container": "Kubernetes 之外的容器",
     "unknown-owner": "归属不明",

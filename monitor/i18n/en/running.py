@@ -68,6 +68,7 @@ WORDS: dict[str, str] = {
         "them: run fewer "
         "replicas then."
     ),
+    "is_service": "It is an inference service: its load is what its users ask for.",
     "idle_just_now": (
         "It is running on {node}; its {gpus:GPU has|GPUs have} been idle for {seconds:duration}. Loading data, "
         "compiling and saving look like that."

@@ -8,7 +8,8 @@ from dashboards.generate.promql import one
 from dashboards.generate.tables import Column, table
 
 LABELS = (
-    "severity", "alertname", "cause", "node", "gpu", "namespace", "pod", "user", "queue", "mount", "image", "service"
+    "severity", "alertname", "cause", "node", "gpu", "namespace", "pod", "user", "queue", "mount", "image", "service",
+    "condition",
 )  # fmt: skip
 
 
@@ -30,5 +31,6 @@ def findings(key: str, selector: str) -> Localized:
         Column("mount", "mount"),
         Column("image", "image"),
         Column("service", "service"),
+        Column("condition", "condition"),
     ]
     return table(key, [f"1000 * {since} or 0 * {present}"], columns, height=10, sort_by=("severity", False))

@@ -29,8 +29,9 @@ def release_policy(policies: tuple[CleanupPolicy, ...]) -> GpuPolicy:
     release = GpuPolicy(name=RELEASE, mode=Mode.ENFORCE, announce=0.0, notice=0.0, exempt=exempt)
     processes = tuple(dict.fromkeys(name for policy in (release, *configured) for name in policy.processes))
     return replace(
-        release, zombie_after=0.0, idle_after=0.0, orphan_after=0.0, processes=processes, caps=Caps(items=1000)
-    )
+        release, zombie_after=0.0, idle_after=0.0, orphan_after=0.0, inference=True, processes=processes,
+        caps=Caps(items=1000),
+    )  # fmt: skip
 
 
 def find_gpu(context: GpuPlanContext, node: str, gpu: str) -> GpuView:

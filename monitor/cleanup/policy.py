@@ -147,13 +147,14 @@ class GpuPolicy(CleanupPolicy):
     """GPUs held without being used: the age at which each kind of holder is released; None leaves that kind alone.
 
     The owner is notified, and the pod is evicted after `notice`. Disruption budgets are respected, without limit unless
-    `delete_after` is set.
+    `delete_after` is set. Idle inference services are left alone unless `inference` is set.
     """
 
     kind: ClassVar[str] = "gpus"
     zombie_after: float | None = 600.0
     idle_after: float | None = None
     orphan_after: float | None = None
+    inference: bool = False
     notice: float = HOUR
     delete_after: float | None = None
     processes: tuple[str, ...] = PLATFORM_PROCESSES

@@ -17,7 +17,7 @@ import msgspec
 
 from monitor.base.text import shorten_name
 from monitor.cluster.owners import OwnerLookup, workload_of
-from monitor.cluster.platforms import PlatformRule, Selector, parse_condition, parse_selector
+from monitor.cluster.platforms import READ_BY_KEY, PlatformRule, Selector, parse_condition, parse_selector
 from monitor.facts.cluster import Identity
 from monitor.facts.kube import OwnerRef, PodFact
 
@@ -50,6 +50,7 @@ class _CompiledRule(msgspec.Struct, frozen=True, kw_only=True):
     index: tuple[Reader, ...]
     queue: tuple[Reader, ...]
     kind: str | None
+    inference: bool | None
 
 
 def identify(
@@ -58,19 +59,20 @@ def identify(
     """Identity of a pod by the rules, in order of precedence."""
     owner = namespace_owners.get(pod.namespace, "").strip()[:_MAX_VALUE_CHARS] or None
     known = IdentityInput(pod, workload_of(pod, owners), owner)
-    naming = user = job = queue = None
+    naming = user = job = queue = inference = None
     for rule in _candidates(rules, _keys_of(rules, pod)):
         if rule.when and not any(matches(known) for matches in rule.when):
             continue
         user = user or _first(rule.user if known.namespace_owner is None else rule.trusted_user, known)
         queue = queue or _first(rule.queue, known)
+        inference = rule.inference if inference is None else inference
         if naming is None and (job := _first(rule.job, known)):
             naming = rule
-        if naming and user and queue:
-            break  # later rules cannot change the result
     user = user or known.namespace_owner
     if naming is None:
-        return Identity(user=_user_name(user), queue=queue, workload_kind=known.workload.kind)
+        return Identity(
+            user=_user_name(user), queue=queue, workload_kind=known.workload.kind, inference=inference is True
+        )
     return Identity(
         user=_user_name(user),
         job=job,
@@ -79,6 +81,7 @@ def identify(
         queue=queue,
         platform=naming.name,
         workload_kind=naming.kind or known.workload.kind,
+        inference=inference is True,
     )
 
 
@@ -99,7 +102,7 @@ def _keys_of(rules: tuple[PlatformRule, ...], pod: PodFact) -> frozenset[str]:
 @lru_cache(maxsize=16)
 def _all_keys(rules: tuple[PlatformRule, ...]) -> frozenset[str]:
     selectors = (parse_selector(text) for rule in rules for text in rule.selectors())
-    return frozenset(selector.key for selector in selectors if selector.key)
+    return frozenset(selector.key for selector in selectors if selector.source in READ_BY_KEY)
 
 
 @lru_cache(maxsize=1024)
@@ -125,11 +128,12 @@ def _compile(rule: PlatformRule, keys: frozenset[str]) -> _CompiledRule:
         index=_readers(rule.index, keys),
         queue=_readers(rule.queue, keys),
         kind=rule.kind,
+        inference=rule.inference,
     )
 
 
 def _may_match(selector: Selector, keys: frozenset[str]) -> bool:
-    return not selector.key or selector.key in keys
+    return selector.source not in READ_BY_KEY or selector.key in keys
 
 
 def _condition(selectors: tuple[Selector, ...]) -> Condition:
@@ -167,6 +171,10 @@ def _reader(selector: Selector) -> Reader:
             return lambda known: known.namespace_owner
         case "owner":
             return lambda known: known.workload.name
+        case "kind":
+            return lambda known: key if known.workload.kind == key else None
+        case "serves":
+            return lambda known: "true" if any(container.serves for container in known.pod.containers) else None
         case _:
             return lambda known: known.pod.name
 

@@ -10,6 +10,8 @@ A rule consists of selectors. A selector reads one value of a pod, or nothing:
     namespace-owner        the user that the namespace belongs to
     owner                  the name of the pod's top-level owner
     name                   the pod's name
+    kind:NAME              the kind of the pod's top-level owner, if it is NAME
+    serves                 "true" if a container has a port, and a readiness probe over HTTP or gRPC
 
 Of several selectors, the first with a value counts. In `when` a selector may end in `=VALUE`, and several may be
 joined by ` & `; a rule applies to every pod that matches one entry of `when`, or to all pods if there is none.
@@ -25,8 +27,9 @@ from msgspec.structs import replace
 
 from monitor.kube.decode.pod import PodFieldFilter
 
-_WITH_KEY = ("label", "annotation", "env")
-_WITHOUT_KEY = ("namespace", "namespace-owner", "owner", "name")
+READ_BY_KEY = ("label", "annotation", "env")
+_WITH_KEY = (*READ_BY_KEY, "kind")
+_WITHOUT_KEY = ("namespace", "namespace-owner", "owner", "name", "serves")
 USER_LABELS = ("userName", "user", "owner")
 # Annotations used for more than identity: static pods by hash, and the gang of a pod.
 ALSO_REQUIRED = ("kubernetes.io/config.mirror", "kubernetes.io/config.hash", "scheduling.k8s.io/group-name")
@@ -44,6 +47,7 @@ class Selector(msgspec.Struct, frozen=True):
 class PlatformRule(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     """Selectors for the pods of one platform. `kind` is the kind of its jobs.
 
+    `inference`: whether they wait for requests, like an inference service; None: another rule decides.
     `trusted` are the selectors of `user` whose values tenants cannot write: only they outrank a namespace's owner.
     """
 
@@ -55,6 +59,7 @@ class PlatformRule(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     index: tuple[str, ...] = ()
     queue: tuple[str, ...] = ()
     kind: str | None = None
+    inference: bool | None = None
     trusted: tuple[str, ...] = ()
 
     def selectors(self) -> Iterable[str]:
@@ -76,7 +81,7 @@ def parse_selector(text: str) -> Selector:
     if source not in _WITH_KEY or not key or (field and source != "annotation"):
         raise ValueError(
             f"{text!r} is not a selector; write label:KEY, annotation:KEY, annotation:KEY#FIELD, env:NAME, "
-            "namespace, namespace-owner, owner or name"
+            "namespace, namespace-owner, owner, name, kind:NAME or serves"
         )
     return Selector(source, key, field, value)
 
@@ -118,11 +123,19 @@ def plain_rule(user_labels: Iterable[str] = USER_LABELS) -> PlatformRule:
 
 
 def all_rules(
-    extra: Iterable[PlatformRule] = (), user_labels: Iterable[str] = USER_LABELS, trusted: Collection[str] = ()
+    extra: Iterable[PlatformRule] = (),
+    user_labels: Iterable[str] = USER_LABELS,
+    trusted: Collection[str] = (),
+    *,
+    inference: bool = True,
 ) -> tuple[PlatformRule, ...]:
-    """Rules of the configuration, then the built-in ones, then the plain rule; `trusted` are selectors of users."""
+    """Rules of the configuration, then the built-in ones, then the plain rule; `trusted` are selectors of users.
+
+    Without `inference` no pod counts as an inference service.
+    """
     rules = (*extra, *PLATFORMS, plain_rule(user_labels))
-    return tuple(replace(rule, trusted=tuple(text for text in rule.user if text in trusted)) for rule in rules)
+    of_users = (replace(rule, trusted=tuple(text for text in rule.user if text in trusted)) for rule in rules)
+    return tuple(rule if inference else replace(rule, inference=None) for rule in of_users)
 
 
 PLATFORMS: tuple[PlatformRule, ...] = (
@@ -205,6 +218,7 @@ PLATFORMS: tuple[PlatformRule, ...] = (
         # The default server of a user has no name.
         job=("annotation:hub.jupyter.org/servername", "label:hub.jupyter.org/servername", "name"),
         kind="Notebook",
+        inference=False,
     ),
     PlatformRule(
         name="kubeflow-notebook",
@@ -212,5 +226,44 @@ PLATFORMS: tuple[PlatformRule, ...] = (
         user=("namespace-owner",),
         job=("label:notebook-name",),
         kind="Notebook",
+        inference=False,
+    ),
+    PlatformRule(
+        name="kserve",
+        when=("label:serving.kserve.io/inferenceservice",),
+        job=("label:serving.kserve.io/inferenceservice",),
+        role=("label:component",),
+        kind="InferenceService",
+        inference=True,
+    ),
+    PlatformRule(
+        name="rayservice",
+        when=("label:ray.io/originated-from-crd=RayService", "label:ray.io/cluster & label:ray.io/serve=true"),
+        job=("label:ray.io/originated-from-cr-name", "label:ray.io/cluster"),
+        role=("label:ray.io/node-type",),
+        kind="RayService",
+        inference=True,
+    ),
+    PlatformRule(
+        name="knative",
+        when=("label:serving.knative.dev/service",),
+        job=("label:serving.knative.dev/service",),
+        kind="KnativeService",
+        inference=True,
+    ),
+    PlatformRule(
+        name="inference",  # job and user come from the next rules
+        when=(
+            "kind:InferenceService",
+            "kind:RayService",
+            "kind:Deployment & serves",
+            "kind:StatefulSet & serves",
+            "kind:LeaderWorkerSet & serves",
+            "label:app.kubernetes.io/component=inference",
+            "label:app.kubernetes.io/component=model-server",
+            "label:leaderworkerset.sigs.k8s.io/name & label:app.kubernetes.io/component=serving",
+            "label:seldon-deployment-id",
+        ),
+        inference=True,
     ),
 )

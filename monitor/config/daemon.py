@@ -122,6 +122,7 @@ class DaemonConfig(SecretSection):
     platforms: tuple[PlatformConfig, ...] = ()
     user_labels: tuple[str, ...] = USER_LABELS
     trusted_selectors: Names = ()
+    inference: bool = True
     services: Annotated[tuple[Annotated[ServiceConfig, short_for("url")], ...], UNIQUE_NAMES] = ()
     rules: RulesConfig = RulesConfig()
     alerts: AlertsConfig = AlertsConfig()
@@ -144,7 +145,8 @@ class DaemonConfig(SecretSection):
 
     def platform_rules(self) -> tuple[PlatformRule, ...]:
         """Rules that identify pods, in order of precedence."""
-        return all_rules((platform.rule() for platform in self.platforms), self.user_labels, self.trusted_selectors)
+        extra = (platform.rule() for platform in self.platforms)
+        return all_rules(extra, self.user_labels, self.trusted_selectors, inference=self.inference)
 
     _check_lease = field_validator("lease")(check_lease)
     _check_report = field_validator("report")(check_report)

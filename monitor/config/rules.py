@@ -20,6 +20,7 @@ from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema, create_mo
 
 from monitor.base.text import unknown
 from monitor.base.units import parse_duration, quoted
+from monitor.config.routes import Zone
 from monitor.config.types import Duration, Ratio, Section, Size, check_with
 from monitor.detect.base import Limits, Override, Rule, Threshold
 from monitor.detect.rules import RULES
@@ -41,7 +42,13 @@ def parse_threshold(value: object) -> Threshold:
 EventThreshold = Annotated[
     Threshold, BeforeValidator(parse_threshold), PlainSerializer(str), WithJsonSchema({"type": "string"})
 ]
-MARKS: Mapping[str, Any] = {"duration": Duration, "ratio": Ratio, "size": Size, "threshold": EventThreshold}
+MARKS: Mapping[str, Any] = {
+    "duration": Duration,
+    "ratio": Ratio,
+    "size": Size,
+    "threshold": EventThreshold,
+    "zone": Zone,
+}
 
 
 def _check_match(match: dict[str, str]) -> None:

@@ -19,6 +19,7 @@ from monitor.facts.services import ServiceFact
 Seconds = Annotated[float, "duration"]
 Ratio = Annotated[float, "ratio"]
 Bytes = Annotated[int, "size"]
+TimeZone = Annotated[str, "zone"]
 
 
 @dataclass(frozen=True)

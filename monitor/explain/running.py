@@ -94,6 +94,15 @@ def _idle(pod: PodFact, gpus: Sequence[GpuView], facts: ClusterFacts, now: float
     values = pod_values(pod) | {"gpus": len(gpus), "seconds": max(0.0, now - since), "user": facts.user(pod)}
     memory = sum(gpu.memory_used_bytes or 0 for gpu in gpus)
     held = (Text(Key.IDLE_MEMORY, {"size": memory}),) if memory else ()
+    if facts.identity(pod).inference:
+        advice = Text(Key.SERVICE_WAITS_ADVICE, values)
+        return PodDiagnosis(
+            PodStatus.RUNNING,
+            "waiting-for-requests",
+            Text(Key.SERVICE_WAITS, values),
+            (*held, *_restarts(pod)),
+            (advice,),
+        )
     if all(gpu.state is GpuState.IDLE_HELD for gpu in gpus):
         advice = Text(Key.IDLE_ADVICE, values)
         return PodDiagnosis(
@@ -134,14 +143,15 @@ def _busy(pod: PodFact, gpus: Sequence[GpuView], facts: ClusterFacts) -> PodDiag
     ratios = [gpu.utilization_ratio for gpu in gpus if gpu.utilization_ratio is not None]
     mean = sum(ratios) / len(ratios) if ratios else None
     unused = sum(gpu.state is GpuState.IDLE_HELD for gpu in gpus)
-    shm = tuple(_shm_full(pod, facts))
-    evidence = (*_use(pod, gpus, facts), *_restarts(pod), *shm)
+    shm, inference = tuple(_shm_full(pod, facts)), facts.identity(pod).inference
+    service = (Text(Key.IS_SERVICE),) if inference else ()
+    evidence = (*service, *_use(pod, gpus, facts), *_restarts(pod), *shm)
     advice = [Text(Key.CRASH_SHM_ADVICE)] if shm else []
     values = pod_values(pod) | {"gpus": len(gpus), "unused": unused, "ratio": mean or 0.0}
-    if unused:
+    if unused and not inference:
         advice.append(Text(Key.PARTLY_IDLE_ADVICE, values))
         return PodDiagnosis(PodStatus.RUNNING, "partly-idle", Text(Key.PARTLY_IDLE, values), evidence, tuple(advice))
-    if mean is None or mean >= LOW_USE_RATIO:
+    if mean is None or mean >= LOW_USE_RATIO or inference:
         return PodDiagnosis(PodStatus.RUNNING, "busy", Text(Key.BUSY, values), evidence, tuple(advice))
     cpu = tuple(_cpu_at_limit(pod, facts))
     if not cpu and not shm:

@@ -27,7 +27,7 @@ class GpuState(StrEnum):
 
 
 class Identity(Fact, frozen=True, kw_only=True):
-    """Owner of a pod. None where unknown."""
+    """Owner of a pod. None where unknown. `inference`: the pod serves requests and may wait for them."""
 
     user: str | None = None
     job: str | None = None
@@ -36,6 +36,7 @@ class Identity(Fact, frozen=True, kw_only=True):
     queue: str | None = None
     platform: str | None = None
     workload_kind: str | None = None
+    inference: bool = False
 
 
 class Holder(Fact, frozen=True, kw_only=True):

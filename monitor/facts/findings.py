@@ -11,6 +11,7 @@ from monitor.facts.text import Text
 # All labels of findings, and therefore of alerts.
 LABELS = (
     "cluster", "node", "gpu", "pod", "namespace", "container", "user", "job", "queue", "mount", "image", "service",
+    "condition",
 )  # fmt: skip
 
 

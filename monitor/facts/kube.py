@@ -59,12 +59,16 @@ class NodeRequirementFact(Fact, frozen=True, kw_only=True):
 
 
 class PodContainerFact(Fact, frozen=True, kw_only=True):
-    """A container as specified. A sidecar is an init container that keeps running beside the others."""
+    """A container as specified. A sidecar is an init container that keeps running beside the others.
+
+    `serves`: it has a port, and is ready once it responds over HTTP or gRPC.
+    """
 
     name: str
     image: str | None = None
     init: bool = False
     sidecar: bool = False
+    serves: bool = False
     requests: Amounts = msgspec.field(default_factory=dict)
     limits: Amounts = msgspec.field(default_factory=dict)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from monitor.base.units import format_duration, format_ratio, format_size, utc_timestamp
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, NodeView
@@ -87,13 +87,14 @@ def _node_state(node: NodeView, view: ClusterView) -> str:
 def _attention(view: ClusterView) -> TextTable:
     """GPUs that are neither free nor busy."""
     abnormal = [gpu for gpu in view.gpus if gpu.state not in NORMAL_STATES]
+    inference = {pod.uid for pod in view.pods if pod.identity.inference}
     abnormal.sort(key=lambda gpu: (URGENCY.index(gpu.state), gpu.node, gpu.index))
     rows: Rows = [
         (
             f"{gpu.node}/{gpu.index}",
             gpu.state.value,
             _for(view, gpu.since),
-            _holders(gpu),
+            _holders(gpu, inference),
             "; ".join(_evidence(evidence, view) for evidence in gpu.evidence),
         )
         for gpu in abnormal
@@ -101,8 +102,12 @@ def _attention(view: ClusterView) -> TextTable:
     return make_limited_table("GPUs that need attention", "GPU | state | for | held by | evidence", rows)
 
 
-def _holders(gpu: GpuView) -> str:
-    return ", ".join(f"{h.user or '?'} ({h.namespace or '?'}/{h.pod or h.pod_uid or '?'})" for h in gpu.holders)
+def _holders(gpu: GpuView, inference: Container[str]) -> str:
+    return ", ".join(
+        f"{h.user or '?'} ({h.namespace or '?'}/{h.pod or h.pod_uid or '?'})"
+        + (", inference service" if h.pod_uid is not None and h.pod_uid in inference else "")
+        for h in gpu.holders
+    )
 
 
 def _evidence(evidence: Evidence, view: ClusterView) -> str:

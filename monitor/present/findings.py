@@ -13,7 +13,9 @@ from monitor.present.table import Rows, TextTable, make_limited_table, make_tabl
 
 WORST_FIRST = (Severity.CRITICAL, Severity.WARNING, Severity.INFO)
 # Labels that identify the subject, most specific first; the owner is part of the headline.
-SUBJECT_LABELS = ("node", "gpu", "namespace", "pod", "container", "mount", "image", "service", "queue", "job", "user")
+SUBJECT_LABELS = (
+    "node", "gpu", "namespace", "pod", "container", "mount", "image", "service", "condition", "queue", "job", "user",
+)  # fmt: skip
 NOT_EVALUATED = "unknown: no daemon answers, or it has not evaluated its rules yet; start one with gpuwarden daemon"
 
 

@@ -170,6 +170,34 @@ ROWS = [
         Identity(user="boss", job="mine", queue="gold", platform="ours", workload_kind="Pod"),
         labels={"volcano.sh/job-name": "resnet", "volcano.sh/queue-name": "gold", "ours": "mine", "who": "boss"},
         rules=all_rules([PlatformRule(name="ours", when=("label:ours",), user=("label:who",), job=("label:ours",))])),
+    Row("KServe",
+        Identity(user="lab", job="chat", role="predictor", queue="lab", platform="kserve", inference=True,
+                 workload_kind="InferenceService"),
+        labels={"serving.kserve.io/inferenceservice": "chat", "component": "predictor"},
+        owner=owner_ref("ReplicaSet", "chat-predictor-00001", "apps/v1")),
+    Row("Ray Serve",
+        Identity(user="lab", job="rag", role="worker", queue="lab", platform="rayservice", inference=True,
+                 workload_kind="RayService"),
+        labels={"ray.io/originated-from-crd": "RayService", "ray.io/originated-from-cr-name": "rag",
+                "ray.io/cluster": "rag-raycluster-x", "ray.io/node-type": "worker"}),
+    Row("a RayJob is no service",
+        Identity(user="lab", job="tune", queue="lab", platform="plain", workload_kind="RayCluster"),
+        labels={"ray.io/originated-from-crd": "RayJob", "ray.io/cluster": "tune"},
+        owner=owner_ref("RayCluster", "tune")),
+    Row("Knative",
+        Identity(user="lab", job="embed", queue="lab", platform="knative", inference=True,
+                 workload_kind="KnativeService"),
+        labels={"serving.knative.dev/service": "embed"}),
+    Row("a label says that it is inference",
+        Identity(user="lab", job="p", queue="lab", platform="plain", inference=True, workload_kind="Pod"),
+        labels={"app.kubernetes.io/component": "inference"}),
+    Row("configuration says that it is not",
+        Identity(user="lab", job="p", queue="lab", platform="plain", workload_kind="Pod"),
+        labels={"app.kubernetes.io/component": "inference", "batch": "1"},
+        rules=all_rules([PlatformRule(name="ours", when=("label:batch",), inference=False)])),
+    Row("inference services are not told apart",
+        Identity(user="lab", job="chat", queue="lab", platform="kserve", workload_kind="InferenceService"),
+        labels={"serving.kserve.io/inferenceservice": "chat"}, rules=all_rules(inference=False)),
     Row("empty values are nothing",
         Identity(user="lab", job="p", queue="lab", platform="plain", workload_kind="Pod"),
         labels={"userName": " ", "volcano.sh/job-name": "", "FC_FRAMEWORK_NAME": ""}),
@@ -193,7 +221,38 @@ def test_platforms(row: Row) -> None:
 
 
 def test_every_platform_has_a_row() -> None:
-    assert {rule.name for rule in PLATFORMS} <= {row.expect.platform for row in ROWS}
+    naming = {rule.name for rule in PLATFORMS if rule.job}
+    assert naming <= {row.expect.platform for row in ROWS}
+
+
+PORT = [{"containerPort": 8000}]
+HEALTH = {"httpGet": {"path": "/health", "port": 8000}}
+SERVING: list[tuple[str, str, dict[str, object], bool]] = [
+    ("a port and an HTTP probe", "Deployment", {"ports": PORT, "readinessProbe": HEALTH}, True),
+    ("a port and a gRPC probe", "StatefulSet", {"ports": PORT, "readinessProbe": {"grpc": {"port": 9000}}}, True),
+    ("a group of leaders and workers", "LeaderWorkerSet", {"ports": PORT, "readinessProbe": HEALTH}, True),
+    (
+        "a probe that runs a command",
+        "Deployment",
+        {"ports": PORT, "readinessProbe": {"exec": {"command": ["x"]}}},
+        False,
+    ),
+    ("a port only", "Deployment", {"ports": PORT}, False),
+    ("a probe only", "Deployment", {"readinessProbe": HEALTH}, False),
+    ("no ports", "Deployment", {"ports": None, "readinessProbe": HEALTH}, False),
+    ("a job that happens to have a port", "Job", {"ports": PORT, "readinessProbe": HEALTH}, False),
+    ("a notebook", "StatefulSet", {"ports": PORT, "readinessProbe": HEALTH, "notebook": True}, False),
+]
+
+
+@pytest.mark.parametrize(("name", "kind", "container", "expect"), SERVING, ids=[row[0] for row in SERVING])
+def test_what_serves_requests(name: str, kind: str, container: dict[str, object], expect: bool) -> None:
+    labels = {"notebook-name": "nb"} if container.get("notebook") else {}
+    owner = {"kind": kind, "name": "chat", "uid": "o", "apiVersion": "v1", "controller": True}
+    meta = {"name": "p", "namespace": "lab", "uid": "u", "labels": labels, "ownerReferences": [owner]}
+    item = {"metadata": meta, "spec": {"containers": [{"name": "c", **container}]}}
+    (pod,) = decode_pod_list(json.dumps({"items": [item]}).encode(), required_fields(RULES)).items
+    assert identify(pod, no_owners, RULES, {}).inference is expect
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)

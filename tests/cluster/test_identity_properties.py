@@ -11,7 +11,7 @@ from monitor.cluster.identity import identify
 from monitor.cluster.owners import no_owners, workload_of
 from monitor.cluster.platforms import PlatformRule, all_rules, parse_selector
 from monitor.facts.cluster import Identity
-from monitor.facts.kube import OwnerRef, PodFact
+from monitor.facts.kube import OwnerRef, PodContainerFact, PodFact
 
 OWN = PlatformRule(
     name="own",
@@ -25,7 +25,7 @@ RULES = all_rules((OWN,))
 TRUSTING = all_rules((OWN,), trusted=("annotation:team#lead", "label:userName"))
 SELECTORS = {parse_selector(text) for rule in RULES for text in rule.selectors()}
 samples = st.sampled_from(
-    ["ann", " bob ", "", " ", "kubeflow.org", "kubedl.io", json.dumps({"user": "eve", "lead": "dan"})]
+    ["ann", " bob ", "", " ", "kubeflow.org", "kubedl.io", "inference", json.dumps({"user": "eve", "lead": "dan"})]
 )
 
 
@@ -45,6 +45,8 @@ def value_of(text: str, pod: PodFact, namespace_owner: str | None) -> str:
         "namespace-owner": namespace_owner,
         "owner": workload_of(pod, no_owners).name,
         "name": pod.name,
+        "kind": selector.key if workload_of(pod, no_owners).kind == selector.key else None,
+        "serves": "true" if any(container.serves for container in pod.containers) else None,
     }[selector.source]
     if selector.field and found is not None:
         found = json.loads(found)[selector.field] if found.startswith("{") else None
@@ -69,14 +71,15 @@ def expected(rules: tuple[PlatformRule, ...], pod: PodFact, namespace_owner: str
     users = [user for texts in readable if (user := read(texts, pod, namespace_owner))] + [namespace_owner]
     queues = [queue for rule in rules if (queue := read(rule.queue, pod, namespace_owner))]
     user, queue, kind = next(iter(users), None), next(iter(queues), None), workload_of(pod, no_owners).kind
+    inference = next((rule.inference for rule in rules if rule.inference is not None), None) is True
     for rule in rules:
         if job := read(rule.job, pod, namespace_owner):
             role, index = read(rule.role, pod, namespace_owner), read(rule.index, pod, namespace_owner)
             return Identity(
                 user=user, job=job, role=role, index=index, queue=queue, platform=rule.name,
-                workload_kind=rule.kind or kind,
+                workload_kind=rule.kind or kind, inference=inference,
             )  # fmt: skip
-    return Identity(user=user, queue=queue, workload_kind=kind)
+    return Identity(user=user, queue=queue, workload_kind=kind, inference=inference)
 
 
 @given(
@@ -84,6 +87,8 @@ def expected(rules: tuple[PlatformRule, ...], pod: PodFact, namespace_owner: str
     annotations=values("annotation"),
     env=values("env"),
     owner=st.sampled_from([None, "bert", " "]),
+    kind=st.sampled_from(["Job", "StatefulSet"]),
+    serves=st.booleans(),
     namespace_owner=st.sampled_from([None, "fay", " "]),
     rules=st.sampled_from([RULES, RULES[:-1], TRUSTING, ()]),
 )
@@ -92,11 +97,17 @@ def test_it_is_what_the_table_says(
     annotations: dict[str, str],
     env: dict[str, str],
     owner: str | None,
+    kind: str,
+    serves: bool,
     namespace_owner: str | None,
     rules: tuple[PlatformRule, ...],
 ) -> None:
-    made_by = OwnerRef(kind="Job", name=owner) if owner is not None else None
-    pod = PodFact(uid="u", name="p", namespace="n", labels=labels, annotations=annotations, env=env, owner=made_by)
+    made_by = OwnerRef(kind=kind, name=owner) if owner is not None else None
+    containers = (PodContainerFact(name="c", serves=serves),)
+    pod = PodFact(
+        uid="u", name="p", namespace="n", labels=labels, annotations=annotations, env=env, owner=made_by,
+        containers=containers,
+    )  # fmt: skip
     assert identify(pod, no_owners, rules, {"n": namespace_owner} if namespace_owner else {}) == expected(
         rules, pod, (namespace_owner or "").strip() or None
     )

@@ -18,7 +18,8 @@ Series = tuple[str, dict[str, str], float]
 STEP_SECONDS, LENGTH_SECONDS = 15, 20 * 60
 # Labels that the daemon exports for the snapshot's node and the holder of its GPU.
 DAEMON_LABELS = {
-    "alertname": "GpuFault", "area": "cluster", "cause": "xid", "cluster": "lab", "container": "trainer",
+    "alertname": "GpuFault", "area": "cluster", "cause": "xid", "cluster": "lab", "condition": "GpuXidError",
+    "container": "trainer",
     "explained": "false", "gpu": "0", "held": "true", "image": "harbor.lab/nlp/bert:1", "model": "A100", "mount": "/",
     "namespace": "team-a", "node": "gpu-01", "outcome": "failed", "phase": "Pending", "pod": "bert-0",
     "policy": "images", "queue": "research", "receiver": "wecom", "rule": "gpu-fault", "service": "harbor",

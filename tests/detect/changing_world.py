@@ -243,6 +243,7 @@ def node_variants(name: str) -> Variants:
         "not ready": node(name, **(old | {"ready": False, "ready_since": NOW + 100})),
         "joins": node(name, **(old | {"ready": False, "created_at": NOW, "ready_since": NOW})),
         "short of disk": node(name, **old, conditions=(condition("DiskPressure", since=NOW),)),
+        "marked as faulty": node(name, **old, conditions=(condition("GpuXidError", since=NOW),)),
         "gone": None,
     }
 

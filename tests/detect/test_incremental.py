@@ -56,6 +56,7 @@ RECIPES: dict[str, list[Round]] = {
     "kernel-fault": [[("part", "n1", "kernel", "several")]],
     "mass-deletion": [[("agent", "n2", "gone"), ("wait", 61.0)], [("part", "n1", "disk", "NAS has lost data")]],
     "mount-lost": [[("part", "n1", "mounts", "hung")], [("wait", 61.0)]],
+    "node-condition": [[("node", "n1", "marked as faulty")], [("wait", 61.0)]],
     "node-down": [[("node", "n1", "silent")]],
     "pod-pending": [[("pod", "p1", "waits")], [("wait", 601.0)]],
     "pod-silent": [[*HOLDS, ("part", "n1", "logs", "large")], [("wait", 7300.0)]],

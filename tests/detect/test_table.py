@@ -10,6 +10,7 @@ import pytest
 
 import monitor.detect.rules
 from monitor.detect.base import Rule, SubjectKind, symptoms_of
+from monitor.detect.lib import node_conditions
 from monitor.detect.rules import RULES, node_down
 from monitor.facts.changes import ALL_PARTS, KINDS
 from monitor.facts.node import PARTS
@@ -53,11 +54,14 @@ def test_what_may_cause_a_node_outage_is_no_symptom() -> None:
 
 
 def _scoped_rules(path: Path) -> Iterator[str]:
-    """Names of rules passed as `rules` to a Scope; module constants are followed once."""
+    """Names of rules passed as `rules` to a Scope, and that of `same_fault`; module constants are followed once."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     constants = dict(_constants(tree))
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Scope":
+        called = getattr(node.func, "id", "") if isinstance(node, ast.Call) else ""
+        if called == "same_fault":
+            yield node_conditions.RULE_NAME
+        if isinstance(node, ast.Call) and called == "Scope":
             for keyword in node.keywords:
                 if keyword.arg == "rules":
                     yield from _names(keyword.value, constants)

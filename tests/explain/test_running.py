@@ -26,6 +26,7 @@ def cards(state: GpuState = GpuState.BUSY, count: int = 2, **more: Any) -> list[
 
 
 IDLE: dict[str, Any] = {"idle_since": NOW - 7200, "utilization_ratio": 0.0}
+SERVICE = {"uid-bert-0": Identity(job="chat", inference=True)}
 BUSY = HERE | {"view": view(cards=cards())}
 LOW = HERE | {"view": view(cards=cards(utilization_ratio=0.05))}
 
@@ -85,6 +86,27 @@ CASES = [
         ),
         status="idle",
         facts=HERE | {"view": view(cards=cards(GpuState.IDLE_HELD, **IDLE))},
+    ),
+    Case(
+        "an inference service that waits",
+        training(),
+        "waiting-for-requests",
+        says=(
+            "It is an inference service with 2 GPUs on gpu-01",
+            "no requests to work on for 2 h",
+            "nothing is released",
+        ),
+        silent=("stop it",),
+        status="running",
+        facts=HERE | {"view": view(cards=cards(GpuState.IDLE_HELD, **IDLE)), "identities": SERVICE},
+    ),
+    Case(
+        "an inference service with little load",
+        training(),
+        "busy",
+        says=("It is an inference service",),
+        silent=("What to do",),
+        facts=LOW | {"identities": SERVICE},
     ),
     Case(
         "just not at work: no alarm",

@@ -184,6 +184,13 @@ def test_what_needs_attention(name: str, view: ClusterView, expect: bool) -> Non
     assert needs_attention(view) is expect
 
 
+def test_an_inference_service_is_named_as_such() -> None:
+    holder = Holder(pod_uid="s", pod="chat-0", namespace="a", user="li", live=True)
+    pod = PodView(uid="s", name="chat-0", namespace="a", phase="Running", identity=Identity(user="li", inference=True))
+    view = ClusterView(at=AT, gpus=(gpu(GpuState.IDLE_HELD, holders=(holder,)),), pods=(pod,))
+    assert table(view, "GPUs that need attention").rows[0][3] == "li (a/chat-0), inference service"
+
+
 def test_a_clock_that_is_behind_gives_no_negative_times() -> None:
     early = msgspec.structs.replace(FULL, at=AT - 10**6)
     cells = [cell for found in tables(early) for row in found.rows for cell in row]

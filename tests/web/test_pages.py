@@ -64,7 +64,7 @@ class FakeCluster:
         )  # fmt: skip
         pods = (
             PodView(uid="2", name="vit-0", namespace="cv", phase="Running", node=self.name, requested_gpus=1,
-                    identity=Identity(user="li", queue="vc"), usage=UsageView(gpus=1, cpu_cores=6.0)),
+                    identity=Identity(user="li", queue="vc", inference=True), usage=UsageView(gpus=1, cpu_cores=6.0)),
             PodView(uid="3", name=f"wait-{self.name}", namespace="nlp", phase="Pending", requested_gpus=8,
                     identity=Identity(user="zhang", queue="vc"), created_at=AT - 600),
         )  # fmt: skip
@@ -142,7 +142,8 @@ SHOWN = [
     ("/gpus/gpu-01/0", ["zombie", "nlp/bert-0 was deleted"]),
     ("/gpus/gpu-01/1", ["XID 79", "reboot the node"]),
     ("/gpus/gpu-01/1?lang=zh", ["XID 79", "重启节点"]),
-    ("/pods", ["cv/vit-0", "nlp/wait-gpu-01"]),
+    ("/pods", ["cv/vit-0", "nlp/wait-gpu-01", "inference service"]),
+    ("/pods/cv/vit-0", ["Class", "inference service"]),
     ("/pods/nlp/bert-0", ["No room.", "it asks for 8", "<li>wait</li>"]),
     ("/users/zhang", ["nlp/wait-gpu-01", "gpu-01/0"]),
     ("/queues/vc", ["cv/vit-0", "zombie"]),

@@ -23,8 +23,8 @@ MAX_NAME_CHARS = 60
 MAX_NAMES_SHOWN = 3
 _MAX_USERS_SHOWN = 10
 # Labels that a title names: the first group with any label present. For a pod's alert, that is the pod.
-_PLACES = (("node", "gpu", "mount"), ("service",), ("image",), ("queue",), ("job",), ("namespace",))
-WHERE = ("cluster", "node", "gpu", "namespace", "pod", "container", "mount", "service", "image", "queue")
+_PLACES = (("node", "gpu", "mount", "condition"), ("service",), ("image",), ("queue",), ("job",), ("namespace",))
+WHERE = ("cluster", "node", "gpu", "namespace", "pod", "container", "mount", "service", "condition", "image", "queue")
 
 
 def labelled(label: str, *spans: Span, order: int) -> TextLine:

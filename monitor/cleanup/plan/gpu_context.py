@@ -59,6 +59,11 @@ class GpuPlanContext:
             by_job[pod.namespace, pod.identity.job or pod.uid].append(pod)
         return {job: tuple(pods) for job, pods in by_job.items()}
 
+    @cached_property
+    def inference_pods(self) -> frozenset[str]:
+        """Pods that serve requests and may wait for them, by uid."""
+        return frozenset(pod.uid for pod in self.view.pods if pod.identity.inference)
+
     def unseen(self, node: str | None) -> bool:
         """Whether the current state of a node is unknown."""
         view = self.nodes.get(node or "")

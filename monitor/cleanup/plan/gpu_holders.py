@@ -14,7 +14,8 @@ from monitor.facts.gpu import GpuProcessFact
 from monitor.facts.kube import TERMINAL_PHASES, PodFact
 
 PROTECTIONS = (
-    "exempt", "too-young", "busy", "job-busy", "draws-power", "terminating", "container-left", "platform", "unknown",
+    "exempt", "too-young", "busy", "job-busy", "draws-power", "terminating", "container-left", "platform", "inference",
+    "unknown",
 )  # fmt: skip
 MIN_BUSY_POWER_RATIO = 0.35  # of the power limit: an idle GPU never draws this much, whatever its utilisation says
 
@@ -99,6 +100,7 @@ def idle_pods(context: GpuPlanContext) -> Iterator[GpuHold]:
         covered = (
             (Protection("unknown") if pod is None else _elsewhere(pod, gpus))
             or context.exempted(holder)
+            or (Protection("inference") if uid in context.inference_pods and not context.policy.inference else None)
             or (Protection("terminating") if pod is not None and pod.deletion_at is not None else None)
             or _working(context, gpus)
             or _job_works(context, holder, uid)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from monitor.detect.base import RuleContext
@@ -34,6 +34,13 @@ def is_notebook(pod: PodFact, context: RuleContext) -> bool:
     """Whether a pod is interactive, according to its platform."""
     identity = context.facts.identity(pod)
     return identity.platform in NOTEBOOK_PLATFORMS or identity.workload_kind in NOTEBOOK_KINDS
+
+
+def is_inference(gpus: Iterable[GpuView], context: RuleContext) -> bool:
+    """Whether GPUs belong to an inference service: it waits for requests, which is no waste by itself."""
+    pods = context.facts.pod_by_uid
+    held = {holder.pod_uid for gpu in gpus for holder in gpu.holders if holder.live}
+    return any(context.facts.identity(pods[uid]).inference for uid in held if uid in pods)
 
 
 def diagnose_idle(

@@ -11,7 +11,7 @@ from monitor.detect.labels import label_value, label_values
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuView, Holder
 from monitor.facts.cluster_facts import ClusterFacts
-from monitor.facts.findings import Finding, Severity
+from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.gpu import GpuFact
 from monitor.facts.text import Text, Value
 
@@ -103,13 +103,14 @@ def gpu_finding(
     advice: Iterable[Text] | None = None,
     advice_key: str | None = None,
     since: float | None,
+    explains: Iterable[Scope] = (),
 ) -> Finding:
     """A finding about a GPU and, if given, its holder; `values` are those beyond the GPU itself."""
     labels, all_values = gpu_labels(gpu, holder), {**gpu_values(gpu), **values}
     evidence = (*evidence, *owner_evidence(holder))
     return make_finding(
         rule, cause, labels, all_values, severity=severity, evidence=evidence, advice=advice, advice_key=advice_key,
-        since=since,
+        since=since, explains=explains,
     )  # fmt: skip
 
 

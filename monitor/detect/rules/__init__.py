@@ -27,6 +27,7 @@ from monitor.detect.rules import (
     kernel_fault,
     mass_deletion,
     mount_lost,
+    node_condition,
     node_down,
     pod_pending,
     pod_silent,
@@ -47,5 +48,5 @@ RULES: tuple[Rule, ...] = (
     quota_exhausted.RULE, shm_pressure.RULE,
     disk_full.RULE, disk_filling.RULE, disk_io_saturated.RULE, image_cache_large.RULE, image_oversize.RULE,
     mass_deletion.RULE, mount_lost.RULE,
-    node_down.RULE, kernel_fault.RULE, agent_silent.RULE, actions_refused.RULE, service_down.RULE,
+    node_down.RULE, node_condition.RULE, kernel_fault.RULE, agent_silent.RULE, actions_refused.RULE, service_down.RULE,
 )  # fmt: skip

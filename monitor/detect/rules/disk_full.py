@@ -9,6 +9,7 @@ from monitor.detect.base import NOTHING, Latency, Ratio, Rule, RuleContext, Rule
 from monitor.detect.findings import make_finding
 from monitor.detect.labels import label_value
 from monitor.detect.lib.disk_contents import CAUSES, DiskContents, disk_contents
+from monitor.detect.lib.node_conditions import same_fault
 from monitor.detect.lib.pods import pod_identity
 from monitor.detect.lib.pulls import classified
 from monitor.detect.lib.storage import disk_values, space_evidence, used_ratio
@@ -94,7 +95,7 @@ def _evidence(disk: ClusterDisk, held: DiskContents) -> tuple[Text, ...]:
 
 def _explains(disk: ClusterDisk, cause: str, severity: Severity, context: RuleContext) -> tuple[Scope, ...]:
     """Scopes of the symptoms of a full disk: only what names the disk or a lack of space, not all of its node."""
-    scopes = []
+    scopes = list(same_fault(disk.labels, "inodes"))
     if cause == "images":
         scopes.append(Scope(labels=disk.labels, rules=("image-cache-large",)))
     if severity is Severity.CRITICAL:

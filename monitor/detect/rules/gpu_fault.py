@@ -24,6 +24,7 @@ from monitor.detect.labels import label_value
 from monitor.detect.lib import gpus as gpu_lib
 from monitor.detect.lib import xids
 from monitor.detect.lib.gpu_fault_signs import FaultSign, gpu_signs, kernel_signs, node_signs, xid_signs
+from monitor.detect.lib.node_conditions import GPU_CAUSES, same_fault
 from monitor.detect.subjects import NodeSubject
 from monitor.detect.visibility import resources_unavailable
 from monitor.facts.cluster import GpuState, GpuView
@@ -171,8 +172,15 @@ def _finding(node: str, signs: Sequence[FaultSign], gpu: GpuView | None, since: 
     return make_finding(
         "gpu-fault", worst.cause, labels, values, severity=SEVERITIES[worst.cause], evidence=evidence, advice=advice,
         since=since[worst.key], raw=shorten_raw("; ".join(sign.raw for sign in signs if sign.raw)) or None,
-        explains=(Scope(labels=labels, rules=("kernel-fault",)),) if worst.gpu is not None else (),
+        explains=_explains(worst, labels),
     )  # fmt: skip
+
+
+def _explains(worst: FaultSign, labels: dict[str, str]) -> tuple[Scope, ...]:
+    """The same fault as the kernel reports it, or another tool; an error of an application is only an XID."""
+    kernel = (Scope(labels=labels, rules=("kernel-fault",)),) if worst.gpu is not None else ()
+    causes = ("gpu-error",) if SEVERITIES[worst.cause] is Severity.INFO else (*GPU_CAUSES, "isolated")
+    return (*kernel, *same_fault(labels, *causes))
 
 
 LATENCY = {

@@ -7,6 +7,7 @@ from typing import Any
 
 from monitor.detect.base import NOTHING, UNKNOWN, Rule, RuleContext, RuleResult, Seconds, SubjectKind, lasting
 from monitor.detect.lib.gpus import gpu_finding, gpu_labels
+from monitor.detect.lib.node_conditions import same_fault
 from monitor.detect.subjects import GpuSubject
 from monitor.facts.cluster import GpuView
 from monitor.facts.findings import Finding
@@ -53,7 +54,8 @@ def _finding(gpu: GpuView, fact: GpuFact, cause: str, since: float) -> Finding:
         evidence.append(Text("gpu-hot.power", {"watts": watts, "limit": limit}))
     if fact.sm_clock_hertz is not None:
         evidence.append(Text("gpu-hot.clock", {"megahertz": round(fact.sm_clock_hertz / MEGAHERTZ)}))
-    return gpu_finding("gpu-hot", cause, gpu, None, {}, evidence=evidence, since=since)
+    explains = same_fault(gpu_labels(gpu), "gpu-throttled")
+    return gpu_finding("gpu-hot", cause, gpu, None, {}, evidence=evidence, since=since, explains=explains)
 
 
 RULE = Rule("gpu-hot", Limits, CAUSES, evaluate, SubjectKind.GPU, needs=("gpu",), suppressed_by=("node-down",))

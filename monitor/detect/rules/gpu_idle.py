@@ -1,18 +1,31 @@
-"""gpu-idle: a live pod holds GPUs without using them, or a job uses only some of its GPUs."""
+"""gpu-idle: a live pod holds GPUs without using them, or a job uses only some of its GPUs; also hours of services."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import NOTHING, Delay, Latency, Ratio, Rule, RuleContext, RuleResult, Seconds, SubjectKind
+from monitor.detect.base import (
+    ANY_CAUSE,
+    NOTHING,
+    Delay,
+    Latency,
+    Ratio,
+    Rule,
+    RuleContext,
+    RuleResult,
+    Seconds,
+    SubjectKind,
+    TimeZone,
+)
 from monitor.detect.findings import make_finding
+from monitor.detect.lib import gpu_idle_inference as hours
 from monitor.detect.lib import gpus as gpu_lib
 from monitor.detect.lib import io_wait
 from monitor.detect.lib.gpu_idle_power import PowerHistory, track_power
-from monitor.detect.lib.gpu_idle_why import IdleCause, diagnose_idle, is_notebook, whole_minutes
+from monitor.detect.lib.gpu_idle_why import IdleCause, diagnose_idle, is_inference, is_notebook, whole_minutes
 from monitor.detect.subjects import JobGpus
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, GpuView, Holder
@@ -20,7 +33,9 @@ from monitor.facts.findings import Finding, Severity
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
 
-CAUSES = ("idle-notebook", "idle-job", "hung-job", "waiting-for-data", "partially-idle")
+CAUSES = (
+    "idle-notebook", "idle-job", "hung-job", "waiting-for-data", "partially-idle", "idle-inference", "unused-inference",
+)  # fmt: skip
 PARTIALLY_IDLE = "partially-idle"
 HELD_STATES = (GpuState.IDLE_HELD, GpuState.BUSY)
 MAX_NAMED_GPUS = 16
@@ -32,7 +47,8 @@ class Limits:
     """When a GPU counts as idle, and when its power proves otherwise.
 
     A GPU works if it draws more than `power_times` its lowest power, and more than `power_share` of the range from
-    there to its limit: an open context alone doubles the power of a small GPU.
+    there to its limit: an open context alone doubles the power of a small GPU. An inference service is reported for
+    hours of the day, at least `inference_hours` in a row, at which it was idle on each of `inference_days`.
     """
 
     warning_after: Seconds = 1800.0
@@ -43,6 +59,9 @@ class Limits:
     power_times: float = 1.5
     power_share: Ratio = 0.35
     io_wait_cores: float = 1.0
+    inference_days: int = 3
+    inference_hours: int = 2
+    timezone: TimeZone | None = None
 
 
 @dataclass(frozen=True)
@@ -63,6 +82,8 @@ class _HeldGpu:
 
 def evaluate(job: JobGpus, context: RuleContext, memory: Any, now: float) -> RuleResult:
     """GPUs of a job that its live pods hold without using them."""
+    if is_inference(job.gpus, context):
+        return _inference_result(job, context, memory, now)
     if all(gpu.idle_since is None for gpu in job.gpus):
         return NOTHING
     before = memory if isinstance(memory, dict) else {}
@@ -75,6 +96,33 @@ def evaluate(job: JobGpus, context: RuleContext, memory: Any, now: float) -> Rul
     gpus = [held for gpu in job.gpus if (held := _held_gpu(gpu, context, power)) is not None]
     findings = _findings(gpus, context, agents, waiting)
     return RuleResult(findings, {"io": samples, "power": power}, next_at=_next_at(gpus, now))
+
+
+def _inference_result(job: JobGpus, context: RuleContext, memory: Any, now: float) -> RuleResult:
+    """Hours of the day at which the GPUs of an inference service are idle."""
+    if any(gpu.state not in HELD_STATES for gpu in job.gpus):
+        return RuleResult(memory=memory)
+    before = hours.read_record(memory, now)
+    record = hours.extended(before, hours.idle_from(job.gpus), now)
+    limits: Limits = context.limits.default
+    periods = hours.idle_periods(record, limits.inference_days, limits.inference_hours)
+    findings = (_inference_finding(job, periods, limits),) if periods else ()
+    return RuleResult(findings, record.memory(), next_at=now + hours.SAMPLE_SECONDS)
+
+
+def _inference_finding(job: JobGpus, periods: Sequence[tuple[int, int]], limits: Limits) -> Finding:
+    holder = gpu_lib.live_holders(job.gpus[0])[-1]
+    labels = gpu_lib.holder_labels(holder)
+    labels.pop("pod", None)
+    values: dict[str, Value] = {
+        "job": holder.job or gpu_lib.holder_pod_name(holder), "namespace": holder.namespace or "?",
+        "gpus": len(job.gpus), "days": limits.inference_days, "hours": hours.clock_times(periods, limits.timezone),
+    }  # fmt: skip
+    unused = periods[0][1] == hours.DAY_HOURS
+    return make_finding(
+        "gpu-idle", "unused-inference" if unused else "idle-inference", labels, values,
+        severity=Severity.WARNING if unused else Severity.INFO, evidence=gpu_lib.owner_evidence(holder),
+    )  # fmt: skip
 
 
 def _held_gpu(gpu: GpuView, context: RuleContext, power: PowerHistory) -> _HeldGpu | None:
@@ -162,8 +210,14 @@ def _pod_values(held: _HeldGpu) -> dict[str, Value]:
     return {"pod": held.pod.name, "namespace": held.pod.namespace}
 
 
+_INFERENCE_LATENCY = Latency(Limits().inference_days * hours.DAY_HOURS * float(hours.HOUR_SECONDS))
+LATENCY = {
+    "idle-inference": _INFERENCE_LATENCY,
+    "unused-inference": _INFERENCE_LATENCY,
+    ANY_CAUSE: Latency("warning_after", Delay.FIRST_SEEN),
+}
 RULE = Rule(
     "gpu-idle", Limits, CAUSES, evaluate, SubjectKind.JOB,
     needs=("gpu", "pod_devices"), uses=("gpus", "pods", "host", "gpu_processes", "logs"), kube=("pods",),
-    suppressed_by=("node-down",), latency=Latency("warning_after", Delay.FIRST_SEEN),
+    suppressed_by=("node-down",), latency=LATENCY,
 )  # fmt: skip

@@ -36,9 +36,12 @@ class Limits:
 
 
 def evaluate(pod: PodFact, context: RuleContext, memory: Any, now: float) -> RuleResult:
-    """A pod that has underused its GPUs for long. Idle GPUs are reported by gpu-idle; notebooks are exempt."""
+    """A pod that has underused its GPUs for long. Idle GPUs are reported by gpu-idle.
+
+    Notebooks are exempt, and inference services: their load is what their users ask for.
+    """
     held = context.facts.gpus_by_pod.get(pod.uid)
-    if not held or pod.phase != "Running" or is_notebook(pod, context):
+    if not held or pod.phase != "Running" or is_notebook(pod, context) or context.facts.identity(pod).inference:
         return NOTHING
     before = memory if isinstance(memory, dict) else {}
     gpus = [gpu for gpu in held if _is_busy(gpu, pod)]

@@ -13,6 +13,7 @@ from monitor.detect.base import Latency, Rule, RuleContext, RuleResult, SubjectK
 from monitor.detect.findings import make_finding, shorten_raw
 from monitor.detect.labels import label_value
 from monitor.detect.lib.kernel_events import Occurrence, occurrences
+from monitor.detect.lib.node_conditions import same_fault
 from monitor.detect.subjects import NodeSubject
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.text import Text
@@ -47,6 +48,12 @@ SEVERITIES = {
 }
 CAUSES = tuple(SEVERITIES)
 _SWITCH_CAUSES = frozenset({"nvswitch-reboot", "nvswitch-reset", "nvswitch-vendor"})
+# What another tool may report of the same: cause of node-condition by cause.
+_AS_CONDITION = {
+    **dict.fromkeys(("cpu-lockup", "hung-task", "memory-error"), "kernel"),
+    **dict.fromkeys(("disk-error", "filesystem-error", "filesystem-read-only"), "filesystem"),
+    **dict.fromkeys(_SWITCH_CAUSES, "gpu-link"),
+}
 
 
 @dataclass(frozen=True)
@@ -115,7 +122,7 @@ def _finding(labels: dict[str, str], causes: dict[str, list[Occurrence]]) -> Fin
     return make_finding(
         NAME, worst, labels, values, severity=SEVERITIES[worst],
         evidence=[_line(causes[cause]) for cause in ordered], advice=advice,
-        since=min(event.since for event in events), explains=_explains(worst, labels),
+        since=min(event.since for event in events), explains=_explains(worst, ordered, labels),
         raw=shorten_raw("; ".join(causes[cause][-1].message for cause in ordered)) or None,
     )  # fmt: skip
 
@@ -148,11 +155,13 @@ def _line(events: Sequence[Occurrence]) -> Text:
     return Text(f"{NAME}.line", {"count": sum(event.count for event in events), "message": message})
 
 
-def _explains(cause: str, labels: dict[str, str]) -> tuple[Scope, ...]:
-    """A switch takes the NVLinks of its GPUs down; a disk with errors is slow."""
-    if cause in _SWITCH_CAUSES:
-        return (Scope(labels={"node": labels["node"]}, rules=("gpu-fault",), causes=("xid-nvlink",)),)
-    return (Scope(labels=labels, rules=("disk-io-saturated",)),) if "mount" in labels else ()
+def _explains(worst: str, causes: Iterable[str], labels: dict[str, str]) -> tuple[Scope, ...]:
+    """A switch takes the NVLinks of its GPUs down; a disk with errors is slow; others may report the same."""
+    reported = tuple(dict.fromkeys(_AS_CONDITION[cause] for cause in causes if cause in _AS_CONDITION))
+    same = same_fault(labels, *reported) if reported else ()
+    if worst in _SWITCH_CAUSES:
+        return (Scope(labels={"node": labels["node"]}, rules=("gpu-fault",), causes=("xid-nvlink",)), *same)
+    return (*((Scope(labels=labels, rules=("disk-io-saturated",)),) if "mount" in labels else ()), *same)
 
 
 RULE = Rule(

@@ -10,6 +10,7 @@ from typing import Any
 from monitor.detect.base import AGE, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
 from monitor.detect.findings import make_finding
 from monitor.detect.labels import label_value
+from monitor.detect.lib.node_conditions import same_fault
 from monitor.detect.lib.pods import pod_identity
 from monitor.detect.lib.storage import is_within
 from monitor.detect.subjects import NodeSubject
@@ -56,10 +57,11 @@ def _finding(facts: ClusterFacts, node: str, mount: MountFact, since: float) -> 
     where: dict[str, Value] = {"node": node, "mount": mount.path}
     users = Text("mount-lost.pods", {"count": len(pods), "node": node})
     labels = {"node": label_value(node), "mount": label_value(mount.path)}
+    same = same_fault(labels, "filesystem") if cause == "read-only" else ()
     return make_finding(
         "mount-lost", cause, labels, where | {"error": mount.error or mount.state}, advice_values=where,
         severity=Severity.CRITICAL, evidence=(_SINCE, users) if pods else (_SINCE,),
-        since=since, explains=(Scope(labels=labels, rules=("kernel-fault",)), *_explains(pods)), raw=mount.error,
+        since=since, explains=(Scope(labels=labels, rules=("kernel-fault",)), *same, *_explains(pods)), raw=mount.error,
     )  # fmt: skip
 
 

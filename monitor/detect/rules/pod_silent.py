@@ -36,7 +36,8 @@ def evaluate(pod: PodFact, context: RuleContext, _memory: Any, _now: float) -> R
     facts = context.facts
     if pod.phase != "Running" or not is_live(pod) or not requested_gpus(pod, facts):
         return NOTHING
-    if facts.identity(pod).workload_kind == INTERACTIVE:
+    identity = facts.identity(pod)
+    if identity.workload_kind == INTERACTIVE or identity.inference:  # a service without requests logs nothing
         return NOTHING
     agent = facts.agent_of_node.get(pod.node or "")
     if agent is None or agent.snapshot is None:

@@ -9,6 +9,7 @@ from monitor.i18n.en import (
     cleanup_runs,
     crashes,
     doctor,
+    findings_conditions,
     findings_gpu,
     findings_gpu_health,
     findings_images,
@@ -48,6 +49,7 @@ FINDINGS = (
     | findings_logs.WORDS
     | findings_storage.WORDS
     | findings_nodes.WORDS
+    | findings_conditions.WORDS
     | findings_kernel.WORDS
     | findings_monitor.WORDS
 )

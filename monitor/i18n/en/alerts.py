@@ -77,6 +77,7 @@ _LABELS: dict[str, str] = {
     "label.mount": "mount {value}",
     "label.image": "image {value}",
     "label.service": "service {value}",
+    "label.condition": "condition {value}",
 }
 
 _EXTERNAL: dict[str, str] = {"external": "{text}"}

@@ -49,6 +49,7 @@ _KEPT: dict[str, str] = {
     "cleanup.kept.agent-silent": "The agent on its node does not respond, so nothing proves that it has ended.",
     "cleanup.kept.busy": "Another of its GPUs is busy.",
     "cleanup.kept.job-busy": "Other pods of its job are busy or have not started yet.",
+    "cleanup.kept.inference": "It is an inference service, which may wait for requests.",
     "cleanup.kept.draws-power": "The GPU draws as much power as a busy one.",
     "cleanup.kept.terminating": "It is already terminating.",
     "cleanup.kept.container-left": "It runs in a container: stop the container instead.",

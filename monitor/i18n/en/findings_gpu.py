@@ -36,7 +36,7 @@ WORDS: dict[str, str] = {
         "A live pod holds GPUs without using them, or uses only some of them. Not reported within `warm_up` of the "
         "pod's start, nor while the GPU draws power."
     ),
-    "doc.gpu-idle.severity": "warning; critical after `critical_after`",
+    "doc.gpu-idle.severity": "warning; critical after `critical_after`; info for idle hours of inference services",
     "doc.gpu-idle.incident": "Development environments kept GPUs that were idle for hours.",
     "doc.gpu-idle.limit.warning_after": "How long a job may leave a GPU idle.",
     "doc.gpu-idle.limit.critical_after": "Idle time after which the severity is critical.",
@@ -47,6 +47,11 @@ WORDS: dict[str, str] = {
     "doc.gpu-idle.limit.power_share": (
         "It must also draw at least this share of the range between its minimum power and its power limit."
     ),
+    "doc.gpu-idle.limit.inference_days": (
+        "Days in a row on which an inference service is idle at the same hours; at most 7."
+    ),
+    "doc.gpu-idle.limit.inference_hours": "Number of hours in a row from which its idleness is reported.",
+    "doc.gpu-idle.limit.timezone": "Time zone of these hours; by default that of the daemon.",
     "gpu-idle.idle-notebook": "Notebook {namespace}/{pod} has not used GPU {gpu} on {node} for {seconds:duration}.",
     "gpu-idle.idle-notebook.advice": (
         "Ask the owner to stop it, or stop it yourself: kubectl delete pod {pod} -n {namespace}. Files on its volume "
@@ -78,6 +83,21 @@ WORDS: dict[str, str] = {
     "gpu-idle.partially-idle.advice": (
         "Ask the owner to request fewer than {gpus:GPU|GPUs}, or to use all of them (torchrun --nproc_per_node; "
         "check CUDA_VISIBLE_DEVICES in {namespace}/{pod})."
+    ),
+    "gpu-idle.idle-inference": (
+        "Inference service {namespace}/{job} left its {gpus:GPU|GPUs} idle at {hours} on each of the last "
+        "{days:day|days}."
+    ),
+    "gpu-idle.idle-inference.advice": (
+        "Nothing is released. If the service needs fewer replicas at these hours, let an autoscaler or a schedule "
+        "reduce them, "
+        "for example a cron trigger of KEDA, and lend the GPUs to jobs."
+    ),
+    "gpu-idle.unused-inference": (
+        "Inference service {namespace}/{job} has not used its {gpus:GPU|GPUs} in the last {days:day|days}."
+    ),
+    "gpu-idle.unused-inference.advice": (
+        "Ask its owner whether anyone still needs it; scale it to 0 if not. Nothing is released by itself."
     ),
     "gpu-idle.cards": "Idle GPUs (node:GPU): {cards}.",
     "gpu-idle.log-stopped": "Its last log line is {log_age:duration} old, and its process is still on the GPU.",

@@ -190,6 +190,8 @@ _OBJECTS = {
     "pods.what.all": "All",
     "pods.select": "Select",
     "pods.select-all": "Select all shown",
+    "pod.class": "Class",
+    "pod.inference": "inference service",
     "pod.gone": "This pod does not exist or has ended.",
     "phase.Running": "running",
     "phase.Pending": "starting",

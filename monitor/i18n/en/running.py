@@ -59,6 +59,16 @@ WORDS: dict[str, str] = {
         "{user}: stop it if you do not need it, so that other jobs get the GPUs: on your platform, or kubectl delete "
         "pod {pod} -n {namespace}"
     ),
+    "service_waits": (
+        "It is an inference service with {gpus:GPU|GPUs} on {node} and has had no requests to work on for "
+        "{seconds:duration}."
+    ),
+    "service_waits_advice": (
+        "A service may wait, so nothing is released. If it is idle at the same hours every day, gpu-idle names "
+        "them: run fewer "
+        "replicas then."
+    ),
+    "is_service": "It is an inference service: its load is what its users ask for.",
     "idle_just_now": (
         "It is running on {node}; its {gpus:GPU has|GPUs have} been idle for {seconds:duration}. Loading data, "
         "compiling and saving look like that."

@@ -77,6 +77,7 @@ _LABELS: dict[str, str] = {
     "label.mount": "挂载点 {value}",
     "label.image": "镜像 {value}",
     "label.service": "服务 {value}",
+    "label.condition": "状况 {value}",
 }
 
 _EXTERNAL: dict[str, str] = {"external": "{text}"}

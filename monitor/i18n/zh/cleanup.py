@@ -42,6 +42,7 @@ _KEPT: dict[str, str] = {
     "cleanup.kept.agent-silent": "节点的 agent 没有响应，无法确认它已经结束。",
     "cleanup.kept.busy": "它的其他 GPU 正在工作。",
     "cleanup.kept.job-busy": "同一作业的其他 Pod 正在工作或尚未启动。",
+    "cleanup.kept.inference": "它是推理服务，可以等待请求。",
     "cleanup.kept.draws-power": "从功率看，该 GPU 在工作。",
     "cleanup.kept.terminating": "已经在结束过程中。",
     "cleanup.kept.container-left": "它在一个运行中的容器里，请先停掉该容器。",

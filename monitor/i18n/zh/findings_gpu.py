@@ -26,7 +26,7 @@ WORDS: dict[str, str] = {
     # gpu-idle
     "rule.gpu-idle": "GPU 占而不用",
     "doc.gpu-idle": "运行中的 Pod 占用 GPU 却不用，或只用了一部分。启动后 `warm_up` 之内、或 GPU 仍在耗电时不告警。",
-    "doc.gpu-idle.severity": "警告；超过 `critical_after` 为严重",
+    "doc.gpu-idle.severity": "警告；超过 `critical_after` 为严重；推理服务按时段空闲为提示",
     "doc.gpu-idle.incident": "开发环境长时间不用却占着 GPU。",
     "doc.gpu-idle.limit.warning_after": "作业的 GPU 闲置多久触发警告。",
     "doc.gpu-idle.limit.critical_after": "闲置多久升为严重。",
@@ -35,6 +35,9 @@ WORDS: dict[str, str] = {
     "doc.gpu-idle.limit.warm_up": "启动后多久内不告警。",
     "doc.gpu-idle.limit.power_times": "功耗达到最低值的多少倍视为在工作。",
     "doc.gpu-idle.limit.power_share": "并且至少达到最低功耗与上限之间的这个比例。",
+    "doc.gpu-idle.limit.inference_days": "推理服务连续多少天在同一时段空闲才报告；最多 7 天。",
+    "doc.gpu-idle.limit.inference_hours": "连续空闲多少小时起才报告。",
+    "doc.gpu-idle.limit.timezone": "这些时段的时区；默认为 daemon 的时区。",
     "gpu-idle.idle-notebook": ("Notebook {namespace}/{pod} 已 {seconds:duration}没有使用 {node} 的 GPU {gpu}。"),
     "gpu-idle.idle-notebook.advice": (
         "请所有者停止它，或直接停止：kubectl delete pod {pod} -n {namespace}。存储卷里的文件会保留。"
@@ -64,6 +67,13 @@ WORDS: dict[str, str] = {
         "请所有者少申请（现在是 {gpus} 张），或者全部用上（torchrun --nproc_per_node；检查 {namespace}/{pod} 里的 "
         "CUDA_VISIBLE_DEVICES）。"
     ),
+    "gpu-idle.idle-inference": ("推理服务 {namespace}/{job} 最近 {days} 天每天 {hours} 都没有使用它的 {gpus} 张 GPU。"),
+    "gpu-idle.idle-inference.advice": (
+        "不会释放任何 GPU。如果这些时段不需要这么多副本，可用自动扩缩或定时任务（例如 KEDA 的 cron "
+        "触发器）减少副本，把 GPU 让给作业。"
+    ),
+    "gpu-idle.unused-inference": "推理服务 {namespace}/{job} 最近 {days} 天没有使用它的 {gpus} 张 GPU。",
+    "gpu-idle.unused-inference.advice": "请向它的所有者确认是否还有人使用；不用就缩到 0 个副本。不会自动释放。",
     "gpu-idle.cards": "空闲的 GPU（节点:GPU）：{cards}。",
     "gpu-idle.log-stopped": "最后一次写日志是 {log_age:duration}前，进程仍在 GPU 上。",
     "gpu-idle.process-waits": "它的进程 {pid}（{process}）正在等 I/O（D 状态）。",

@@ -190,6 +190,8 @@ _OBJECTS = {
     "pods.what.all": "全部",
     "pods.select": "选择",
     "pods.select-all": "全选",
+    "pod.class": "类别",
+    "pod.inference": "推理服务",
     "pod.gone": "这个 Pod 不存在，或已经结束。",
     "phase.Running": "运行中",
     "phase.Pending": "启动中",

@@ -47,6 +47,12 @@ WORDS: dict[str, str] = {
     "idle_advice": (
         "{user}：不用就请停掉，把 GPU 让给其他作业：在平台上停止，或 kubectl delete pod {pod} -n {namespace}"
     ),
+    "service_waits": "它是推理服务，占着 {node} 上的 {gpus} 张 GPU，已 {seconds:duration}没有请求要处理。",
+    "service_waits_advice": (
+        "服务等待请求是正常的，不会释放它的 GPU。如果每天同一时段都空闲，gpu-idle "
+        "会列出这些时段：可在这些时段减少副本。"
+    ),
+    "is_service": "它是推理服务：负载取决于用户的请求。",
     "idle_just_now": (
         "正在 {node} 上运行；它的 {gpus} 张 GPU 已 {seconds:duration}没有动作。加载数据、编译和保存时就是这样。"
     ),

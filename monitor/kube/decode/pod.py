@@ -24,7 +24,9 @@ from monitor.facts.kube import (
     TolerationFact,
 )
 from monitor.kube.decode.pod_wire import (
+    ABSENT,
     WireAffinity,
+    WireContainer,
     WireContainerStatus,
     WireEnv,
     WireExpression,
@@ -138,19 +140,32 @@ def _quoted(names: frozenset[str]) -> tuple[bytes, ...]:
 def _containers(spec: WireSpec) -> tuple[PodContainerFact, ...]:
     """Init containers in execution order, then the others."""
     containers = [
-        _container(bytes(c.resources), c.name, c.image, c.restart_policy, True) for c in spec.init_containers or ()
+        _container(bytes(c.resources), c.name, c.image, c.restart_policy, True, False)
+        for c in spec.init_containers or ()
     ]
-    containers += [_container(bytes(c.resources), c.name, c.image, None, False) for c in spec.containers or ()]
+    containers += [
+        _container(bytes(c.resources), c.name, c.image, None, False, _serves(c)) for c in spec.containers or ()
+    ]
     return tuple(containers)
+
+
+def _serves(container: WireContainer) -> bool:
+    """Whether a container has a port, and a readiness probe over HTTP or gRPC."""
+    if container.readiness_probe is ABSENT or container.ports is ABSENT:
+        return False
+    probe = bytes(container.readiness_probe)
+    return bytes(container.ports)[:1] == b"[" and (b'"httpGet"' in probe or b'"grpc"' in probe)
 
 
 @cached_if_small(16384)
 def _container(
-    raw_resources: bytes, name: str, image: str | None, restart_policy: str | None, init: bool
+    raw_resources: bytes, name: str, image: str | None, restart_policy: str | None, init: bool, serves: bool
 ) -> PodContainerFact:
     requests, limits = resources(raw_resources)
     sidecar = init and restart_policy == "Always"
-    return PodContainerFact(name=name, image=image, init=init, sidecar=sidecar, requests=requests, limits=limits)
+    return PodContainerFact(
+        name=name, image=image, init=init, sidecar=sidecar, serves=serves, requests=requests, limits=limits
+    )
 
 
 @lru_cache(maxsize=16384)

@@ -18,6 +18,8 @@ class WireContainer(Wire):
     restart_policy: BoundedText | None = None
     env: msgspec.Raw = ABSENT
     resources: msgspec.Raw = ABSENT
+    ports: msgspec.Raw = ABSENT
+    readiness_probe: msgspec.Raw = ABSENT
 
 
 class WireGate(Wire):

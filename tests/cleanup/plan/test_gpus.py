@@ -15,7 +15,7 @@ from monitor.cleanup.policy import Exempt, GpuPolicy
 from monitor.detect.base import RuleContext
 from monitor.facts.actions import KillProcess
 from monitor.facts.agents import AgentFact
-from monitor.facts.cluster import GpuState, Holder, SourceView
+from monitor.facts.cluster import GpuState, Holder, Identity, SourceView
 from monitor.facts.kube import OwnerRef, PodFact
 from monitor.facts.workload import ContainerFact
 from tests.cleanup.builders import container, kept, names, refused
@@ -60,6 +60,14 @@ def test_an_idle_pod_is_evicted() -> None:
     assert item.act == PodWrite(namespace="team", name="p", uid="uid-p", how="evict")
     assert (names(found), item.owner, item.last_used_at, item.risk) == (["team/p"], "alice", NOW - 9000, "high")
     assert names(plan(holding(alone()))) == []  # not asked for
+
+
+def test_an_inference_service_may_wait_unless_the_policy_includes_it() -> None:
+    given, service = holding(alone()), Identity(user="alice", job="chat", inference=True)
+    pods = tuple(msgspec.structs.replace(each, identity=service) for each in given.view.pods)
+    serving = dataclasses.replace(given, view=msgspec.structs.replace(given.view, pods=pods))
+    assert kept(plan(serving, idle_after=HOUR)) == {"team/p": "inference"}
+    assert names(plan(serving, idle_after=HOUR, inference=True)) == ["team/p"]
 
 
 def test_told_then_waited_then_evicted_then_deleted_if_so_told() -> None:

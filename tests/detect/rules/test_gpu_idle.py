@@ -260,3 +260,42 @@ def test_a_pod_deleted_from_a_silent_node_hides_its_job_no_longer() -> None:
 
 def test_words() -> None:
     assert catalog_problems(RULE) == []
+
+
+SERVICE = {JOB.uid: Identity(user="alice", job="chat", inference=True)}
+CHAT = "team/chat"
+
+
+def hours(letters: str) -> dict[str, Any]:
+    return {CHAT: {"at": NOW - 60, "past": letters, "idle": 0.0, "seen": 0.0}}
+
+
+def serving(letters: str = "", idle_for: float = 90_000) -> tuple[Any, ...]:
+    context = rule_context(one(power=60.0), pods=(JOB,), identities=SERVICE, memory=idle(idle_for, 0))
+    return run(RULE, context, hours(letters)).findings
+
+
+def test_an_inference_service_that_waits_is_no_idle_job() -> None:
+    assert serving() == ()
+    assert run(RULE, rule_context(one(power=60.0), pods=(JOB,), memory=idle(90_000, 0))).findings != ()
+
+
+def test_hours_at_which_an_inference_service_is_idle() -> None:
+    (finding,) = serving(("b" * 18 + "i" * 6) * 3)
+    assert (finding.cause, finding.severity.value) == ("idle-inference", "info")
+    assert finding.labels == {"namespace": "team", "user": "alice", "job": "chat"}
+    assert "Inference service team/chat left its 1 GPU idle at" in said(finding)
+    assert "on each of the last 3 days" in said(finding)
+    assert "推理服务 team/chat 最近 3 天每天" in said(finding, "zh")
+
+
+def test_an_inference_service_that_nobody_uses() -> None:
+    (finding,) = serving("i" * 72)
+    assert (finding.cause, finding.severity.value) == ("unused-inference", "warning")
+    assert "has not used its 1 GPU in the last 3 days" in said(finding)
+    assert "没有使用" in said(finding, "zh")
+
+
+def test_its_hours_are_remembered_while_it_works() -> None:
+    context = rule_context(one(power=60.0), pods=(JOB,), identities=SERVICE)
+    assert run(RULE, context, hours("b" * 9)).memory[CHAT]["past"].startswith("b" * 9)

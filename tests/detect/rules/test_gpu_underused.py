@@ -90,6 +90,11 @@ def test_a_notebook_is_not_meant() -> None:
     assert causes(run(RULE, rule_context(busy(), pods=(JOB,), identities=who), {JOB.uid: LOW})) == []
 
 
+def test_an_inference_service_is_not_meant() -> None:
+    who = {JOB.uid: Identity(user="bob", job="chat", inference=True)}
+    assert causes(run(RULE, rule_context(busy(), pods=(JOB,), identities=who), {JOB.uid: LOW})) == []
+
+
 def test_cards_that_do_nothing_are_not_meant() -> None:
     """One card of two works well: the other is gpu-idle's, and must not spoil the mean."""
     two = agent(

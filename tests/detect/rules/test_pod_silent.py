@@ -91,6 +91,11 @@ def test_a_notebook_need_not_talk() -> None:
     )
 
 
+def test_an_inference_service_need_not_talk() -> None:
+    service = {"uid-bert-0": Identity(job="chat", inference=True)}
+    assert none(RULE, pods=[runs()], agents=[on(log(size=0))], identities=service)
+
+
 def test_it_says_what_its_cards_do() -> None:
     cards = view(cards=[gpu_view("n1", 0, GpuState.BUSY, runs(), utilization_ratio=0.9, memory_used_bytes=2**30)])
     assert "GPU: 90% busy, 1 GiB" in text(one(RULE, pods=[runs()], agents=[on(log(size=0))], view=cards))

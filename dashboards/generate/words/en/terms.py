@@ -65,6 +65,7 @@ _COLUMNS = {
     "runs": "Runs",
     "scheduling": "Scheduling",
     "service": "Service",
+    "condition": "Condition",
     "severity": "Severity",
     "shm": "Shared memory",
     "since": "Since",

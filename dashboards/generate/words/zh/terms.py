@@ -66,6 +66,7 @@ _COLUMNS = {
     "runs": "执行次数",
     "scheduling": "调度",
     "service": "服务",
+    "condition": "状况",
     "severity": "级别",
     "shm": "共享内存",
     "since": "开始于",

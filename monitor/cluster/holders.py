@@ -1,4 +1,6 @@
-"""Who holds a GPU: claims by the kubelet (allocations) and by the driver (processes), each traced to a pod or to none.
+"""Who holds a GPU: claims by the kubelet (allocations), by ResourceClaims and by the driver (processes).
+
+Each is traced to a pod or to none.
 
 Decided here and nowhere else: the fate of a holder's pod, which processes belong to a holder, and which holders are
 zombies.
@@ -19,7 +21,8 @@ from monitor.facts.kube import PodFact
 from monitor.facts.node import NodeSnapshot
 
 MIRROR_HASH = "kubernetes.io/config.hash"  # names a static pod in cgroups
-PROCESS = "process"  # as the source of a claim: the driver lists a process
+# Sources of a claim besides those of the agent's allocations: the driver lists a process, or a ResourceClaim says so.
+PROCESS, RESOURCE_CLAIM = "process", "resource-claim"
 
 
 class PodFate(StrEnum):
@@ -156,6 +159,18 @@ def allocation_claim(device: PodDeviceFact, lookup: PodLookup, heard_at: float, 
         pod_name=pod.name if pod else device.pod_name,
         namespace=pod.namespace if pod else device.namespace,
         container=device.container,
+    )
+
+
+def resource_claim(pod: PodFact, lookup: PodLookup, heard_at: float, now: float) -> GpuClaim:
+    """Claim of a pod for which a ResourceClaim that holds a device is reserved."""
+    return GpuClaim(
+        by=RESOURCE_CLAIM,
+        fate=lookup.fate(pod, pod.uid, heard_at, now),
+        pod=pod,
+        pod_uid=pod.uid,
+        pod_name=pod.name,
+        namespace=pod.namespace,
     )
 
 

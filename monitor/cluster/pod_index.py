@@ -119,6 +119,10 @@ class PodIndex:
                     self._put_view(pod)
         return changed
 
+    def facts(self) -> tuple[PodFact, ...]:
+        """All pods."""
+        return tuple(self._pods.values())
+
     def state(self, uid: str) -> KnownPod | None:
         """A pod with its identity and view; None if it is gone."""
         pod = self._pods.get(uid)

@@ -39,7 +39,7 @@ class Identity(Fact, frozen=True, kw_only=True):
 
 
 class Holder(Fact, frozen=True, kw_only=True):
-    """A pod that holds, or held, a GPU. `by` lists the sources: pod-resources, checkpoint, process."""
+    """A pod that holds, or held, a GPU. `by`: pod-resources, checkpoint, resource-claim, process."""
 
     pod_uid: str | None = None
     pod: str | None = None

@@ -110,6 +110,9 @@ class DeviceFacts(Fact, frozen=True, kw_only=True):
     known: bool = False
 
 
+NO_DEVICES = DeviceFacts()
+
+
 def is_gpu_driver(name: str) -> bool:
     """Whether a driver, or a device class that is named after one, is for GPUs: `gpu.nvidia.com`."""
     return "gpu" in _WORDS.split(name)

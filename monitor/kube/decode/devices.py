@@ -283,14 +283,14 @@ def _device(raw: WireDevice) -> DeviceFact:
     basic = raw.basic or raw
     # A name without a domain belongs to the driver, as the same name with the driver's domain does.
     strings = {name.rpartition("/")[2]: value.string for name, value in (basic.attributes or {}).items()}
-    memory = next((value for name, value in (basic.capacity or {}).items() if name.rpartition("/")[2] == "memory"), None)
+    capacity = {name.rpartition("/")[2]: value.value for name, value in (basic.capacity or {}).items()}
     return DeviceFact(
         name=intern(raw.name),
         uuid=strings.get("uuid"),
         parent_uuid=strings.get("parentUUID"),
         type=interned(strings.get("type")),
         model=interned(strings.get("productName") or strings.get("model")),
-        memory_bytes=parse_quantity(memory.value) if memory is not None else None,
+        memory_bytes=parse_quantity(capacity.get("memory")),
         tainted=any(taint.effect in ("NoSchedule", "NoExecute") for taint in basic.taints or ()),
     )
 

@@ -179,7 +179,7 @@ def test_a_process_that_outlives_its_claim_is_a_zombie_and_a_foreign_one_an_orph
     report = agent(*CARDS[:3], card(3, memory_used_bytes=40 << 30), processes=processes)
     claim = claim_json("other", "gpu-3", pods=["nobody"])
     seen = view(device_facts([claim], [SLICE]), ended, agents=(report,))
-    assert [gpu.state for gpu in seen.gpus] == [GpuState.ZOMBIE, GpuState.ORPHAN, GpuState.FREE, GpuState.FREE]
+    assert [gpu.state for gpu in seen.gpus] == [GpuState.ZOMBIE, GpuState.ORPHAN, GpuState.FREE, GpuState.GHOST]
 
 
 def test_changes_of_claims_and_slices_reach_the_view() -> None:
@@ -208,5 +208,8 @@ def test_a_claim_that_appears_marks_pod_and_node_as_changed() -> None:
     changes, nodes, pods = builder.update(ViewChanges(around=around(devices)), NOW).take_changes()
     assert (set(changes.nodes), changes.pods) == ({"n1"}, {TRAIN.uid})
     known_node, known_pod = nodes["n1"], pods[TRAIN.uid]
-    assert known_node is not None and known_node.fact is not None and known_node.fact.allocatable[GPU] == 4.0
-    assert known_pod is not None and known_pod.fact.requests == {GPU: 1.0}
+    assert known_node is not None
+    assert known_node.fact is not None
+    assert known_node.fact.allocatable[GPU] == 4.0
+    assert known_pod is not None
+    assert known_pod.fact.requests == {GPU: 1.0}

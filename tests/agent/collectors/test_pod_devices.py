@@ -116,7 +116,9 @@ def test_devices_that_claims_hold(kubelet_dir: Path) -> None:
         ("gpu.nvidia.com", "gpu-0", "train-gpu-x7k2p", "n1"),
         ("gpu.nvidia.com", "gpu-1", "train-gpu-x7k2p", "n1"),
     ]
-    assert {(device.namespace, device.pod_name, device.container) for device in collected} == {("lab", "train-0", "train")}
+    assert {(device.namespace, device.pod_name, device.container) for device in collected} == {
+        ("lab", "train-0", "train")
+    }
 
 
 def test_no_pods(kubelet_dir: Path) -> None:

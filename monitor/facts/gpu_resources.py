@@ -135,7 +135,7 @@ _NOT_HARDWARE = re.compile(r"(?:^cpu$|monitoring$|/priority$)")
 
 
 @lru_cache(maxsize=4096)
-def gpu_resource(name: str) -> GpuResource | None:
+def resource_kind(name: str) -> GpuResource | None:
     """What is known about a resource; None if it has nothing to do with GPUs or other accelerators."""
     if known := RESOURCES.get(name):
         return known
@@ -152,6 +152,6 @@ def gpu_resource(name: str) -> GpuResource | None:
     return GpuResource(name, Family.OTHER, Unit.DEVICE, share=1.0)
 
 
-def gpu_resources(names: Iterable[str]) -> list[GpuResource]:
+def resource_kinds(names: Iterable[str]) -> list[GpuResource]:
     """Those of the resources that are GPUs, shares of GPUs or other accelerators."""
-    return [known for name in names if (known := gpu_resource(name)) is not None]
+    return [known for name in names if (known := resource_kind(name)) is not None]

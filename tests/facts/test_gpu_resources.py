@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monitor.facts.gpu_resources import RESOURCES, Family, Part, Unit, gpu_resource
+from monitor.facts.gpu_resources import RESOURCES, Family, Part, Unit, resource_kind
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ from monitor.facts.gpu_resources import RESOURCES, Family, Part, Unit, gpu_resou
     ],
 )  # fmt: skip
 def test_what_an_amount_means(name: str, family: Family, unit: Unit, part: Part, share: float | None) -> None:
-    known = gpu_resource(name)
+    known = resource_kind(name)
     assert known is not None
     assert (known.family, known.unit, known.part) == (family, unit, part)
     assert known.share == pytest.approx(share) if share is not None else known.share is None
@@ -51,7 +51,7 @@ def test_what_an_amount_means(name: str, family: Family, unit: Unit, part: Part,
     ],
 )  # fmt: skip
 def test_other_resources_are_none_of_its_business(name: str) -> None:
-    assert gpu_resource(name) is None
+    assert resource_kind(name) is None
 
 
 def test_only_devices_count_as_whole_gpus() -> None:

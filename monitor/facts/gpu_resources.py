@@ -58,6 +58,7 @@ class Part(StrEnum):
 UNIT_BYTES = {
     Unit.BYTE: 1, Unit.MIB: 1024**2, Unit.MIB_128: 128 * 1024**2, Unit.MIB_256: 256 * 1024**2, Unit.GIB: 1024**3,
 }  # fmt: skip
+_PER_CARD = (Family.HAMI, Family.VOLCANO, Family.KOORDINATOR, Family.TENCENT)
 PERCENTAGES = (Unit.PERCENT, Unit.HUNDREDTH)
 COUNTABLE = (Unit.GPU, Unit.DEVICE, Unit.SLOT, Unit.SLICE)
 
@@ -80,6 +81,11 @@ class GpuResource:
     @property
     def countable(self) -> bool:
         return self.unit in COUNTABLE
+
+    @property
+    def per_card(self) -> bool:
+        """Whether a scheduler of its own accounts it per card, so that the total of a node does not tell what fits."""
+        return self.family in _PER_CARD and self.name != GPU_RESOURCE
 
 
 _ROWS: tuple[tuple[str, Family, Unit, Part], ...] = (

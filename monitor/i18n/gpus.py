@@ -12,6 +12,13 @@ _WORDS = {"en": EN, "zh": ZH}
 _VGPU = (Family.HAMI, Family.VOLCANO)
 
 
+def free_gpus(value: str | float, lang: str) -> str:
+    """The same as free: `8 free GPUs`, `10 GiB of GPU memory free`."""
+    if isinstance(value, str):
+        return _say(lang, "free-share", gpus(value, lang))
+    return _say(lang, "free", number(value))
+
+
 def gpus(value: str | float, lang: str) -> str:
     """`8 GPUs` of a number; `1 vGPU (8000 MiB, 50% of the cores)` or `10 GiB of GPU memory` of `resource=amount,…`."""
     if not isinstance(value, str):

@@ -5,6 +5,9 @@ from __future__ import annotations
 GPUS: dict[str, str] = {
     "whole.one": "{amount} GPU",
     "whole": "{amount} GPUs",
+    "free.one": "{amount} free GPU",
+    "free": "{amount} free GPUs",
+    "free-share": "{amount} free",
     "vgpu.one": "{amount} vGPU",
     "vgpu": "{amount} vGPUs",
     "shared.one": "{amount} shared GPU",

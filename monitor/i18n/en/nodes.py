@@ -11,7 +11,7 @@ WORDS: dict[str, str] = {
         "pods -A | grep device-plugin"
     ),
     "no_single_node_fits": (
-        "No single node has {needs:gpus} free (the most is {most} on {node}), but the cluster has {free} on "
+        "No single node has {needs:free-gpus} (the most is {most} on {node}), but the cluster has {free} on "
         "{nodes:node|nodes}."
     ),
     "never_on_one_node": (
@@ -29,7 +29,7 @@ WORDS: dict[str, str] = {
         "Submit it as distributed training with at most {largest:gpus} per worker. It will still have to wait: "
         "not enough is free now."
     ),
-    "or_wait_for_node": "Or wait until one node has {needs:gpus} free.",
+    "or_wait_for_node": "Or wait until one node has {needs:free-gpus}.",
     "free_map": "Free by node: {nodes}.",
     "not_enough_gpus": (
         "Not enough is free: it needs {needs:gpus}, but only {free} of {total} are free on the {nodes:node|nodes} it "

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 GPUS: dict[str, str] = {
     "whole": "{amount} 张 GPU",
+    "free": "{amount} 张空闲 GPU",
+    "free-share": "空闲的 {amount}",
     "vgpu": "{amount} 个 vGPU",
     "shared": "{amount} 个共享 GPU",
     "slice": "{amount} 个 MIG 切片 {name}",

@@ -10,7 +10,7 @@ WORDS: dict[str, str] = {
         "检查作业里的资源名 {resource}，以及节点上的 GPU 设备插件是否在运行：kubectl get pods -A | grep device-plugin"
     ),
     "no_single_node_fits": (
-        "单机空闲的不够：需要 {needs:gpus}，单个节点最多空闲 {most}（{node}），但集群共空闲 {free}，"
+        "单机没有足够的空闲资源：需要 {needs:gpus}，单个节点最多空闲 {most}（{node}），但集群共空闲 {free}，"
         "分布在 {nodes} 个节点上。"
     ),
     "never_on_one_node": (

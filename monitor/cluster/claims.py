@@ -6,9 +6,18 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from monitor.cluster.holders import GpuClaim, PodFate, PodLookup, allocation_claim, merge_holders, process_claim
+from monitor.cluster.holders import (
+    GpuClaim,
+    PodFate,
+    PodLookup,
+    allocation_claim,
+    merge_holders,
+    process_claim,
+    share_claim,
+)
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import Holder, Identity
+from monitor.facts.gpu_sharing import assigned_shares
 from monitor.facts.kube import NodeFact, PodFact
 from monitor.facts.node import NodeSnapshot
 
@@ -59,7 +68,7 @@ class ClaimCache:
         (*before, known_gpus), known = self._known.get(inputs.name, ((None, None, None), {}))
         if known_gpus == gpus and all(one is other for one, other in zip(before, source, strict=True)):
             return known
-        claims = _claims(inputs.agent, snapshot, lookup, now)
+        claims = _claims(inputs, inputs.agent, snapshot, lookup, now)
         bound = frozenset([pod.uid for pod in inputs.pods])
         found = {uuid: _summary(each, identities, bound) for uuid, each in claims.items()}
         if all(_is_lasting(claim) for each in claims.values() for claim in each):
@@ -75,18 +84,32 @@ def _is_lasting(claim: GpuClaim) -> bool:
     return live or claim.fate is PodFate.NO_POD
 
 
-def _claims(agent: AgentFact, snapshot: NodeSnapshot, lookup: PodLookup, now: float) -> dict[str, list[GpuClaim]]:
-    """Claims by GPU uuid, those of processes first. A claim to a MIG instance counts for its GPU."""
+def _claims(
+    inputs: NodeInputs, agent: AgentFact, snapshot: NodeSnapshot, lookup: PodLookup, now: float
+) -> dict[str, list[GpuClaim]]:
+    """Claims by GPU uuid, those of processes first. A claim to a MIG instance counts for its GPU.
+
+    Where a scheduler assigns shares, the kubelet's choice of devices means nothing.
+    """
     heard_at, gpus = agent.received_at or 0.0, snapshot.gpu.gpus if snapshot.gpu is not None else ()
     claims: defaultdict[str, list[GpuClaim]] = defaultdict(list)
     for process in snapshot.gpu_processes or ():
         claims[process.gpu_uuid].append(process_claim(process, lookup, heard_at, now))
     gpu_of = {gpu.uuid: gpu.uuid for gpu in gpus}
     gpu_of |= {mig.uuid: gpu.uuid for gpu in gpus for mig in gpu.mig}
+    shares = [(pod, share) for pod in inputs.pods for share in assigned_shares(pod)]
+    shared = {pod.uid for pod, _ in shares}
     for device in snapshot.pod_devices or ():
         gpu_uuid = gpu_of.get(device.gpu_uuid) if device.gpu_uuid is not None else None
         if gpu_uuid is not None:
-            claims[gpu_uuid].append(allocation_claim(device, lookup, heard_at, now))
+            claim = allocation_claim(device, lookup, heard_at, now)
+            if claim.pod_uid not in shared:
+                claims[gpu_uuid].append(claim)
+    uuid_at = {gpu.index: gpu.uuid for gpu in gpus if gpu.uuid is not None} if shares else {}
+    for pod, share in shares:
+        uuid = uuid_at.get(share.index) if share.index is not None else gpu_of.get(share.uuid)
+        if uuid is not None:
+            claims[uuid].append(share_claim(share, pod, lookup, heard_at, now))
     return claims
 
 

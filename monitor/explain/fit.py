@@ -61,7 +61,10 @@ def gpus_in_words(pod: PodFact, facts: ClusterFacts) -> Value:
 
 def gpu_request(pod: PodFact, facts: ClusterFacts) -> dict[str, float]:
     """What the pod requests of GPUs, by resource; GPUs that are shared under the name of shared GPUs."""
-    slots = requests_slots(pod, facts.node_by_name.get(pod.node or ""), facts.nodes, facts.resource)
+    seen = facts.view_of_node.get(pod.node or "")
+    slots = requests_slots(pod, facts.node_by_name.get(pod.node or ""), facts.nodes, facts.resource) or (
+        seen is not None and any(share.resource == facts.resource for share in seen.shares)
+    )
     return gpu_amounts(pod.requests, facts.resource, shared=slots)
 
 

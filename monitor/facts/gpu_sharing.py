@@ -12,7 +12,7 @@ import msgspec
 
 from monitor.facts.base import Fact
 from monitor.facts.gpu_requests import HAMI_PREFIX, is_hami
-from monitor.facts.gpu_resources import GPU_RESOURCE, Unit, resource_kind
+from monitor.facts.gpu_resources import GPU_RESOURCE, Family, GpuResource, resource_kind
 from monitor.facts.kube import NodeFact, PodFact
 
 REPLICAS_LABEL = "nvidia.com/gpu.replicas"
@@ -23,7 +23,8 @@ NODE_ANNOTATIONS = ("hami.io/node-nvidia-register", "volcano.sh/node-vgpu-regist
 _ASSIGNED = ("hami.io/vgpu-devices-allocated", "volcano.sh/vgpu-ids-new")
 _ALIYUN_INDEX, _ALIYUN_MEMORY = "ALIYUN_COM_GPU_MEM_IDX", "ALIYUN_COM_GPU_MEM_POD"
 _ALIYUN_ALLOCATION = "scheduler.framework.gpushare.allocation"  # container -> GPU -> GiB
-POD_ANNOTATIONS = (*_ASSIGNED, f"{HAMI_PREFIX}bind-phase", _ALIYUN_INDEX, _ALIYUN_MEMORY, _ALIYUN_ALLOCATION)
+_BIND_PHASE = f"{HAMI_PREFIX}bind-phase"
+POD_ANNOTATIONS = (*_ASSIGNED, _BIND_PHASE, _ALIYUN_INDEX, _ALIYUN_MEMORY, _ALIYUN_ALLOCATION)
 MAX_REGISTER_CHARS = 64 * 1024
 MAX_GPUS = 64  # of one node
 MAX_SHARES = 128  # of one pod
@@ -71,6 +72,11 @@ def shares_gpus(node: NodeFact) -> bool:
     return labels.get(STRATEGY_LABEL, "none") not in ("none", "") or "-MIG-" in labels.get(PRODUCT_LABEL, "")
 
 
+def counts_slots(capacity: float, cards: int) -> bool:
+    """Whether a device plugin that does not say so shares the GPUs: its count is a multiple of the driver's."""
+    return cards > 0 and capacity >= 2 * cards and capacity % cards == 0
+
+
 def requests_slots(pod: PodFact, node: NodeFact | None, nodes: Iterable[NodeFact], resource: str) -> bool:
     """Whether the GPUs that a pod requests are shares: HAMi's, those of its node or, without one, of all nodes."""
     if not pod.requests.get(resource):
@@ -105,10 +111,22 @@ def physical_gpus(node: NodeFact, resource: str = GPU_RESOURCE) -> int | None:
     return capacity // replicas if capacity and replicas and capacity % replicas == 0 else None
 
 
-def offers_shares(node: NodeFact) -> bool:
-    """Whether a node offers slots, slices, memory or cores of GPUs instead of whole ones."""
-    kinds = (kind for name, amount in node.capacity.items() if amount and (kind := resource_kind(name)) is not None)
-    return shares_gpus(node) or any(kind.unit not in (Unit.GPU, Unit.DEVICE) for kind in kinds)
+def offers_whole_gpus(node: NodeFact, resource: str) -> bool:
+    """Whether the resource counts whole GPUs on a node: they are not shared, and there are no shares instead of them."""
+    if shares_gpus(node):
+        return False
+    return bool(node.capacity.get(resource)) or not any(True for _ in _offered(node))
+
+
+def has_gpus(node: NodeFact, resource: str) -> bool:
+    """Whether a node offers NVIDIA GPUs or shares of them."""
+    if node.capacity.get(resource) or node.allocatable.get(resource):
+        return True
+    return any(kind.family is not Family.OTHER for kind in _offered(node))
+
+
+def _offered(node: NodeFact) -> Iterable[GpuResource]:
+    return (kind for name, amount in node.capacity.items() if amount and (kind := resource_kind(name)) is not None)
 
 
 def registered_gpus(node: NodeFact) -> tuple[RegisteredGpu, ...]:
@@ -138,7 +156,7 @@ def _gpu(uuid: str, slots: int | None, memory_mib: int | None, model: str | None
 
 def assigned_shares(pod: PodFact) -> tuple[GpuShare, ...]:
     """Parts of GPUs that a scheduler assigned to the pod, containers together; none if no annotation says so."""
-    if not pod.annotations:
+    if not pod.annotations or pod.annotations.get(_BIND_PHASE) == "failed":
         return ()
     for name in _ASSIGNED:
         if shares := _assigned(pod.annotations.get(name, "")):

@@ -17,11 +17,13 @@ from monitor.cluster.holders import (
     merge_holders,
     process_claim,
     resource_claim,
+    share_claim,
 )
 from monitor.cluster.pod_index import PodIndex
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import Holder, Identity
 from monitor.facts.gpu import GpuFact, PodDeviceFact
+from monitor.facts.gpu_sharing import assigned_shares
 from monitor.facts.kube import NodeFact, PodFact
 from monitor.facts.node import NodeSnapshot
 
@@ -92,19 +94,31 @@ def _is_lasting(claim: GpuClaim) -> bool:
 def _claims(
     inputs: NodeInputs, agent: AgentFact, snapshot: NodeSnapshot, lookup: PodLookup, now: float
 ) -> dict[str, list[GpuClaim]]:
-    """Claims by GPU uuid, those of processes first. A claim to a MIG instance counts for its GPU."""
+    """Claims by GPU uuid, those of processes first. A claim to a MIG instance counts for its GPU.
+
+    Where a scheduler assigns shares, the kubelet's choice of devices means nothing.
+    """
     heard_at, gpus = agent.received_at or 0.0, snapshot.gpu.gpus if snapshot.gpu is not None else ()
     claims: defaultdict[str, list[GpuClaim]] = defaultdict(list)
     for process in snapshot.gpu_processes or ():
         claims[process.gpu_uuid].append(process_claim(process, lookup, heard_at, now))
     gpu_of = _gpu_of(gpus)
+    shares = [(pod, share) for pod in inputs.pods for share in assigned_shares(pod)]
+    shared = {pod.uid for pod, _ in shares}
     for device in snapshot.pod_devices or ():
         if gpu_uuid := _first_known(gpu_of, _uuids(device, inputs.devices)):
-            claims[gpu_uuid].append(allocation_claim(device, lookup, heard_at, now))
+            claim = allocation_claim(device, lookup, heard_at, now)
+            if claim.pod_uid not in shared:
+                claims[gpu_uuid].append(claim)
+    uuid_at = {gpu.index: gpu.uuid for gpu in gpus if gpu.uuid is not None} if shares else {}
+    for pod, share in shares:
+        uuid = uuid_at.get(share.index) if share.index is not None else gpu_of.get(share.uuid)
+        if uuid is not None:
+            claims[uuid].append(share_claim(share, pod, lookup, heard_at, now))
     for claimed in inputs.devices.claimed(inputs.name):
-        pod, gpu_uuid = lookup.by_uid.get(claimed.pod_uid), _first_known(gpu_of, claimed.uuids)
-        if pod is not None and gpu_uuid is not None:
-            claims[gpu_uuid].append(resource_claim(pod, lookup, heard_at, now))
+        holder, gpu_uuid = lookup.by_uid.get(claimed.pod_uid), _first_known(gpu_of, claimed.uuids)
+        if holder is not None and gpu_uuid is not None:
+            claims[gpu_uuid].append(resource_claim(holder, lookup, heard_at, now))
     return claims
 
 

@@ -19,6 +19,7 @@ from monitor.cluster.devices import JoinedDevices
 from monitor.cluster.gpu_state import StateLimits
 from monitor.cluster.holders import PodLookup
 from monitor.cluster.node_join import GpuMemory, gpu_memory_key, join_node
+from monitor.cluster.node_shares import SharingNodes
 from monitor.cluster.pod_index import Identify, PodIndex
 from monitor.cluster.usage import pod_usage
 from monitor.cluster.view_changes import changed_agent_parts, changed_view_parts
@@ -59,6 +60,7 @@ class ViewBuilder:
         self._by_target: dict[str, AgentFact] = {}
         self._agents: dict[str, AgentFact] = {}  # by node: of several, the one heard last
         self._nodes: dict[str, NodeFact] = {}
+        self._sharing = SharingNodes()
         self._usage: dict[str, tuple[AgentFact, dict[str, UsageView]]] = {}  # by node
         self._joined: dict[str, tuple[NodeView, tuple[GpuView, ...]]] = {}
         self._named: dict[str, dict[str, bool]] = {}  # node -> pod that it names -> whether Kubernetes knows the pod
@@ -109,6 +111,10 @@ class ViewBuilder:
         self._nodes = {node.name: node for node in inputs.nodes}
         self._by_target = {agent.target: agent for agent in inputs.agents}
         self._agents = {_node_of(agent): agent for agent in sorted(inputs.agents, key=_last_heard)}
+        self._sharing = {
+            name: shared for name, node in self._nodes.items() if (shared := self._shares(node)) is not None
+        }
+        self._note_sharing()
         self._read_usage()
         pods = self._devices.build(inputs.around.devices, inputs.pods)
         self._pods.replace(pods)  # after the usage, so that each pod view is built once
@@ -256,8 +262,11 @@ class ViewBuilder:
             joined = join_node(inputs, claims, self._gpus, limits, now)
             self._log.nodes[name] |= changed_view_parts(self._joined.get(name), joined)
             self._joined[name] = joined
+            self._sharing.put(joined[0], self._resource)
             for gpu in joined[1]:
                 self._remember(gpu)
+        if self._sharing.take_changed():
+            self._log.views |= pods.share(*self._sharing.nodes())
 
     def _remember(self, gpu: GpuView) -> None:
         """Carry over the state of a GPU. While it is unknown, the start of its idleness is kept."""
@@ -270,6 +279,7 @@ class ViewBuilder:
 
     def _forget_node(self, name: str) -> None:
         _, gpus = self._joined.pop(name, (None, ()))
+        self._sharing.drop(name)
         self._log.nodes[name] |= ALL_PARTS
         for gpu in gpus:
             self._gpus.pop(gpu_memory_key(gpu.node, gpu.uuid, gpu.index), None)

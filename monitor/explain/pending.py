@@ -52,5 +52,5 @@ def _nothing_fits(pod: PodFact, fits: tuple[NodeFit, ...], facts: ClusterFacts) 
     if not able:
         return blocked.explain(pod, [fit for fit in fits if fit.total >= needs])
     if not all(fit.lacks_gpus for fit in able):
-        return blocked.lacks_other_resource(able, needs)
+        return blocked.lacks_other_resource(pod, able, facts)
     return gpu_shortage.explain(pod, fits, facts)

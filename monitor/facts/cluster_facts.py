@@ -144,6 +144,7 @@ class ClusterFacts:
     def free_gpus(self, node: NodeFact, resource: str) -> int:
         """Free GPUs of the node according to the cluster view, else by requests."""
         seen = self.view_of_node.get(node.name)
-        if seen is not None and seen.free is not None and resource == self.resource:
+        counted = seen is not None and (seen.allocatable is not None or not seen.in_kubernetes)
+        if counted and seen is not None and seen.free is not None and resource == self.resource:
             return seen.free
         return max(0, int(self.free(node, resource) + 1e-6))

@@ -188,7 +188,7 @@ class TaintFact(Fact, frozen=True, kw_only=True):
 
 
 class NodeFact(ObjectFact, frozen=True, kw_only=True):
-    """A node. `ready` None: the kubelet is silent or has never reported.
+    """A node. `ready` None: the kubelet is silent or has never reported. Few annotations are kept.
 
     `claimable_gpus`, known once ResourceSlices are joined, are part of `capacity` and `allocatable`.
     """
@@ -203,6 +203,7 @@ class NodeFact(ObjectFact, frozen=True, kw_only=True):
     unschedulable: bool = False
     taints: tuple[TaintFact, ...] = ()
     labels: dict[str, str] = msgspec.field(default_factory=dict)
+    annotations: dict[str, str] = msgspec.field(default_factory=dict)
     capacity: Amounts = msgspec.field(default_factory=dict)
     allocatable: Amounts = msgspec.field(default_factory=dict)
     claimable_gpus: int = 0

@@ -111,10 +111,6 @@ class ViewBuilder:
         self._nodes = {node.name: node for node in inputs.nodes}
         self._by_target = {agent.target: agent for agent in inputs.agents}
         self._agents = {_node_of(agent): agent for agent in sorted(inputs.agents, key=_last_heard)}
-        self._sharing = {
-            name: shared for name, node in self._nodes.items() if (shared := self._shares(node)) is not None
-        }
-        self._note_sharing()
         self._read_usage()
         pods = self._devices.build(inputs.around.devices, inputs.pods)
         self._pods.replace(pods)  # after the usage, so that each pod view is built once

@@ -206,7 +206,7 @@ def test_a_claim_that_appears_marks_pod_and_node_as_changed() -> None:
     builder.take_changes()
     devices = device_facts([claim_json("train-gpu", "gpu-1", pods=["train"])], [SLICE])
     changes, nodes, pods = builder.update(ViewChanges(around=around(devices)), NOW).take_changes()
-    assert (set(changes.nodes), changes.pods) == ({"n1"}, {TRAIN.uid})
+    assert (set(changes.nodes), set(changes.pods)) == ({"n1"}, {TRAIN.uid})
     known_node, known_pod = nodes["n1"], pods[TRAIN.uid]
     assert known_node is not None
     assert known_node.fact is not None

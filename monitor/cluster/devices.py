@@ -81,6 +81,7 @@ class DeviceIndex:
             capacity=node.capacity | {self._resource: _total(capacity, offered.all, gpu_count)},
             allocatable=node.allocatable | {self._resource: _total(allocatable, offered.untainted, gpu_count)},
             claimable_gpus=offered.untainted,
+            plugin_gpus=allocatable,
         )
 
     def claimed(self, node: str) -> tuple[ClaimedGpu, ...]:

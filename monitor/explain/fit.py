@@ -82,12 +82,23 @@ def fit_all(pod: PodFact, facts: ClusterFacts) -> tuple[NodeFit, ...]:
     """Fit of the pod on every node."""
     resource, placement = gpu_resource(pod, facts), PlacementCheck(pod)
     needs = _needs(pod, resource)
-    return tuple(_fit(placement, node, facts, resource, needs) for node in facts.nodes)
+    return tuple(_fit(placement, node, facts, resource, needs, _offers(pod, node, facts)) for node in facts.nodes)
 
 
 def fit(pod: PodFact, node: NodeFact, facts: ClusterFacts, resource: str) -> NodeFit:
     """Fit of the pod on one node, with all obstacles."""
-    return _fit(PlacementCheck(pod), node, facts, resource, _needs(pod, resource))
+    return _fit(PlacementCheck(pod), node, facts, resource, _needs(pod, resource), _offers(pod, node, facts))
+
+
+def _offers(pod: PodFact, node: NodeFact, facts: ClusterFacts) -> Mapping[str, float]:
+    """What the pod can get of the node: not GPUs that only claims reach, nor, with a claim, those of a device plugin."""
+    if not facts.devices.slices:
+        return node.allocatable
+    if pod.claimed_gpus:
+        reachable = bool(node.claimable_gpus)
+    else:
+        reachable = node.plugin_gpus != 0 or facts.devices.serves(facts.resource)
+    return node.allocatable if reachable else {**node.allocatable, facts.resource: 0.0}
 
 
 def _needs(pod: PodFact, gpu: str) -> Needs:
@@ -100,8 +111,15 @@ def _needs(pod: PodFact, gpu: str) -> Needs:
     ]
 
 
-def _fit(placement: PlacementCheck, node: NodeFact, facts: ClusterFacts, resource: str, needs: Needs) -> NodeFit:
-    have, used = node.allocatable, facts.used.get(node.name, _NOTHING)
+def _fit(
+    placement: PlacementCheck,
+    node: NodeFact,
+    facts: ClusterFacts,
+    resource: str,
+    needs: Needs,
+    have: Mapping[str, float],
+) -> NodeFit:
+    used = facts.used.get(node.name, _NOTHING)
     obstacles = (*placement.exclusions(node), *_shortages(needs, have, used))
     total = int(have.get(resource, 0.0))
     if not total:

@@ -109,6 +109,10 @@ class DeviceFacts(Fact, frozen=True, kw_only=True):
     classes: tuple[DeviceClassFact, ...] = ()
     known: bool = False
 
+    def serves(self, resource: str) -> bool:
+        """Whether the scheduler makes claims for pods that request an extended resource."""
+        return any(each.extended_resource == resource for each in self.classes)
+
 
 NO_DEVICES = DeviceFacts()
 

@@ -190,7 +190,8 @@ class TaintFact(Fact, frozen=True, kw_only=True):
 class NodeFact(ObjectFact, frozen=True, kw_only=True):
     """A node. `ready` None: the kubelet is silent or has never reported. Few annotations are kept.
 
-    `claimable_gpus`, known once ResourceSlices are joined, are part of `capacity` and `allocatable`.
+    `claimable_gpus`, known once ResourceSlices are joined, are part of `capacity` and `allocatable`; `plugin_gpus` are
+    those that are allocatable without a claim, None before the join.
     """
 
     name: str
@@ -207,6 +208,7 @@ class NodeFact(ObjectFact, frozen=True, kw_only=True):
     capacity: Amounts = msgspec.field(default_factory=dict)
     allocatable: Amounts = msgspec.field(default_factory=dict)
     claimable_gpus: int = 0
+    plugin_gpus: float | None = None
     internal_ip: str | None = None
     kubelet_version: str | None = None
     runtime_version: str | None = None

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from monitor.cluster.devices import DeviceIndex
+from monitor.explain.fit import fit_all
 from monitor.explain.model import Explanation
 from monitor.explain.pod import explain_pod
 from monitor.facts.devices import DeviceFacts
@@ -261,3 +262,28 @@ def test_a_condition_of_the_device_tells_that_it_is_not_ready() -> None:
 def test_classes_with_unknown_drivers_are_not_judged() -> None:
     devices = device_facts([claim_json("job-gpu")], SLICES, [class_json(expression="device.allowMultipleAllocations")])
     assert "cannot be allocated" in english(explained(waiting(job()), devices))
+
+
+PLUGIN = msgspec.structs.replace(
+    waiting(job(), "0/2 nodes are available: 2 Insufficient nvidia.com/gpu."), requests={GPU: 1.0}, device_claims=()
+)
+
+
+@pytest.mark.parametrize(
+    ("extended", "finds_room"), [(None, False), ("nvidia.com/gpu", True)], ids=["only claims", "extended resource"]
+)
+def test_gpus_that_only_claims_reach_are_no_room_for_other_pods(extended: str | None, finds_room: bool) -> None:
+    devices = device_facts([], SLICES, [class_json(extended=extended)])
+    index = DeviceIndex(GPU, devices)
+    facts = make_cluster_facts(pods=[PLUGIN], nodes=[index.node(node, None) for node in NODES], devices=devices)
+    assert [fit.fits for fit in fit_all(PLUGIN, facts)] == [finds_room, finds_room]
+
+
+def test_gpus_of_a_device_plugin_are_no_room_for_a_claim() -> None:
+    devices = device_facts([claim_json("job-gpu")], SLICES[:1])
+    index = DeviceIndex(GPU, devices)
+    with_plugin = msgspec.structs.replace(NODES[1], capacity={GPU: 8.0}, allocatable={GPU: 8.0, "pods": 110.0})
+    pod = index.pod(pod_fact(job()))
+    nodes = [index.node(node, None) for node in (NODES[0], with_plugin)]
+    facts = make_cluster_facts(pods=[pod], nodes=nodes, devices=devices)
+    assert [fit.fits for fit in fit_all(pod, facts)] == [True, False]

@@ -43,7 +43,7 @@ _TYPE = re.compile(r"\.type\s*==\s*['\"](\w{1,63})['\"]")
 class WireCel(Wire):
     """`cel` of a selector."""
 
-    expression: str = ""  # cut
+    expression: BoundedText = ""
 
 
 class WireSelector(Wire):

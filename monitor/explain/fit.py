@@ -91,7 +91,7 @@ def fit(pod: PodFact, node: NodeFact, facts: ClusterFacts, resource: str) -> Nod
 
 
 def _offers(pod: PodFact, node: NodeFact, facts: ClusterFacts) -> Mapping[str, float]:
-    """What the pod can get of the node: not GPUs that only claims reach, nor, with a claim, those of a device plugin."""
+    """What the pod can get of the node: not GPUs that only claims reach, or with a claim those of a device plugin."""
     if not facts.devices.slices:
         return node.allocatable
     if pod.claimed_gpus:

@@ -16,7 +16,7 @@ import pytest
 
 from tests.lab.errors import LabError
 from tests.lab.lab import Lab
-from tests.lab.programs import find_programs
+from tests.lab.variants import chosen
 from tests.support import need
 
 HERE = Path(__file__).parent
@@ -65,7 +65,7 @@ def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
             yield found
             found.close()
             return
-    need(os.geteuid() == 0, "root, for the Docker engine and the kubelet of the lab")
+    need(os.geteuid() == 0, "root, for the container engine and the kubelet of the lab")
     missing = _missing()
     need(missing is None, f"the lab: {missing}")
     own = Lab.start(owned=True)
@@ -87,7 +87,7 @@ def kubeconfig(request: pytest.FixtureRequest) -> Path:
 
 def _missing() -> str | None:
     try:
-        find_programs()
+        chosen().find_programs()
     except LabError as error:
         return str(error)
     return None

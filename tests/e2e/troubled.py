@@ -110,8 +110,7 @@ def quick_agent(lab: Lab, directory: Path, port: int, mounts: list[str], keys: A
         AGENT__LISTEN=f"{ADDRESS}:{port}",
         AGENT__NODE_NAME=NODE,
         AGENT__TOKEN=READ_TOKEN,
-        AGENT__PATHS__KUBELET=str(lab.kubelet_root),
-        AGENT__PATHS__DOCKER_SOCKET=str(lab.docker_socket),
+        **lab.agent_settings(),
         AGENT__MOUNTS=yaml.safe_dump(mounts, default_flow_style=True),
         AGENT__REGISTRIES=yaml.safe_dump(registries, default_flow_style=True),
         AGENT__ACTIONS=keys.agent_actions(),
@@ -284,7 +283,7 @@ def waiting_for(hung: Path) -> Iterator[subprocess.Popen[bytes]]:
 def act(node: Node) -> None:
     """Let the agent perform and refuse actions, and run the policy."""
     now = time.time()
-    image = RemoveImage(runtime="docker", image_id=f"sha256:{'0' * 64}", min_age_seconds=0.0)
+    image = RemoveImage(runtime=node.lab.engine.runtime, image_id=f"sha256:{'0' * 64}", min_age_seconds=0.0)
     request = ActionRequest(id="scraped-1", issued_at=now, expires_at=now + 60, policy="images", plan="p", action=image)
     agent = AgentTarget(NODE, node.agent)
     ActionClient(Access(node.signer), threading.Event()).submit(agent, request)

@@ -47,7 +47,7 @@ class Lab:
         self.engine: Engine = self.variant.engine(layout)
         self._programs = self.variant.find_programs()
         self._commands = command_lines(self.variant, layout, state.ports, self._programs, state.gpu_ids)
-        self._ready = readiness(layout, state, self.engine)
+        self._ready = readiness(layout, state, self.engine) | self.variant.readiness(layout)
         self._cluster: Cluster | None = None
         self._fake_nodes: FakeNodes | None = None
 

@@ -61,6 +61,10 @@ class Variant(ABC):
     def commands(self, layout: Layout, ports: Ports, programs: Programs, gpu_ids: Sequence[str]) -> dict[str, Command]:
         """Command lines of container engine, kubelet and components that only this variant has."""
 
+    def readiness(self, layout: Layout) -> dict[str, Callable[[], bool]]:
+        """Readiness checks of components that only this variant has."""
+        return {}
+
     def options(self, component: str) -> Command:
         """Options of a component of every variant that only this one needs."""
         return []

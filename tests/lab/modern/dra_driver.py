@@ -1,4 +1,4 @@
-"""A driver for dynamic resource allocation of the fake GPUs. The kubelet finds it by its socket, also after a restart."""
+"""A driver for dynamic resource allocation of the fake GPUs. A new kubelet finds it by its socket."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import grpc
 from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 
-from tests.lab.modern.claims import API, DRIVER, device_class, device_name, resource_slice, slice_name
+from tests.lab.modern.claims import DRIVER, device_class, device_name, resource_slice, slice_name
 
 ANSWER_LIMIT = 10
 SPEC_KIND = f"k8s.{DRIVER}/claim"
@@ -32,28 +32,31 @@ class Devices:
     node: str
     uuids: Sequence[str]
     specs: Path
+    # Exists while the devices are published.
+    notice: Path
 
     def publish(self) -> None:
         """Create the device class and the node's slice unless they exist. The kubelet removes slices at its start."""
-        for plural, manifest in (
-            ("deviceclasses", device_class()),
-            ("resourceslices", resource_slice(self.node, self.uuids)),
+        for create, manifest in (
+            (self.api.create_device_class, device_class()),
+            (self.api.create_resource_slice, resource_slice(self.node, self.uuids)),
         ):
             try:
-                self._call("POST", plural, manifest)
+                create(manifest, _request_timeout=ANSWER_LIMIT)
             except ApiException as error:
                 if error.status != 409:
                     raise
+        self.notice.touch()
 
     def withdraw(self) -> None:
         """Remove the node's slice."""
-        self._call("DELETE", f"resourceslices/{slice_name(self.node)}")
+        self.notice.unlink(missing_ok=True)
+        self.api.delete_resource_slice(slice_name(self.node), _request_timeout=ANSWER_LIMIT)
 
-    def allocated(self, namespace: str, name: str) -> list[dict[str, Any]]:
+    def allocated(self, namespace: str, name: str) -> list[Any]:
         """Devices of this driver that a claim has."""
-        claim = self._call("GET", f"namespaces/{namespace}/resourceclaims/{name}")
-        results: list[dict[str, Any]] = claim["status"]["allocation"]["devices"]["results"]
-        return [each for each in results if each["driver"] == DRIVER]
+        claim = self.api.read_namespaced_resource_claim(name, namespace, _request_timeout=ANSWER_LIMIT)
+        return [each for each in claim.status.allocation.devices.results if each.driver == DRIVER]
 
     def prepare(self, claim_uid: str, names: Sequence[str]) -> str:
         """Write the file that gives a container these devices; return its id for the runtime."""
@@ -71,18 +74,6 @@ class Devices:
     def _spec(self, claim_uid: str) -> Path:
         return self.specs / f"{DRIVER}-{claim_uid}.json"
 
-    def _call(self, method: str, path: str, body: Any = None) -> Any:
-        return self.api.call_api(
-            f"/apis/{API}/{path}",
-            method,
-            body=body,
-            header_params={"Content-Type": "application/json"},
-            auth_settings=["BearerToken"],
-            response_type="object",
-            _return_http_data_only=True,
-            _request_timeout=ANSWER_LIMIT,
-        )
-
 
 class Driver(dra_services.DRAPluginServicer):  # type: ignore[misc, name-defined]  # made from the .proto at run time
     """Prepares claimed devices for containers."""
@@ -96,15 +87,15 @@ class Driver(dra_services.DRAPluginServicer):  # type: ignore[misc, name-defined
     def _prepare(self, claim: Any) -> Any:
         try:
             results = self._devices.allocated(claim.namespace, claim.name)
-        except (ApiException, KeyError) as error:
+        except ApiException as error:
             return dra.Prepared(error=str(error))
-        spec = self._devices.prepare(claim.uid, [each["device"] for each in results])
+        spec = self._devices.prepare(claim.uid, [each.device for each in results])
         return dra.Prepared(
             devices=[
                 dra.Device(
-                    request_names=[each["request"]],
-                    pool_name=each["pool"],
-                    device_name=each["device"],
+                    request_names=[each.request],
+                    pool_name=each.pool,
+                    device_name=each.device,
                     cdi_device_ids=[spec],
                 )
                 for each in results
@@ -156,10 +147,13 @@ def main() -> None:
     parser.add_argument("--registry", type=Path, required=True)
     parser.add_argument("--device-specs", type=Path, required=True)
     parser.add_argument("--node", required=True)
+    parser.add_argument("--notice", type=Path, required=True)
     parser.add_argument("uuids", nargs="+")
     given = parser.parse_args()
-    with config.new_client_from_config(given.kubeconfig) as api:
-        devices = Devices(api, given.node, given.uuids, given.device_specs)
+    api: Any = config.new_client_from_config(given.kubeconfig)  # type: ignore[no-untyped-call]  # theirs
+    with api:
+        devices = Devices(client.ResourceV1Api(api), given.node, given.uuids, given.device_specs, given.notice)
+        given.notice.unlink(missing_ok=True)
         server = serve(given.registry, devices)
         signal.sigwait({signal.SIGTERM})
         server.stop(grace=1).wait()

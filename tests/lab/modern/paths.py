@@ -38,6 +38,11 @@ def device_specs(layout: Layout) -> Path:
     return layout.root / "cdi"
 
 
+def devices_published(layout: Layout) -> Path:
+    """Exists while the DRA driver has published its devices."""
+    return layout.root / "dra-devices-published"
+
+
 def kubelet_config(layout: Layout) -> Path:
     return layout.kubelet_root / "config.yaml"
 

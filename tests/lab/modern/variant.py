@@ -49,6 +49,9 @@ class Modern(Variant):
             "dra-driver": _dra_driver(layout, gpu_ids),
         }
 
+    def readiness(self, layout: Layout) -> dict[str, Callable[[], bool]]:
+        return {"dra-driver": paths.devices_published(layout).exists}
+
 
 def _cache() -> Path:
     return cache_dir() / "modern"
@@ -63,5 +66,6 @@ def _dra_driver(layout: Layout, gpu_ids: Sequence[str]) -> Command:
         f"--registry={paths.plugin_registry(layout)}",
         f"--device-specs={paths.device_specs(layout)}",
         f"--node={NODE}",
+        f"--notice={paths.devices_published(layout)}",
         *gpu_ids,
     ]

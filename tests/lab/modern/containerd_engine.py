@@ -83,14 +83,14 @@ class ContainerdLabEngine(Engine):
 
     def add_mirror(self, registry: str, *urls: str) -> None:
         """Let pulls from a registry, such as `docker.io`, ask these servers first."""
-        directory = self._hosts / registry.replace(":", "_")
+        directory = self._hosts / registry
         directory.mkdir(exist_ok=True)
         servers = [f'[host."{url}"]\ncapabilities = ["pull", "resolve"]\n' for url in urls]
         (directory / "hosts.toml").write_text("\n".join(servers))
 
     def remove_mirror(self, registry: str) -> None:
         """Let pulls from a registry ask the registry itself again."""
-        directory = self._hosts / registry.replace(":", "_")
+        directory = self._hosts / registry
         (directory / "hosts.toml").unlink()
         directory.rmdir()
 

@@ -294,14 +294,21 @@ def act(node: Node) -> None:
 
 
 def break_agent(node: Node) -> None:
-    """Hang the driver and corrupt the kubelet's checkpoint."""
-    (node.lab.kubelet_root / "config.yaml").write_text("{")
+    """Hang the driver and corrupt the kubelet's configuration, which only a new kubelet would read."""
+    config = node.lab.kubelet_root / "config.yaml"
+    if config.exists():
+        config.rename(config.with_suffix(".kept"))
+    config.write_text("{")
     node.nvml.hang()
 
 
 def mend_agent(node: Node) -> None:
     node.nvml.release()
-    (node.lab.kubelet_root / "config.yaml").unlink(missing_ok=True)
+    config = node.lab.kubelet_root / "config.yaml"
+    config.unlink(missing_ok=True)
+    kept = config.with_suffix(".kept")
+    if kept.exists():
+        kept.rename(config)
 
 
 def stop_agent(node: Node) -> None:

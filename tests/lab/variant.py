@@ -29,7 +29,7 @@ NETWORK_PACKAGES = ("iproute2", "iptables")
 
 
 class Variant(ABC):
-    """A set of versions of which a lab is made."""
+    """Versions that work together in a lab."""
 
     # As the variable LAB names it.
     name: str

@@ -1,6 +1,6 @@
 """GPUs that ResourceClaims hold, in a real cluster: every state a claim can lead to, others beside them, and `why`.
 
-One scene in chronological order. The lab's device plugin offers the same GPUs as its DRA driver, and pods only use claims.
+One scene in chronological order. The lab's device plugin offers the same GPUs as its DRA driver; pods only use claims.
 """
 
 from __future__ import annotations

@@ -50,6 +50,7 @@ class DeviceIndex:
     def __init__(self, resource: str, facts: DeviceFacts | None = None) -> None:
         facts = facts or DeviceFacts()
         self._resource = resource
+        self._facts = facts
         self._claims = {claim.key: claim for claim in facts.claims}
         self._classes = {each.name: each for each in facts.classes}
         self._devices: dict[DeviceKey, tuple[str | None, DeviceFact]] = {}
@@ -95,7 +96,9 @@ class DeviceIndex:
 
     def changed(self, after: DeviceIndex) -> tuple[set[ClaimKey], set[str]]:
         """Claims that count differently, and nodes whose GPUs are offered or held differently, in another index."""
-        claims = self._claims.keys() | after._claims.keys()
+        same = self._facts.slices == after._facts.slices and self._facts.classes == after._facts.classes
+        keys = self._claims.keys() | after._claims.keys()
+        claims = {key for key in keys if not same or self._claims.get(key) != after._claims.get(key)}
         nodes = self._slices.keys() | after._slices.keys() | self._claimed.keys() | after._claimed.keys()
         return (
             {key for key in claims if self._count(key) != after._count(key)},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from monitor.facts.base import Fact
 from monitor.facts.kube import ConditionFact, ObjectFact
@@ -117,6 +118,7 @@ class DeviceFacts(Fact, frozen=True, kw_only=True):
 NO_DEVICES = DeviceFacts()
 
 
+@lru_cache(maxsize=1024)
 def is_gpu_driver(name: str) -> bool:
     """Whether a driver, or a device class that is named after one, is for GPUs: `gpu.nvidia.com`."""
     return "gpu" in _WORDS.split(name)

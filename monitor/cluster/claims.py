@@ -6,21 +6,37 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from monitor.cluster.holders import GpuClaim, PodFate, PodLookup, allocation_claim, merge_holders, process_claim
+from monitor.cluster.devices import DeviceIndex
+from monitor.cluster.holders import (
+    GpuClaim,
+    PodFate,
+    PodLookup,
+    allocation_claim,
+    allocation_key,
+    find_pod,
+    merge_holders,
+    process_claim,
+    resource_claim,
+    share_claim,
+)
+from monitor.cluster.pod_index import PodIndex
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import Holder, Identity
+from monitor.facts.gpu import GpuFact, PodDeviceFact
+from monitor.facts.gpu_sharing import assigned_shares
 from monitor.facts.kube import NodeFact, PodFact
 from monitor.facts.node import NodeSnapshot
 
 
 class NodeInputs(NamedTuple):
-    """Everything known about one node. `pods` are the unfinished ones bound to it."""
+    """Everything known about one node. `pods` are the unfinished ones bound to it, `devices` those of all nodes."""
 
     name: str
     agent: AgentFact | None = None
     node: NodeFact | None = None
     pods: tuple[PodFact, ...] = ()
     resource: str = "nvidia.com/gpu"
+    devices: DeviceIndex = DeviceIndex("nvidia.com/gpu")
 
 
 class GpuClaims(NamedTuple):
@@ -59,7 +75,7 @@ class ClaimCache:
         (*before, known_gpus), known = self._known.get(inputs.name, ((None, None, None), {}))
         if known_gpus == gpus and all(one is other for one, other in zip(before, source, strict=True)):
             return known
-        claims = _claims(inputs.agent, snapshot, lookup, now)
+        claims = _claims(inputs, inputs.agent, snapshot, lookup, now)
         bound = frozenset([pod.uid for pod in inputs.pods])
         found = {uuid: _summary(each, identities, bound) for uuid, each in claims.items()}
         if all(_is_lasting(claim) for each in claims.values() for claim in each):
@@ -75,19 +91,65 @@ def _is_lasting(claim: GpuClaim) -> bool:
     return live or claim.fate is PodFate.NO_POD
 
 
-def _claims(agent: AgentFact, snapshot: NodeSnapshot, lookup: PodLookup, now: float) -> dict[str, list[GpuClaim]]:
-    """Claims by GPU uuid, those of processes first. A claim to a MIG instance counts for its GPU."""
+def _claims(
+    inputs: NodeInputs, agent: AgentFact, snapshot: NodeSnapshot, lookup: PodLookup, now: float
+) -> dict[str, list[GpuClaim]]:
+    """Claims by GPU uuid, those of processes first. A claim to a MIG instance counts for its GPU.
+
+    Where a scheduler assigns shares, the kubelet's choice of devices means nothing.
+    """
     heard_at, gpus = agent.received_at or 0.0, snapshot.gpu.gpus if snapshot.gpu is not None else ()
     claims: defaultdict[str, list[GpuClaim]] = defaultdict(list)
     for process in snapshot.gpu_processes or ():
         claims[process.gpu_uuid].append(process_claim(process, lookup, heard_at, now))
-    gpu_of = {gpu.uuid: gpu.uuid for gpu in gpus}
-    gpu_of |= {mig.uuid: gpu.uuid for gpu in gpus for mig in gpu.mig}
+    gpu_of = _gpu_of(gpus)
+    shares = [(pod, share) for pod in inputs.pods for share in assigned_shares(pod)]
+    shared = {pod.uid for pod, _ in shares}
     for device in snapshot.pod_devices or ():
-        gpu_uuid = gpu_of.get(device.gpu_uuid) if device.gpu_uuid is not None else None
-        if gpu_uuid is not None:
-            claims[gpu_uuid].append(allocation_claim(device, lookup, heard_at, now))
+        if gpu_uuid := _first_known(gpu_of, _uuids(device, inputs.devices)):
+            claim = allocation_claim(device, lookup, heard_at, now)
+            if claim.pod_uid not in shared:
+                claims[gpu_uuid].append(claim)
+    uuid_at = {gpu.index: gpu.uuid for gpu in gpus if gpu.uuid is not None} if shares else {}
+    for pod, share in shares:
+        uuid = uuid_at.get(share.index) if share.index is not None else gpu_of.get(share.uuid)
+        if uuid is not None:
+            claims[uuid].append(share_claim(share, pod, lookup, heard_at, now))
+    for claimed in inputs.devices.claimed(inputs.name):
+        holder, gpu_uuid = lookup.by_uid.get(claimed.pod_uid), _first_known(gpu_of, claimed.uuids)
+        if holder is not None and gpu_uuid is not None:
+            claims[gpu_uuid].append(resource_claim(holder, lookup, heard_at, now))
     return claims
+
+
+def _gpu_of(gpus: Iterable[GpuFact]) -> dict[str, str]:
+    """UUID of the GPU by its own and by those of its MIG instances."""
+    known = {gpu.uuid: gpu for gpu in gpus if gpu.uuid is not None}
+    return {uuid: uuid for uuid in known} | {mig.uuid: uuid for uuid, gpu in known.items() for mig in gpu.mig}
+
+
+def _first_known(gpu_of: Mapping[str, str], uuids: Iterable[str]) -> str | None:
+    return next((gpu_of[uuid] for uuid in uuids if uuid in gpu_of), None)
+
+
+def _uuids(device: PodDeviceFact, devices: DeviceIndex) -> tuple[str, ...]:
+    if device.gpu_uuid is not None:
+        return (device.gpu_uuid,)
+    return devices.uuids((device.resource, device.pool, device.device_id)) if device.pool is not None else ()
+
+
+def named_pods(agent: AgentFact | None, pods: PodIndex) -> Iterable[tuple[str, bool]]:
+    """Pods that a node names, each with whether Kubernetes knows it."""
+    snapshot = agent.snapshot if agent else None
+    if snapshot is None:
+        return
+    for process in snapshot.gpu_processes or ():
+        if process.pod_uid is not None:
+            yield process.pod_uid, process.pod_uid in pods.by_uid
+    for device in snapshot.pod_devices or ():
+        key = allocation_key(device)
+        if key is not None:
+            yield key, find_pod(device, pods.by_uid, pods.by_name) is not None
 
 
 def _summary(claims: list[GpuClaim], identities: Mapping[str, Identity], bound: frozenset[str]) -> GpuClaims:

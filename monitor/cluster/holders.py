@@ -1,4 +1,6 @@
-"""Who holds a GPU: claims by the kubelet (allocations) and by the driver (processes), each traced to a pod or to none.
+"""Who holds a GPU: claims by the kubelet (allocations), by ResourceClaims and by the driver (processes).
+
+Each is traced to a pod or to none.
 
 Decided here and nowhere else: the fate of a holder's pod, which processes belong to a holder, and which holders are
 zombies.
@@ -15,11 +17,14 @@ import msgspec
 from monitor.facts.cluster import GpuView, Holder, Identity
 from monitor.facts.cluster_facts import NO_IDENTITY
 from monitor.facts.gpu import GpuProcessFact, PodDeviceFact
+from monitor.facts.gpu_sharing import GpuShare
 from monitor.facts.kube import PodFact
 from monitor.facts.node import NodeSnapshot
 
 MIRROR_HASH = "kubernetes.io/config.hash"  # names a static pod in cgroups
-PROCESS = "process"  # as the source of a claim: the driver lists a process
+# Sources of a claim besides the agent's allocations: the driver lists a process, the scheduler assigned the pod a share
+# of the GPU, a ResourceClaim holds it for the pod.
+PROCESS, ANNOTATION, RESOURCE_CLAIM = "process", "annotation", "resource-claim"
 
 
 class PodFate(StrEnum):
@@ -47,6 +52,8 @@ class GpuClaim(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     namespace: str | None = None
     container: str | None = None
     process: GpuProcessFact | None = None
+    slots: int = 0
+    share: GpuShare | None = None
 
     @property
     def is_zombie(self) -> bool:
@@ -156,6 +163,33 @@ def allocation_claim(device: PodDeviceFact, lookup: PodLookup, heard_at: float, 
         pod_name=pod.name if pod else device.pod_name,
         namespace=pod.namespace if pod else device.namespace,
         container=device.container,
+        slots=device.replica is not None,
+    )
+
+
+def share_claim(share: GpuShare, pod: PodFact, lookup: PodLookup, heard_at: float, now: float) -> GpuClaim:
+    """Claim of a pod to the share of a GPU that a scheduler assigned to it."""
+    return GpuClaim(
+        by=ANNOTATION,
+        fate=lookup.fate(pod, pod.uid, heard_at, now),
+        pod=pod,
+        pod_uid=pod.uid,
+        pod_name=pod.name,
+        namespace=pod.namespace,
+        slots=1,
+        share=share,
+    )
+
+
+def resource_claim(pod: PodFact, lookup: PodLookup, heard_at: float, now: float) -> GpuClaim:
+    """Claim of a pod for which a ResourceClaim that holds a device is reserved."""
+    return GpuClaim(
+        by=RESOURCE_CLAIM,
+        fate=lookup.fate(pod, pod.uid, heard_at, now),
+        pod=pod,
+        pod_uid=pod.uid,
+        pod_name=pod.name,
+        namespace=pod.namespace,
     )
 
 
@@ -185,6 +219,9 @@ def _holder(claims: list[GpuClaim], identities: Mapping[str, Identity]) -> Holde
         pod = pod or claim.pod_name
         namespace = namespace or claim.namespace
         container = container or claim.container
+    shares = [claim.share for claim in claims if claim.share is not None]
+    memory = [share.memory_bytes for share in shares if share.memory_bytes is not None]
+    cores = [share.cores_ratio for share in shares if share.cores_ratio is not None]
     return Holder(
         pod_uid=first.pod_uid,
         pod=pod,
@@ -195,4 +232,7 @@ def _holder(claims: list[GpuClaim], identities: Mapping[str, Identity]) -> Holde
         user=identity.user,
         job=identity.job,
         queue=identity.queue,
+        slots=sum(claim.slots for claim in claims) or None,
+        share_memory_bytes=sum(memory) if memory else None,
+        share_cores_ratio=sum(cores) if cores else None,
     )

@@ -34,6 +34,7 @@ from monitor.cluster.view_inputs import ClusterContext, ViewChanges, ViewInputs
 from monitor.cluster.view_memory import ViewMemoryFile
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, Identity, SourceView
+from monitor.facts.devices import DeviceFacts
 from monitor.facts.facts_index import SmallFacts
 from monitor.facts.kube import NodeFact, PodFact
 from monitor.kube.client import KubeApi
@@ -143,6 +144,7 @@ class LiveCluster:
             quotas=kube.quotas.snapshot().items,
             pod_groups=kube.pod_groups.snapshot().items,
             workloads=kube.workloads.snapshot().items,
+            devices=context.devices,
         )
         return FactsUpdate(changes, nodes, pods, events, small)
 
@@ -200,11 +202,22 @@ class LiveCluster:
             queues=self.kube.queues(),
             sources=(*kube_sources(sources), *agents),
             pods_known=any(source.resource == "pods" and source.state == "synced" for source in sources),
+            devices=self.kube.devices(),
         )
 
     def fetch_agent(self, node: str) -> AgentFact | None:
         """Latest fact of a node's agent."""
         return next((fact for fact in self.poller.facts() if fact.node == node), None)
+
+    def joined_objects(self) -> tuple[tuple[PodFact, ...], tuple[NodeFact, ...]]:
+        """Pods and nodes of Kubernetes, with the GPUs of claims and of DRA drivers."""
+        with self._building:
+            return self._builder.pods, self._builder.nodes
+
+    @property
+    def devices(self) -> DeviceFacts:
+        """Claims, slices and device classes of Dynamic Resource Allocation."""
+        return self._context.devices
 
     def identities(self) -> dict[str, Identity]:
         """Identities of all pods, by uid."""

@@ -11,8 +11,10 @@ import msgspec
 from monitor.cluster.claims import NO_CLAIMS, GpuClaims, NodeInputs
 from monitor.cluster.gpu_state import GpuInput, StateLimits, decide_state
 from monitor.cluster.holders import has_live_holder
+from monitor.cluster.node_shares import node_shares
 from monitor.facts.cluster import GpuState, GpuView, NodeView
 from monitor.facts.gpu import GpuFact, XidEvent
+from monitor.facts.gpu_sharing import counts_slots, offers_whole_gpus, physical_gpus
 from monitor.facts.kube import NodeFact
 from monitor.facts.node import CollectorFact, NodeSnapshot
 from monitor.facts.text import Evidence
@@ -82,8 +84,8 @@ def _gpus(inputs: NodeInputs) -> Sequence[GpuFact]:
     snapshot = _snapshot(inputs)
     if snapshot is not None and snapshot.gpu is not None:
         return snapshot.gpu.gpus
-    capacity = int(inputs.node.capacity.get(inputs.resource, 0)) if inputs.node else 0
-    return [GpuFact(index=index) for index in range(capacity)]
+    count = physical_gpus(inputs.node, inputs.resource) if inputs.node else None
+    return [GpuFact(index=index) for index in range(count or 0)]
 
 
 def _blind(inputs: NodeInputs, limits: StateLimits, now: float) -> Evidence | None:
@@ -180,8 +182,9 @@ def _label_model(inputs: NodeInputs) -> str | None:
 
 def _node_view(inputs: NodeInputs, gpus: tuple[GpuView, ...], blind: Evidence | None, now: float) -> NodeView:
     node, agent, snapshot = inputs.node, inputs.agent, _snapshot(inputs)
-    requested = round(sum(pod.requests.get(inputs.resource, 0) for pod in inputs.pods))
-    allocatable = int(node.allocatable.get(inputs.resource, 0)) if node else None
+    whole = _counts_whole_gpus(inputs)
+    requested = round(sum(pod.requests.get(inputs.resource, 0) for pod in inputs.pods)) if whole or not node else 0
+    allocatable = int(node.allocatable.get(inputs.resource, 0)) if node and whole else None
     gpu_count = len(snapshot.gpu.gpus) if snapshot and snapshot.gpu and blind is None else None
     silent = blind is not None and blind.key == "agent-silent"
     return NodeView(
@@ -194,19 +197,29 @@ def _node_view(inputs: NodeInputs, gpus: tuple[GpuView, ...], blind: Evidence | 
         heard_at=agent.received_at if agent else None,
         silent_since=(agent.silent_since or agent.received_at or now) if agent and silent else None,
         silent_why=agent.error if agent and silent else None,
-        capacity=int(node.capacity.get(inputs.resource, 0)) if node else None,
+        capacity=int(node.capacity.get(inputs.resource, 0)) if node and whole else None,
         allocatable=allocatable,
         requested=requested,
         cards=gpu_count,
         free=_free(allocatable, requested, gpus, gpu_count),
-        disagreements=_count_disagreements(node, inputs.resource, requested, gpu_count, gpus),
+        shares=node_shares(node, inputs.pods, inputs.resource, whole=whole) if node else (),
+        disagreements=_count_disagreements(node if whole else None, inputs.resource, requested, gpu_count, gpus),
     )
+
+
+def _counts_whole_gpus(inputs: NodeInputs) -> bool:
+    """Whether Kubernetes counts whole GPUs on the node, not shares of them."""
+    node, snapshot = inputs.node, _snapshot(inputs)
+    if node is None or not offers_whole_gpus(node, inputs.resource):
+        return False
+    cards = len(snapshot.gpu.gpus) if snapshot and snapshot.gpu else 0
+    return not counts_slots(node.capacity.get(inputs.resource, 0.0), cards)
 
 
 def _free(allocatable: int | None, requested: int, gpus: tuple[GpuView, ...], gpu_count: int | None) -> int | None:
     """GPUs that the scheduler would still allocate, less those held without its knowledge.
 
-    With time slicing or MIG, GPUs and devices are different things, so the scheduler's count stands alone.
+    If Kubernetes counts shares, those are free that nobody holds. A count above that of the driver stands alone.
     """
     if allocatable is None:
         return sum(gpu.state is GpuState.FREE for gpu in gpus) if gpu_count is not None else None

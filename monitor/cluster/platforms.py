@@ -25,6 +25,7 @@ from functools import lru_cache
 import msgspec
 from msgspec.structs import replace
 
+from monitor.facts.gpu_sharing import POD_ANNOTATIONS
 from monitor.kube.decode.pod import PodFieldFilter
 
 READ_BY_KEY = ("label", "annotation", "env")
@@ -32,7 +33,9 @@ _WITH_KEY = (*READ_BY_KEY, "kind")
 _WITHOUT_KEY = ("namespace", "namespace-owner", "owner", "name", "serves")
 USER_LABELS = ("userName", "user", "owner")
 # Annotations used for more than identity: static pods by hash, and the gang of a pod.
-ALSO_REQUIRED = ("kubernetes.io/config.mirror", "kubernetes.io/config.hash", "scheduling.k8s.io/group-name")
+ALSO_REQUIRED = (
+    "kubernetes.io/config.mirror", "kubernetes.io/config.hash", "scheduling.k8s.io/group-name", *POD_ANNOTATIONS,
+)  # fmt: skip
 
 
 class Selector(msgspec.Struct, frozen=True):

@@ -15,7 +15,8 @@ from monitor.cluster.holders import MIRROR_HASH
 from monitor.cluster.usage import MICRO_FACTOR, UsageTotals
 from monitor.facts.cluster import Identity, PodView, UsageView
 from monitor.facts.facts_index import KnownPod
-from monitor.facts.kube import PodFact
+from monitor.facts.gpu_requests import gpu_amounts, is_hami, is_whole, whole_gpus
+from monitor.facts.kube import Amounts, PodFact
 
 Identify = Callable[[PodFact], Identity]
 NO_USAGE = UsageView()
@@ -33,6 +34,8 @@ class PodIndex:
         self.by_name: dict[tuple[str, str], PodFact] = {}
         self.bound: defaultdict[str, dict[str, PodFact]] = defaultdict(dict)
         self.identities: dict[str, Identity] = {}
+        self._sharing: frozenset[str] = frozenset()
+        self._all_share = False
         self._pods: dict[str, PodFact] = {}
         self._usage: dict[tuple[str | None, str], UsageView] = {}  # by node and pod
         self._keys: list[_Key] = []  # of the unfinished pods, sorted
@@ -105,6 +108,24 @@ class PodIndex:
                 changed.add(uid)
         return changed
 
+    def share(self, nodes: frozenset[str], every: bool) -> set[str]:
+        """Replace the nodes that share their GPUs, `every`: all that have some, and return the affected pods."""
+        changed, pending = self._sharing ^ nodes, self._all_share != every
+        self._sharing, self._all_share = nodes, every
+        affected = {uid for node in changed for uid in self.bound.get(node, ())}
+        if pending:
+            affected |= {uid for uid, pod in self._pods.items() if pod.node is None}
+        affected = {uid for uid in affected if _unfinished(self._pods[uid])}
+        for uid in affected:
+            self._put_view(self._pods[uid])
+        return affected
+
+    def _gpu_amounts(self, pod: PodFact) -> Amounts:
+        """What a pod requests of GPUs; GPUs of a node that shares them under the name of shared GPUs."""
+        on_shared = pod.node in self._sharing if pod.node is not None else self._all_share
+        slots = on_shared or is_hami(pod.annotations, pod.scheduler, pod.requests)
+        return gpu_amounts(pod.requests, self._resource, shared=slots)
+
     def identify_again(self, owners: Set[str]) -> set[str]:
         """Identify pods again after a change of their owners, and return those pods.
 
@@ -118,6 +139,10 @@ class PodIndex:
                 if _unfinished(pod):
                     self._put_view(pod)
         return changed
+
+    def facts(self) -> tuple[PodFact, ...]:
+        """All pods."""
+        return tuple(self._pods.values())
 
     def state(self, uid: str) -> KnownPod | None:
         """A pod with its identity and view; None if it is gone."""
@@ -146,7 +171,9 @@ class PodIndex:
         }
 
     def _put_view(self, pod: PodFact) -> None:
-        identity, requested = self.identities[pod.uid], pod.requests.get(self._resource, 0.0)
+        identity, amounts = self.identities[pod.uid], self._gpu_amounts(pod)
+        requested = whole_gpus(amounts, self._resource)
+        shares = {name: amount for name, amount in amounts.items() if not is_whole(name, self._resource)}
         usage = self._usage.get((pod.node, pod.uid), NO_USAGE)
         view = PodView(
             uid=pod.uid,
@@ -157,7 +184,8 @@ class PodIndex:
             node=pod.node,
             created_at=pod.created_at,
             requested_gpus=requested,
-            usage=msgspec.structs.replace(usage, gpus=requested) if requested else usage,
+            gpu_shares=shares,
+            usage=msgspec.structs.replace(usage, gpus=requested, gpu_shares=shares) if amounts else usage,
         )
         key = _key(pod)
         position, exists = self._find(key)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import TypeVar
@@ -102,6 +102,7 @@ class UsageTotals:
     def __init__(self) -> None:
         self.pods = 0
         self._gpus = self._ratios = self._cores = 0  # millionths
+        self._shares: Counter[str] = Counter()  # millionths, by resource
         self._with_ratio = self._with_cores = 0
         self._sizes = [0] * len(SIZE_FIELDS)
         self._with_size = [0] * len(SIZE_FIELDS)
@@ -114,6 +115,8 @@ class UsageTotals:
         usage = pod.usage
         if pod.requested_gpus:
             self._gpus += times * round(pod.requested_gpus * MICRO_FACTOR)
+        for name, amount in pod.gpu_shares.items():
+            self._shares[name] += times * round(amount * MICRO_FACTOR)
         if usage.gpu_utilization_ratio is not None:
             self._ratios += times * round(usage.gpu_utilization_ratio * MICRO_FACTOR)
             self._with_ratio += times
@@ -129,6 +132,7 @@ class UsageTotals:
         sizes = zip(SIZE_FIELDS, self._sizes, self._with_size, strict=True)
         return UsageView(
             gpus=self._gpus / MICRO_FACTOR,
+            gpu_shares={name: amount / MICRO_FACTOR for name, amount in sorted(self._shares.items()) if amount},
             gpu_utilization_ratio=self._ratios / self._with_ratio / MICRO_FACTOR if self._with_ratio else None,
             cpu_cores=self._cores / MICRO_FACTOR if self._with_cores else None,
             **{name: size for name, size, known in sizes if known},

@@ -14,10 +14,12 @@ from itertools import chain
 import msgspec
 
 from monitor.cluster.capacity import free_by_model, queue_views
-from monitor.cluster.claims import ClaimCache, NodeInputs
+from monitor.cluster.claims import ClaimCache, NodeInputs, named_pods
+from monitor.cluster.devices import JoinedDevices
 from monitor.cluster.gpu_state import StateLimits
-from monitor.cluster.holders import PodLookup, allocation_key, find_pod
+from monitor.cluster.holders import PodLookup
 from monitor.cluster.node_join import GpuMemory, gpu_memory_key, join_node
+from monitor.cluster.node_shares import SharingNodes
 from monitor.cluster.pod_index import Identify, PodIndex
 from monitor.cluster.usage import pod_usage
 from monitor.cluster.view_changes import changed_agent_parts, changed_view_parts
@@ -58,12 +60,14 @@ class ViewBuilder:
         self._by_target: dict[str, AgentFact] = {}
         self._agents: dict[str, AgentFact] = {}  # by node: of several, the one heard last
         self._nodes: dict[str, NodeFact] = {}
+        self._sharing = SharingNodes()
         self._usage: dict[str, tuple[AgentFact, dict[str, UsageView]]] = {}  # by node
         self._joined: dict[str, tuple[NodeView, tuple[GpuView, ...]]] = {}
         self._named: dict[str, dict[str, bool]] = {}  # node -> pod that it names -> whether Kubernetes knows the pod
         self._named_by: defaultdict[str, set[str]] = defaultdict(set)  # pod -> nodes that name it
         self._log = ChangeLog()
         self._claims = ClaimCache()
+        self._devices = JoinedDevices(resource)
         self._at = 0.0
 
     @property
@@ -108,7 +112,8 @@ class ViewBuilder:
         self._by_target = {agent.target: agent for agent in inputs.agents}
         self._agents = {_node_of(agent): agent for agent in sorted(inputs.agents, key=_last_heard)}
         self._read_usage()
-        self._pods.replace(inputs.pods)  # after the usage, so that each pod view is built once
+        pods = self._devices.build(inputs.around.devices, inputs.pods)
+        self._pods.replace(pods)  # after the usage, so that each pod view is built once
         names = self._nodes.keys() | self._agents.keys()
         for name in self._joined.keys() - names:
             self._forget_node(name)
@@ -118,10 +123,9 @@ class ViewBuilder:
     def update(self, changes: ViewChanges, now: float) -> ViewBuilder:
         """Take over changes."""
         self._at = now
-        if changes.around is not None and changes.around.pods_known != self._context.pods_known:
-            self._claims = ClaimCache()
-        self._context = changes.around or self._context
         affected = set(changes.again)
+        if changes.around is not None:
+            affected |= self._change_context(changes.around)
         for uid, pod in changes.pods.items():
             affected |= self._change_pod(uid, pod)
         for name, node in changes.nodes.items():
@@ -149,15 +153,45 @@ class ViewBuilder:
         if name not in self._joined:
             return None
         view, gpus = self._joined[name]
-        return KnownNode(self._nodes.get(name), self._agents.get(name), view, gpus)
+        return KnownNode(self._offering(name), self._agents.get(name), view, gpus)
+
+    def _offering(self, name: str) -> NodeFact | None:
+        """A node with the GPUs that DRA drivers offer on it."""
+        return self._devices.node(self._nodes.get(name), self._agents.get(name))
+
+    @property
+    def nodes(self) -> tuple[NodeFact, ...]:
+        """Nodes of Kubernetes, with the GPUs that DRA drivers offer."""
+        return tuple(node for name in self._nodes if (node := self._offering(name)) is not None)
+
+    @property
+    def pods(self) -> tuple[PodFact, ...]:
+        """Pods of Kubernetes, with the GPUs of their claims."""
+        return self._pods.facts()
+
+    def _change_context(self, context: ClusterContext) -> set[str]:
+        """Replace the facts that belong to no single node, and return the nodes whose GPUs or pods they change."""
+        before, self._context = self._context, context
+        if context.pods_known != before.pods_known:
+            self._claims = ClaimCache()
+        if context.devices == before.devices:
+            return set()
+        pods, affected = self._devices.change(context.devices)
+        self._claims.forget(affected)
+        for name in affected:
+            self._log.nodes[name].add(KUBERNETES_NODE)
+        for uid, pod in pods.items():
+            affected |= self._change_pod(uid, pod)
+        return affected
 
     def _change_pod(self, uid: str, pod: PodFact | None) -> set[str]:
         """Update or remove a pod, and return the nodes that it is on or that name it."""
         before, affected = self._pods.by_uid.get(uid), set[str]()
         self._log.pods.add(uid)
         if pod is not None:
-            affected |= self._pods.put(pod)
+            affected |= self._pods.put(self._devices.put(pod))
         elif before is not None:
+            self._devices.drop(uid)
             affected |= self._pods.drop(uid)
         affected |= self._nodes_naming(before) | self._nodes_naming(pod)
         self._claims.forget(affected)
@@ -218,13 +252,17 @@ class ViewBuilder:
         lookup = PodLookup(pods.by_uid, pods.by_name, self._missing, known, limits.terminating_grace, limits.settle)
         for name in names:
             bound = tuple(pods.bound[name].values()) if name in pods.bound else ()
-            inputs = NodeInputs(name, self._agents.get(name), self._nodes.get(name), bound, self._resource)
+            agent, node = self._agents.get(name), self._offering(name)
+            inputs = NodeInputs(name, agent, node, bound, self._resource, self._devices.index)
             claims = self._claims.of_node(inputs, lookup, pods.identities, now)
             joined = join_node(inputs, claims, self._gpus, limits, now)
             self._log.nodes[name] |= changed_view_parts(self._joined.get(name), joined)
             self._joined[name] = joined
+            self._sharing.put(joined[0], self._resource)
             for gpu in joined[1]:
                 self._remember(gpu)
+        if self._sharing.take_changed():
+            self._log.views |= pods.share(*self._sharing.nodes())
 
     def _remember(self, gpu: GpuView) -> None:
         """Carry over the state of a GPU. While it is unknown, the start of its idleness is kept."""
@@ -237,6 +275,7 @@ class ViewBuilder:
 
     def _forget_node(self, name: str) -> None:
         _, gpus = self._joined.pop(name, (None, ()))
+        self._sharing.drop(name)
         self._log.nodes[name] |= ALL_PARTS
         for gpu in gpus:
             self._gpus.pop(gpu_memory_key(gpu.node, gpu.uuid, gpu.index), None)
@@ -246,7 +285,7 @@ class ViewBuilder:
     def _note_missing(self, names: list[str], now: float) -> None:
         """Record since when pods named by these nodes are unknown to Kubernetes, unless it is out of reach."""
         for name in names:
-            named = dict(_named_pods(self._agents.get(name), self._pods))
+            named = dict(named_pods(self._agents.get(name), self._pods))
             self._name_pods(name, named)
             for key, known in named.items():
                 if known:
@@ -303,17 +342,3 @@ def _node_of(agent: AgentFact) -> str:
 
 def _last_heard(agent: AgentFact) -> tuple[float, str]:
     return agent.received_at or 0.0, agent.target
-
-
-def _named_pods(agent: AgentFact | None, pods: PodIndex) -> Iterable[tuple[str, bool]]:
-    """Pods that a node names, each with whether Kubernetes knows it."""
-    snapshot = agent.snapshot if agent else None
-    if snapshot is None:
-        return
-    for process in snapshot.gpu_processes or ():
-        if process.pod_uid is not None:
-            yield process.pod_uid, process.pod_uid in pods.by_uid
-    for device in snapshot.pod_devices or ():
-        key = allocation_key(device)
-        if key is not None:
-            yield key, find_pod(device, pods.by_uid, pods.by_name) is not None

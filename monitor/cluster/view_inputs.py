@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import SourceView
+from monitor.facts.devices import NO_DEVICES, DeviceFacts
 from monitor.facts.kube import NodeFact, PodFact, QueueFact
 
 
@@ -17,6 +18,7 @@ class ClusterContext:
     queues: tuple[QueueFact, ...] = ()
     sources: tuple[SourceView, ...] = ()
     pods_known: bool = False
+    devices: DeviceFacts = NO_DEVICES
 
 
 @dataclass(frozen=True)

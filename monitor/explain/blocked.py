@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from monitor.explain.fit import NodeFit
+from monitor.explain.fit import NodeFit, amount_in_words, requested_gpus
 from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause, PodDiagnosis, PodStatus, compact_number, pending_diagnosis
 from monitor.explain.placement import EXCLUSIONS, ObstacleKind
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
 
@@ -115,7 +116,7 @@ def _names(nodes: Iterable[NodeFit]) -> str:
     return ", ".join(names[:MAX_NAMED_NODES]) + (" …" if len(names) > MAX_NAMED_NODES else "")
 
 
-def lacks_other_resource(able: Sequence[NodeFit], needed_gpus: int) -> PodDiagnosis:
+def lacks_other_resource(pod: PodFact, able: Sequence[NodeFit], facts: ClusterFacts) -> PodDiagnosis:
     """Diagnosis of a pod for which `able` nodes have enough GPUs but lack another resource."""
     keys = {
         ObstacleKind.CPU: Key.SHORT_OF_CPU,
@@ -132,7 +133,8 @@ def lacks_other_resource(able: Sequence[NodeFit], needed_gpus: int) -> PodDiagno
         "node": nearest.node.name,
     }
     idle = sum(fit.free for fit in lacking)
-    evidence = (Text(Key.GPUS_WAIT_FOR_REST, {"gpus": idle, "nodes": len(lacking)}),) if needed_gpus and idle else ()
+    waiting: dict[str, Value] = {"gpus": amount_in_words(pod, idle, facts), "nodes": len(lacking)}
+    evidence = (Text(Key.GPUS_WAIT_FOR_REST, waiting),) if idle and requested_gpus(pod, facts) else ()
     headline = keys.get(obstacle.kind, Key.SHORT_OF_RESOURCE)
     advice = Key.SHORT_OF_PODS_ADVICE if obstacle.kind is ObstacleKind.PODS else Key.SHORT_OF_ADVICE
     return pending_diagnosis(PendingCause.OTHER, headline, advice, values, evidence)

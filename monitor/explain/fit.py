@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from monitor.explain.chain.scheduling import is_gpu_share
 from monitor.explain.placement import EXCLUSIONS, Obstacle, ObstacleKind, PlacementCheck
 from monitor.facts.base import Fact
 from monitor.facts.cluster_facts import ClusterFacts
+from monitor.facts.gpu_requests import amount_value, brief, gpu_amounts, main_resource
+from monitor.facts.gpu_resources import resource_kind
+from monitor.facts.gpu_sharing import requests_slots
 from monitor.facts.kube import NodeFact, PodFact
+from monitor.facts.text import Value
 
 MAX_ROUNDING_ERROR = 1e-6  # amounts are sums of floats
 _NOTHING: Mapping[str, float] = {}
@@ -16,7 +19,7 @@ Needs = Sequence[tuple[str, float, float, ObstacleKind]]  # resource, amount, ro
 
 
 class NodeFit(Fact, frozen=True):
-    """How a pod fits on one node. `free` and `total` count GPUs."""
+    """How a pod fits on one node. `free` and `total` are amounts of its GPU resource, in the unit of that."""
 
     node: NodeFact
     free: int
@@ -42,28 +45,60 @@ class NodeFit(Fact, frozen=True):
 
 
 def gpu_resource(pod: PodFact, facts: ClusterFacts) -> str:
-    """Name of the GPU resource that the pod requests: MIG slices and shared GPUs have their own."""
-    if pod.requests.get(facts.resource):
-        return facts.resource
-    names = [name for name, amount in pod.requests.items() if amount and "/" in name and not is_gpu_share(name)]
-    return next((name for name in sorted(names) if "gpu" in name or "/mig-" in name), facts.resource)
+    """Name of the GPU resource that the pod is counted by: MIG slices, shares and other accelerators have their own."""
+    return main_resource(pod.requests, facts.resource) or facts.resource
 
 
 def requested_gpus(pod: PodFact, facts: ClusterFacts) -> int:
-    """Number of GPUs that the pod requests."""
+    """How much of its GPU resource the pod requests: a number of GPUs, or of shares in their unit."""
     return round(pod.requests.get(gpu_resource(pod, facts), 0.0))
+
+
+def gpus_in_words(pod: PodFact, facts: ClusterFacts) -> Value:
+    """What the pod requests of GPUs, shares included, for a text (format `gpus`)."""
+    return amount_value(gpu_request(pod, facts), facts.resource)
+
+
+def gpu_request(pod: PodFact, facts: ClusterFacts) -> dict[str, float]:
+    """What the pod requests of GPUs, by resource; GPUs that are shared under the name of shared GPUs."""
+    seen = facts.view_of_node.get(pod.node or "")
+    slots = requests_slots(pod, facts.node_by_name.get(pod.node or ""), facts.nodes, facts.resource) or (
+        seen is not None and any(share.resource == facts.resource for share in seen.shares)
+    )
+    return gpu_amounts(pod.requests, facts.resource, shared=slots)
+
+
+def amount_in_words(pod: PodFact, amount: float, facts: ClusterFacts) -> Value:
+    """An amount of the pod's GPU resource for a text (format `gpus`)."""
+    return amount_value({next(iter(gpu_request(pod, facts)), facts.resource): amount}, facts.resource)
+
+
+def amount_in_units(pod: PodFact, amount: float, facts: ClusterFacts) -> Value:
+    """An amount of the pod's GPU resource with its unit, but without a noun: 8, `10 GiB`, `50%`."""
+    return brief(gpu_resource(pod, facts), amount)
 
 
 def fit_all(pod: PodFact, facts: ClusterFacts) -> tuple[NodeFit, ...]:
     """Fit of the pod on every node."""
     resource, placement = gpu_resource(pod, facts), PlacementCheck(pod)
     needs = _needs(pod, resource)
-    return tuple(_fit(placement, node, facts, resource, needs) for node in facts.nodes)
+    return tuple(_fit(placement, node, facts, resource, needs, _offers(pod, node, facts)) for node in facts.nodes)
 
 
 def fit(pod: PodFact, node: NodeFact, facts: ClusterFacts, resource: str) -> NodeFit:
     """Fit of the pod on one node, with all obstacles."""
-    return _fit(PlacementCheck(pod), node, facts, resource, _needs(pod, resource))
+    return _fit(PlacementCheck(pod), node, facts, resource, _needs(pod, resource), _offers(pod, node, facts))
+
+
+def _offers(pod: PodFact, node: NodeFact, facts: ClusterFacts) -> Mapping[str, float]:
+    """What the pod can get of the node: not GPUs that only claims reach, or with a claim those of a device plugin."""
+    if not facts.devices.slices:
+        return node.allocatable
+    if pod.claimed_gpus:
+        reachable = bool(node.claimable_gpus)
+    else:
+        reachable = node.plugin_gpus != 0 or facts.devices.serves(facts.resource)
+    return node.allocatable if reachable else {**node.allocatable, facts.resource: 0.0}
 
 
 def _needs(pod: PodFact, gpu: str) -> Needs:
@@ -72,12 +107,19 @@ def _needs(pod: PodFact, gpu: str) -> Needs:
     return [
         (name, amount, max(MAX_ROUNDING_ERROR, amount * 1e-9), kinds.get(name, ObstacleKind.OTHER))
         for name, amount in sorted(pod.requests.items())
-        if amount > 0 and not is_gpu_share(name)
+        if amount > 0 and (name == gpu or (kind := resource_kind(name)) is None or not kind.per_card)
     ]
 
 
-def _fit(placement: PlacementCheck, node: NodeFact, facts: ClusterFacts, resource: str, needs: Needs) -> NodeFit:
-    have, used = node.allocatable, facts.used.get(node.name, _NOTHING)
+def _fit(
+    placement: PlacementCheck,
+    node: NodeFact,
+    facts: ClusterFacts,
+    resource: str,
+    needs: Needs,
+    have: Mapping[str, float],
+) -> NodeFit:
+    used = facts.used.get(node.name, _NOTHING)
     obstacles = (*placement.exclusions(node), *_shortages(needs, have, used))
     total = int(have.get(resource, 0.0))
     if not total:

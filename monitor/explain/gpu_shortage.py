@@ -6,12 +6,21 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
-from monitor.explain.fit import NodeFit, gpu_resource, requested_gpus
+from monitor.explain.fit import (
+    NodeFit,
+    amount_in_units,
+    amount_in_words,
+    gpu_request,
+    gpu_resource,
+    gpus_in_words,
+    requested_gpus,
+)
 from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause, PodDiagnosis, PodStatus, pending_diagnosis
 from monitor.explain.placement import ObstacleKind
 from monitor.facts.cluster import GpuState
 from monitor.facts.cluster_facts import ClusterFacts
+from monitor.facts.gpu_resources import Unit, resource_kind
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
 
@@ -27,7 +36,9 @@ def explain(pod: PodFact, fits: Sequence[NodeFit], facts: ClusterFacts) -> PodDi
     free = sum(fit.free for fit in usable)
     if free >= needs and max(fit.free for fit in usable) < needs:
         return _spread(pod, usable, fits, facts)
-    values: dict[str, Value] = {"needs": needs, "free": free, "total": sum(fit.total for fit in usable)}
+    total = sum(fit.total for fit in usable)
+    values: dict[str, Value] = {"needs": gpus_in_words(pod, facts), "free": amount_in_units(pod, free, facts)}
+    values["total"] = amount_in_units(pod, total, facts)
     unused = tuple(_idle(usable, facts))
     return PodDiagnosis(
         PodStatus.PENDING,
@@ -37,7 +48,7 @@ def explain(pod: PodFact, fits: Sequence[NodeFit], facts: ClusterFacts) -> PodDi
             *_holders(pod, usable, facts),
             *_leaving(pod, usable, facts),
             *unused,
-            *excluded_nodes_with_room(pod, fits),
+            *excluded_nodes_with_room(pod, fits, facts),
         ),
         advice=tuple(_wait_or_release(unused, needs)),
     )
@@ -45,61 +56,76 @@ def explain(pod: PodFact, fits: Sequence[NodeFit], facts: ClusterFacts) -> PodDi
 
 def too_large(pod: PodFact, fits: Sequence[NodeFit], facts: ClusterFacts) -> PodDiagnosis:
     """Diagnosis of a pod that requests more GPUs than any node has: it can never run as specified."""
-    needs, resource = requested_gpus(pod, facts), gpu_resource(pod, facts)
+    resource = gpu_resource(pod, facts)
     largest = max(fits, key=lambda fit: fit.total)
     if largest.total == 0:
         values: dict[str, Value] = {"resource": resource}
         return pending_diagnosis(PendingCause.NOT_ENOUGH_GPUS, Key.NO_GPU_NODES, Key.NO_GPU_NODES_ADVICE, values)
     usable = [fit for fit in fits if fit.usable and fit.total]
     values = {
-        "needs": needs,
-        "largest": largest.total,
+        "needs": gpus_in_words(pod, facts),
+        "largest": amount_in_units(pod, largest.total, facts),
         "node": largest.node.name,
-        "free": sum(fit.free for fit in usable),
+        "free": amount_in_units(pod, sum(fit.free for fit in usable), facts),
     }
-    plan = _layout(usable, needs, facts)
     return PodDiagnosis(
         PodStatus.PENDING,
         PendingCause.NO_SINGLE_NODE_FITS,
         Text(Key.NEVER_ON_ONE_NODE, values),
-        evidence=tuple(_free_map(usable)),
-        advice=(_distribute(pod, plan, facts) if plan else Text(Key.DISTRIBUTE_LATER, {"largest": largest.total}),),
+        evidence=tuple(_free_map(pod, usable, facts)),
+        advice=(_distribute(pod, usable, facts) or _smaller(pod, largest.total, facts),),
     )
 
 
 def _spread(pod: PodFact, usable: Sequence[NodeFit], fits: Sequence[NodeFit], facts: ClusterFacts) -> PodDiagnosis:
     """The cluster has enough free GPUs but no single node does: the job should run on several nodes."""
-    needs = requested_gpus(pod, facts)
+    needs = gpus_in_words(pod, facts)
     most = max(usable, key=lambda fit: fit.free)
     values: dict[str, Value] = {
         "needs": needs,
-        "most": most.free,
+        "most": amount_in_units(pod, most.free, facts),
         "node": most.node.name,
-        "free": sum(fit.free for fit in usable),
+        "free": amount_in_units(pod, sum(fit.free for fit in usable), facts),
         "nodes": sum(fit.free > 0 for fit in usable),
     }
-    plan = _layout(usable, needs, facts)
-    advice = [_distribute(pod, plan, facts)] if plan else []
+    workers = _distribute(pod, usable, facts)
+    advice = [workers] if workers is not None else []
     return PodDiagnosis(
         PodStatus.PENDING,
         PendingCause.NO_SINGLE_NODE_FITS,
         Text(Key.NO_SINGLE_NODE_FITS, values),
         evidence=(
-            *_free_map(usable),
+            *_free_map(pod, usable, facts),
             *_leaving(pod, usable, facts),
             *_idle(usable, facts),
-            *excluded_nodes_with_room(pod, fits),
+            *excluded_nodes_with_room(pod, fits, facts),
         ),
         advice=(*advice, Text(Key.OR_WAIT_FOR_NODE, {"needs": needs})),
     )
 
 
-def _distribute(pod: PodFact, plan: tuple[int, int], facts: ClusterFacts) -> Text:
-    values: dict[str, Value] = {"workers": plan[0], "each": plan[1]}
+def _distribute(pod: PodFact, usable: Sequence[NodeFit], facts: ClusterFacts) -> Text | None:
+    """Advice to run on several nodes, if workers with fewer GPUs each would start now."""
+    plan = _layout(usable, requested_gpus(pod, facts), facts) if _is_divisible(pod, facts) else None
+    if plan is None:
+        return None
+    values: dict[str, Value] = {"workers": plan[0], "count": plan[1], "each": amount_in_words(pod, plan[1], facts)}
     job = facts.identity(pod).job
     peers = (p for p in facts.pods if p.namespace == pod.namespace and facts.identity(p).job == job)
     several = job and len(list(islice(peers, 2))) > 1
     return Text(Key.SMALLER_WORKERS if several else Key.DISTRIBUTE, values)
+
+
+def _is_divisible(pod: PodFact, facts: ClusterFacts) -> bool:
+    """Whether the pod requests whole devices, which workers on several nodes could use as well."""
+    kind = resource_kind(next(iter(gpu_request(pod, facts)), facts.resource))
+    return kind is None or kind.unit in (Unit.GPU, Unit.DEVICE)
+
+
+def _smaller(pod: PodFact, largest: int, facts: ClusterFacts) -> Text:
+    if _is_divisible(pod, facts):
+        return Text(Key.DISTRIBUTE_LATER, {"largest": amount_in_words(pod, largest, facts)})
+    return Text(Key.WAIT_OR_ASK_LESS)
 
 
 def _layout(usable: Sequence[NodeFit], needs: int, facts: ClusterFacts) -> tuple[int, int] | None:
@@ -121,11 +147,12 @@ def _workers(free: Sequence[int], needs: int) -> tuple[int, int] | None:
     return None
 
 
-def _free_map(usable: Sequence[NodeFit]) -> Iterable[Text]:
+def _free_map(pod: PodFact, usable: Sequence[NodeFit], facts: ClusterFacts) -> Iterable[Text]:
     """Nodes with free GPUs, most first."""
     with_free = sorted((fit for fit in usable if fit.free), key=lambda fit: (-fit.free, fit.node.name))
     if with_free:
-        names = ", ".join(f"{fit.node.name} ({fit.free})" for fit in with_free[:MAX_NAMED_NODES])
+        named = with_free[:MAX_NAMED_NODES]
+        names = ", ".join(f"{fit.node.name} ({amount_in_units(pod, fit.free, facts)})" for fit in named)
         yield Text(Key.FREE_MAP, {"nodes": names + (" …" if len(with_free) > MAX_NAMED_NODES else "")})
 
 
@@ -136,7 +163,8 @@ def _holders(pod: PodFact, usable: Sequence[NodeFit], facts: ClusterFacts) -> It
     for fit in usable:
         for other in facts.bound.get(fit.node.name, ()):
             held[facts.user(other)] += round(other.requests.get(resource, 0.0))
-    top = [f"{user} ({count})" for user, count in held.most_common(MAX_NAMED_HOLDERS) if count]
+    most = held.most_common(MAX_NAMED_HOLDERS)
+    top = [f"{user} ({amount_in_units(pod, count, facts)})" for user, count in most if count]
     if top:
         yield Text(Key.TOP_HOLDERS, {"holders": ", ".join(top)})
 
@@ -148,7 +176,7 @@ def _leaving(pod: PodFact, usable: Sequence[NodeFit], facts: ClusterFacts) -> It
     count = round(sum(p.requests.get(resource, 0.0) for p in pods))
     if count:
         names = ", ".join(f"{p.namespace}/{p.name}" for p in pods[:MAX_NAMED_HOLDERS] if p.requests.get(resource))
-        yield Text(Key.GPUS_LEAVING, {"count": count, "pods": names})
+        yield Text(Key.GPUS_LEAVING, {"count": amount_in_words(pod, count, facts), "pods": names})
 
 
 def _idle(usable: Sequence[NodeFit], facts: ClusterFacts) -> Iterable[Text]:
@@ -181,7 +209,7 @@ def _wait_or_release(unused: Iterable[Text], needs: int) -> Iterable[Text]:
     yield Text(Key.WAIT_OR_ASK_LESS if needs > 1 else Key.WAIT)
 
 
-def excluded_nodes_with_room(pod: PodFact, fits: Sequence[NodeFit]) -> Iterable[Text]:
+def excluded_nodes_with_room(pod: PodFact, fits: Sequence[NodeFit], facts: ClusterFacts) -> Iterable[Text]:
     """Nodes with room for the pod that it may not use, by exclusion."""
     keys = {
         ObstacleKind.CORDONED: Key.ROOM_CORDONED,
@@ -194,5 +222,6 @@ def excluded_nodes_with_room(pod: PodFact, fits: Sequence[NodeFit]) -> Iterable[
         excluded = [fit for fit in with_room if kind in fit.exclusions()]
         if excluded and pod.requests:
             details = {obstacle.detail for fit in excluded for obstacle in fit.obstacles if obstacle.kind is kind}
-            nodes = ", ".join(f"{fit.node.name} ({fit.free})" for fit in excluded[:MAX_NAMED_NODES])
+            named = excluded[:MAX_NAMED_NODES]
+            nodes = ", ".join(f"{fit.node.name} ({amount_in_units(pod, fit.free, facts)})" for fit in named)
             yield Text(key, {"nodes": nodes, "detail": ", ".join(sorted(details)[:MAX_NAMED_HOLDERS])})

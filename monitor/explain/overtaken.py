@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from monitor.explain.fit import gpu_resource, requested_gpus
+from monitor.explain.fit import gpu_resource, gpus_in_words, requested_gpus
 from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause, PodDiagnosis
 from monitor.explain.placement import ObstacleKind, PlacementCheck
@@ -92,7 +92,7 @@ def _who(first: Overtaker, pod: PodFact, facts: ClusterFacts) -> Text:
     values: dict[str, Value] = {
         "pod": f"{first.pod.namespace}/{first.pod.name}",
         "user": facts.user(first.pod),
-        "gpus": first.gpus,
+        "gpus": gpus_in_words(first.pod, facts),
         "node": first.node,
         "later": (first.pod.created_at or 0.0) - (pod.created_at or 0.0),
     }
@@ -112,5 +112,6 @@ def _why(first: Overtaker, diagnosis: PodDiagnosis, pod: PodFact, facts: Cluster
         return Text(Key.OVERTAKEN_PRIORITY, {"priority": other.priority or 0, "own": pod.priority or 0})
     needs = requested_gpus(pod, facts)
     if first.gpus < needs:
-        return Text(Key.OVERTAKEN_SMALLER, {"gpus": first.gpus, "needs": needs})
+        words: dict[str, Value] = {"gpus": gpus_in_words(other, facts), "needs": gpus_in_words(pod, facts)}
+        return Text(Key.OVERTAKEN_SMALLER, words)
     return Text(Key.OVERTAKEN_UNKNOWN)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from monitor.explain import blocked, claims, gpu_shortage, has_room, overtaken, queueing, scheduler_says
+from monitor.explain import blocked, claims, device_claims, gpu_shortage, has_room, overtaken, queueing, scheduler_says
 from monitor.explain.fit import NodeFit, fit_all, requested_gpus
 from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause, PodDiagnosis, pending_diagnosis
@@ -23,6 +23,7 @@ def pending(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis:
     """
     verdict = scheduler_verdict(pod, facts)
     diagnosis = queueing.held_back(pod, facts) or claims.missing_or_unbound(pod, verdict)
+    diagnosis = diagnosis or device_claims.not_allocated(pod, facts, verdict, now)
     diagnosis = diagnosis or scheduler_says.by_plugin(pod, verdict)
     diagnosis = overtaken.add_overtakers(diagnosis or _by_nodes(pod, facts, verdict, now), pod, facts)
     if verdict is None or any(text.key is Key.SCHEDULER_SAYS for text in (diagnosis.headline, *diagnosis.evidence)):
@@ -51,5 +52,5 @@ def _nothing_fits(pod: PodFact, fits: tuple[NodeFit, ...], facts: ClusterFacts) 
     if not able:
         return blocked.explain(pod, [fit for fit in fits if fit.total >= needs])
     if not all(fit.lacks_gpus for fit in able):
-        return blocked.lacks_other_resource(able, needs)
+        return blocked.lacks_other_resource(pod, able, facts)
     return gpu_shortage.explain(pod, fits, facts)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from monitor.explain import crash
-from monitor.explain.fit import requested_gpus
+from monitor.explain.fit import gpu_request, gpus_in_words, requested_gpus
 from monitor.explain.keys import Key
 from monitor.explain.model import PodDiagnosis, PodStatus, pod_values, running_containers
 from monitor.explain.quote import quote
 from monitor.facts.cluster import GpuState, GpuView
 from monitor.facts.cluster_facts import ClusterFacts
+from monitor.facts.gpu_requests import whole_gpus
 from monitor.facts.kube import PodFact
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.text import Evidence, Text, Value
@@ -35,7 +36,7 @@ def running(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis:
     if not requested and not gpus:
         return PodDiagnosis(PodStatus.RUNNING, "running", Text(Key.RUNNING, pod_values(pod)), tuple(_restarts(pod)))
     if not gpus or all(gpu.state is GpuState.UNKNOWN for gpu in gpus):
-        return _not_seen(pod, requested, facts)
+        return _not_seen(pod, facts)
     return (
         _unhealthy(pod, gpus)
         or _idle(pod, gpus, facts, now)
@@ -44,9 +45,15 @@ def running(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis:
     )
 
 
-def _not_seen(pod: PodFact, requested: int, facts: ClusterFacts) -> PodDiagnosis:
+def _held(pod: PodFact, gpus: Sequence[GpuView], facts: ClusterFacts) -> Value:
+    """What the pod holds: as many GPUs as are seen, or the shares of them that it requested."""
+    whole = whole_gpus(gpu_request(pod, facts), facts.resource) or not requested_gpus(pod, facts)
+    return len(gpus) if whole else gpus_in_words(pod, facts)
+
+
+def _not_seen(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis:
     """The pod's GPUs are not visible: report that instead of guessing."""
-    values = pod_values(pod) | {"gpus": requested}
+    values = pod_values(pod) | {"gpus": gpus_in_words(pod, facts)}
     node = facts.view_of_node.get(pod.node or "")
     why = Key.AGENT_SILENT if node and node.silent_since is not None else Key.CARDS_UNKNOWN
     advice = (Text(Key.AGENT_ADVICE, values),)
@@ -91,7 +98,11 @@ def _idle(pod: PodFact, gpus: Sequence[GpuView], facts: ClusterFacts, now: float
     if any(gpu.idle_since is None for gpu in gpus):
         return None
     since = max(gpu.idle_since or now for gpu in gpus)
-    values = pod_values(pod) | {"gpus": len(gpus), "seconds": max(0.0, now - since), "user": facts.user(pod)}
+    values = pod_values(pod) | {
+        "gpus": _held(pod, gpus, facts),
+        "seconds": max(0.0, now - since),
+        "user": facts.user(pod),
+    }
     memory = sum(gpu.memory_used_bytes or 0 for gpu in gpus)
     held = (Text(Key.IDLE_MEMORY, {"size": memory}),) if memory else ()
     if facts.identity(pod).inference:
@@ -151,6 +162,7 @@ def _busy(pod: PodFact, gpus: Sequence[GpuView], facts: ClusterFacts) -> PodDiag
     if unused and not inference:
         advice.append(Text(Key.PARTLY_IDLE_ADVICE, values))
         return PodDiagnosis(PodStatus.RUNNING, "partly-idle", Text(Key.PARTLY_IDLE, values), evidence, tuple(advice))
+    values = values | {"gpus": _held(pod, gpus, facts)}
     if mean is None or mean >= LOW_USE_RATIO or inference:
         return PodDiagnosis(PodStatus.RUNNING, "busy", Text(Key.BUSY, values), evidence, tuple(advice))
     cpu = tuple(_cpu_at_limit(pod, facts))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from monitor.explain.chain.causes import SchedulingCause as C
-from monitor.explain.chain.scheduling import SchedulingPart, is_gpu_share
+from monitor.explain.chain.scheduling import SchedulingPart
 from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause, PodDiagnosis, pending_diagnosis
 from monitor.explain.quote import quote
 from monitor.explain.scheduler_message import SchedulerVerdict
+from monitor.facts.gpu_resources import resource_kinds
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
 
@@ -53,7 +54,7 @@ def by_plugin(pod: PodFact, verdict: SchedulerVerdict | None) -> PodDiagnosis | 
     if verdict is None or verdict.reason is None:
         return None
     reason = verdict.reason
-    if reason.cause is C.GPUS and any(is_gpu_share(name) for name in pod.requests):
+    if reason.cause is C.GPUS and any(kind.per_card for kind in resource_kinds(pod.requests)):
         reason = replace(reason, cause=C.VGPU_UNFIT)
     return _diagnosis(pod, verdict, reason) if reason.cause in _PLUGIN_REASONS else None
 

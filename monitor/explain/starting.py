@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from monitor.explain import crash, pulling, volumes
+from monitor.explain import crash, device_claims, pulling, volumes
 from monitor.explain.chain.causes import StartFailureCause
 from monitor.explain.chain.starts import classify_start
 from monitor.explain.keys import Key
-from monitor.explain.model import PodDiagnosis, PodStatus, family_diagnosis
+from monitor.explain.model import PodDiagnosis, PodStatus
 from monitor.explain.quote import quote
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import ContainerStatusFact, EventFact, PodFact
@@ -18,7 +18,7 @@ LONG_START_SECONDS = 120.0
 _MISSING = re.compile(r"\b(secret|configmap)s? \\?\"([^\"\\]+)\\?\" (?:is )?not found", re.IGNORECASE)
 _KEY = re.compile(r"couldn't find key (\S+) in (Secret|ConfigMap) (\S+)")
 _NON_EXISTENT_KEY = re.compile(r"(secret|configmap) references non-existent \w+ key:? (\S+)", re.IGNORECASE)
-DRA_REASON = "FailedPrepareDynamicResources"
+DRA_REASON = device_claims.PREPARATION_EVENT_REASON
 _TROUBLE_REASONS = (*volumes.MOUNT_EVENT_REASONS, "FailedCreatePodSandBox", DRA_REASON)
 
 
@@ -31,8 +31,9 @@ def starting(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis:
     newest = _newest_trouble(pod, facts)
     if newest is not None and newest.reason == "FailedCreatePodSandBox":
         return crash.start_diagnosis(pod, pod.name, newest.message or "", PodStatus.CREATING)
-    if newest is not None and newest.reason == DRA_REASON:
-        return _not_prepared(newest, pod)
+    dra_event = newest if newest is not None and newest.reason == DRA_REASON else None
+    if (newest is None or dra_event) and (diagnosis := device_claims.not_prepared(pod, dra_event, facts)):
+        return diagnosis
     diagnosis = volumes.not_mounted(pod, facts) if newest is not None else None
     return diagnosis or pulling.in_progress(pod, facts, now) or _initializing(pod, now) or _nothing_known(pod, now)
 
@@ -49,13 +50,6 @@ def _newest_trouble(pod: PodFact, facts: ClusterFacts) -> EventFact | None:
 
 def _creating(cause: str, headline: Key, values: dict[str, Value], advice: Key, more: dict[str, Value]) -> PodDiagnosis:
     return PodDiagnosis(PodStatus.CREATING, cause, Text(headline, values), advice=(Text(advice, more),))
-
-
-def _not_prepared(event: EventFact, pod: PodFact) -> PodDiagnosis:
-    """The kubelet asks the DRA driver on the node to prepare the allocated devices."""
-    values: dict[str, Value] = {"node": pod.node or "?", "pod": pod.name, "namespace": pod.namespace}
-    evidence = (Text(Key.RUNTIME_SAYS, {"message": quote(event.message)}),)
-    return family_diagnosis(PodStatus.CREATING, "START", "DRA_PREPARE", values, evidence)
 
 
 def bad_configuration(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> PodDiagnosis:

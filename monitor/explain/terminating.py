@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from monitor.explain.fit import gpu_resource, requested_gpus
+from monitor.explain.fit import gpu_resource, gpus_in_words, requested_gpus
 from monitor.explain.keys import Key
 from monitor.explain.model import PodDiagnosis, PodStatus, pod_values
 from monitor.explain.quote import quote
@@ -54,10 +54,10 @@ def _diagnosis(cause: str, headline: Key, values: dict[str, Value], advice: Key 
 
 def _with_gpus(diagnosis: PodDiagnosis, pod: PodFact, facts: ClusterFacts) -> PodDiagnosis:
     """Add the GPUs that the pod still holds, which makes it urgent; a finished pod holds none."""
-    count = requested_gpus(pod, facts)
-    if not count or pod.node is None or pod.finished:
+    if not requested_gpus(pod, facts) or pod.node is None or pod.finished:
         return diagnosis
-    values: dict[str, Value] = {"gpus": count, "node": pod.node, "resource": gpu_resource(pod, facts)}
+    values: dict[str, Value] = {"gpus": gpus_in_words(pod, facts), "node": pod.node}
+    values["resource"] = gpu_resource(pod, facts)
     return replace(diagnosis, evidence=(*diagnosis.evidence, Text(Key.TERM_HOLDS_GPUS, values)))
 
 

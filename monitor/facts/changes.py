@@ -13,7 +13,19 @@ from monitor.facts.node import PARTS
 AGENT, KUBERNETES_NODE, GPUS, PODS = "agent", "node", "gpus", "pods"
 ALL_PARTS = frozenset((*PARTS, AGENT, KUBERNETES_NODE, GPUS, PODS))
 # Kinds of facts that belong to no single node or pod; "pods", "nodes" and "events" stand for any of them.
-KINDS = ("pods", "nodes", "events", "quotas", "queues", "pod_groups", "workloads", "services", "deletions", "sources")
+KINDS = (
+    "pods",
+    "nodes",
+    "events",
+    "quotas",
+    "queues",
+    "pod_groups",
+    "workloads",
+    "devices",
+    "services",
+    "deletions",
+    "sources",
+)
 SHARED_KINDS = ("quotas", "queues", "pod_groups", "workloads")
 
 

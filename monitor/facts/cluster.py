@@ -40,7 +40,12 @@ class Identity(Fact, frozen=True, kw_only=True):
 
 
 class Holder(Fact, frozen=True, kw_only=True):
-    """A pod that holds, or held, a GPU. `by` lists the sources: pod-resources, checkpoint, process."""
+    """A pod that holds, or held, a GPU or a share of it. `by` lists the sources.
+
+    They are pod-resources, checkpoint, resource-claim, process and annotation. `slots` is the number of shares that it
+    holds of a GPU that is split into some; `share_memory_bytes` and `share_cores_ratio` are what it may use of it.
+    None: not limited, or not known.
+    """
 
     pod_uid: str | None = None
     pod: str | None = None
@@ -51,6 +56,22 @@ class Holder(Fact, frozen=True, kw_only=True):
     user: str | None = None
     job: str | None = None
     queue: str | None = None
+    slots: int | None = None
+    share_memory_bytes: int | None = None
+    share_cores_ratio: float | None = None
+
+
+class ShareView(Fact, frozen=True, kw_only=True):
+    """Shares of GPUs or other accelerators that a node offers, in the unit of `monitor.facts.gpu_resources.Unit`."""
+
+    resource: str
+    unit: str
+    total: float
+    used: float
+
+    @property
+    def free(self) -> float:
+        return max(0.0, self.total - self.used)
 
 
 class GpuView(Fact, frozen=True, kw_only=True):
@@ -75,6 +96,9 @@ class GpuView(Fact, frozen=True, kw_only=True):
 class NodeView(Fact, frozen=True, kw_only=True):
     """One node. `free` counts GPUs that the scheduler can still assign and whose state permits it.
 
+    `capacity`, `allocatable` and `requested` count whole GPUs as Kubernetes does; the first two are None if it offers
+    only shares of them, which are in `shares`, as are accelerators of other vendors.
+
     `heard_at` is the agent's last answer; `silent_since` since when it has not answered.
     """
 
@@ -92,13 +116,15 @@ class NodeView(Fact, frozen=True, kw_only=True):
     requested: int = 0
     cards: int | None = None  # GPUs according to the driver
     free: int | None = None
+    shares: tuple[ShareView, ...] = ()
     disagreements: tuple[str, ...] = ()
 
 
 class UsageView(Fact, frozen=True, kw_only=True):
-    """Resource usage of a pod, or of all pods of a user. None: unknown."""
+    """Resource usage of a pod, or of all pods of a user. None: unknown. `gpu_shares` is by resource."""
 
     gpus: float = 0
+    gpu_shares: Amounts = msgspec.field(default_factory=dict)
     gpu_memory_bytes: int | None = None
     gpu_utilization_ratio: float | None = None
     shm_bytes: int | None = None
@@ -108,7 +134,10 @@ class UsageView(Fact, frozen=True, kw_only=True):
 
 
 class PodView(Fact, frozen=True, kw_only=True):
-    """A live or pending pod with its owner and usage."""
+    """A live or pending pod with its owner and usage.
+
+    `requested_gpus` counts whole GPUs; shares of GPUs and other accelerators are in `gpu_shares`, by resource.
+    """
 
     uid: str
     name: str
@@ -118,6 +147,7 @@ class PodView(Fact, frozen=True, kw_only=True):
     node: str | None = None
     created_at: float | None = None
     requested_gpus: float = 0
+    gpu_shares: Amounts = msgspec.field(default_factory=dict)
     usage: UsageView = UsageView()
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuView, Identity, NodeView, PodView, SourceView
+from monitor.facts.devices import NO_DEVICES, ClaimKey, DeviceFacts, ResourceClaimFact
 from monitor.facts.kube import Amounts, EventFact, NodeFact, PodFact, PodGroupFact, QueueFact, QuotaFact, WorkloadFact
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.workload import ContainerFact
@@ -59,6 +60,8 @@ class ClusterFacts:
     queues: tuple[QueueFact, ...] = ()
     pod_groups: tuple[PodGroupFact, ...] = ()
     workloads: tuple[WorkloadFact, ...] = ()
+    devices: DeviceFacts = NO_DEVICES
+    claim_by_name: dict[ClaimKey, ResourceClaimFact] = field(default_factory=dict)
     groups: dict[tuple[str, str], PodGroupFact] = field(default_factory=dict)
     kueue: dict[tuple[str, str], WorkloadFact] = field(default_factory=dict)
     group_members: dict[str, tuple[PodFact, ...]] | None = None  # by group; None: not determined yet
@@ -141,6 +144,7 @@ class ClusterFacts:
     def free_gpus(self, node: NodeFact, resource: str) -> int:
         """Free GPUs of the node according to the cluster view, else by requests."""
         seen = self.view_of_node.get(node.name)
-        if seen is not None and seen.free is not None and resource == self.resource:
+        counted = seen is not None and (seen.allocatable is not None or not seen.in_kubernetes)
+        if counted and seen is not None and seen.free is not None and resource == self.resource:
             return seen.free
         return max(0, int(self.free(node, resource) + 1e-6))

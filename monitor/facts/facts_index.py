@@ -11,6 +11,7 @@ from typing import TypeVar
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, GpuView, Identity, NodeView, PodView, SourceView
 from monitor.facts.cluster_facts import NO_IDENTITY, ClusterFacts, EventName
+from monitor.facts.devices import NO_DEVICES, DeviceFacts
 from monitor.facts.kube import Amounts, EventFact, NodeFact, PodFact, PodGroupFact, QueueFact, QuotaFact, WorkloadFact
 from monitor.facts.node import NodeSnapshot
 
@@ -47,6 +48,7 @@ class SmallFacts:
     quotas: tuple[QuotaFact, ...] = ()
     pod_groups: tuple[PodGroupFact, ...] = ()
     workloads: tuple[WorkloadFact, ...] = ()
+    devices: DeviceFacts = NO_DEVICES
 
 
 class FactsIndex:
@@ -163,6 +165,8 @@ class FactsIndex:
             facts.groups, facts.group_members = _groups(small.pod_groups), None
         if "workloads" in kinds:
             facts.kueue = _workloads(small.workloads)
+        if "devices" in kinds:
+            facts.claim_by_name = {claim.key: claim for claim in small.devices.claims}
         return kinds
 
 
@@ -175,6 +179,7 @@ def make_cluster_facts(
     queues: Iterable[QueueFact] = (),
     pod_groups: Iterable[PodGroupFact] = (),
     workloads: Iterable[WorkloadFact] = (),
+    devices: DeviceFacts | None = None,
     identities: Mapping[str, Identity] | None = None,
     agents: Iterable[AgentFact] = (),
     view: ClusterView | None = None,
@@ -195,6 +200,7 @@ def make_cluster_facts(
             quotas=tuple(quotas),
             pod_groups=tuple(pod_groups),
             workloads=tuple(workloads),
+            devices=devices or NO_DEVICES,
         )
     )
     return index.facts

@@ -150,7 +150,11 @@ class XidFacts(Fact, frozen=True, kw_only=True):
 
 
 class PodDeviceFact(Fact, frozen=True, kw_only=True):
-    """A device that the kubelet allocated to a container. `source` is "pod-resources" or "checkpoint"."""
+    """A device that the kubelet allocated to a container. `source` is "pod-resources" or "checkpoint".
+
+    Of a device that a ResourceClaim holds, `resource` is the DRA driver and `device_id` the name within its `pool`;
+    the UUID is in the driver's ResourceSlice.
+    """
 
     resource: BoundedText
     device_id: Identifier
@@ -162,3 +166,5 @@ class PodDeviceFact(Fact, frozen=True, kw_only=True):
     # Device ids of time-sliced GPUs are `UUID::n`; gpu_uuid is the GPU (or MIG instance), replica the n.
     gpu_uuid: Identifier | None = None
     replica: BoundedInt | None = None
+    claim: Identifier | None = None
+    pool: Identifier | None = None

@@ -124,12 +124,21 @@ class PodVolumeFact(Fact, frozen=True, kw_only=True):
     size_limit_bytes: float | None = None
 
 
+class PodClaimFact(Fact, frozen=True, kw_only=True):
+    """A ResourceClaim of a pod. `claim` is None until the one that `template` describes has been created."""
+
+    name: str
+    claim: str | None = None
+    template: str | None = None
+
+
 class PodFact(ObjectFact, frozen=True, kw_only=True):
     """A pod. Only annotations and variables that identify its owner are kept: the others may contain secrets.
 
     `requests` is what the scheduler counts: containers and sidecars together, or the largest init container, plus
     overhead. `node_affinity` is the required affinity: any of the terms, each with all of its requirements.
-    `pod_affinity`: required affinity or anti-affinity to other pods exists.
+    `pod_affinity`: required affinity or anti-affinity to other pods exists. `extended_claim` is the ResourceClaim that
+    the scheduler created for extended resources. `claimed_gpus`, known once claims are joined, is part of `requests`.
     """
 
     name: str
@@ -164,6 +173,9 @@ class PodFact(ObjectFact, frozen=True, kw_only=True):
     statuses: tuple[ContainerStatusFact, ...] = ()
     conditions: tuple[ConditionFact, ...] = ()
     volumes: tuple[PodVolumeFact, ...] = ()
+    device_claims: tuple[PodClaimFact, ...] = ()
+    extended_claim: str | None = None
+    claimed_gpus: float = 0.0
 
     @property
     def finished(self) -> bool:
@@ -180,7 +192,11 @@ class TaintFact(Fact, frozen=True, kw_only=True):
 
 
 class NodeFact(ObjectFact, frozen=True, kw_only=True):
-    """A node. `ready` None: the kubelet is silent or has never reported."""
+    """A node. `ready` None: the kubelet is silent or has never reported. Few annotations are kept.
+
+    `claimable_gpus`, known once ResourceSlices are joined, are part of `capacity` and `allocatable`; `plugin_gpus` are
+    those that are allocatable without a claim, None before the join.
+    """
 
     name: str
     created_at: float | None = None
@@ -192,8 +208,11 @@ class NodeFact(ObjectFact, frozen=True, kw_only=True):
     unschedulable: bool = False
     taints: tuple[TaintFact, ...] = ()
     labels: dict[str, str] = msgspec.field(default_factory=dict)
+    annotations: dict[str, str] = msgspec.field(default_factory=dict)
     capacity: Amounts = msgspec.field(default_factory=dict)
     allocatable: Amounts = msgspec.field(default_factory=dict)
+    claimable_gpus: int = 0
+    plugin_gpus: float | None = None
     internal_ip: str | None = None
     kubelet_version: str | None = None
     runtime_version: str | None = None

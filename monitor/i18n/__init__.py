@@ -1,8 +1,8 @@
 """All user-facing text, in each language. Pure.
 
 A catalog maps a key to a template with named fields. A field may specify its format: `{age:duration}`,
-`{size:bytes}`, `{share:percent}`, `{cause:code}` for a cause or state, and in languages with plurals
-`{count:GPU|GPUs}`.
+`{size:bytes}`, `{share:percent}`, `{cause:code}` for a cause or state, `{needs:gpus}` and `{needs:free-gpus}` for
+GPUs or shares of them (`monitor.facts.gpu_requests`), and in languages with plurals `{count:node|nodes}`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from string import Formatter
 
 from monitor.i18n import en, zh
 from monitor.i18n.figures import duration, number, percent, size
+from monitor.i18n.gpus import free_gpus, gpus
 from monitor.i18n.zh.codes import CODES
 
 Value = str | int | float
@@ -19,6 +20,7 @@ CATALOGS: Mapping[str, Mapping[str, str]] = {
     "en": en.WORDS | en.FINDINGS | en.ALERTS | en.CLEANUP | en.REPORT | en.ACCESS | en.PAGE | en.DOCTOR,
     "zh": zh.WORDS | zh.FINDINGS | zh.ALERTS | zh.CLEANUP | zh.REPORT | zh.ACCESS | zh.PAGE | zh.DOCTOR,
 }
+_GPUS = {"gpus": gpus, "free-gpus": free_gpus}
 LANGUAGES = tuple(CATALOGS)
 
 
@@ -44,6 +46,8 @@ class _Sentence(Formatter):
         self._lang = lang
 
     def format_field(self, value: Value, format_spec: str) -> str:
+        if format_spec in _GPUS:
+            value, format_spec = _GPUS[format_spec](value, self._lang), ""
         if isinstance(value, str):
             value = code(self._lang, value) if format_spec == "code" else value
             text = value if value.isprintable() else "".join(c if c.isprintable() else " " for c in value)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from monitor.facts.devices import DeviceClassFact, DeviceFacts, ResourceClaimFact, ResourceSliceFact
 from monitor.facts.kube import (
     EventFact,
     NamespaceFact,
@@ -50,6 +51,9 @@ class KubeInformers:
         self.cluster_queues = ObjectStore[QueueFact]()
         self.local_queues = ObjectStore[QueueFact]()
         self.workloads = ObjectStore[WorkloadFact]()
+        self.resource_claims = ObjectStore[ResourceClaimFact]()
+        self.resource_slices = ObjectStore[ResourceSliceFact]()
+        self.device_classes = ObjectStore[DeviceClassFact]()
         self._reflectors = [
             Reflector(api, resource, store, on_change=on_change, timing=timing, now=now)
             for resource, store in self._watched(keep)
@@ -69,6 +73,9 @@ class KubeInformers:
             (resources.CLUSTER_QUEUES, self.cluster_queues),
             (resources.LOCAL_QUEUES, self.local_queues),
             (resources.WORKLOADS, self.workloads),
+            (resources.RESOURCE_CLAIMS, self.resource_claims),
+            (resources.RESOURCE_SLICES, self.resource_slices),
+            (resources.DEVICE_CLASSES, self.device_classes),
         )
 
     def start(self) -> None:
@@ -95,6 +102,16 @@ class KubeInformers:
         """Queues of all schedulers."""
         stores = (self.volcano_queues, self.cluster_queues, self.local_queues)
         return tuple(queue for store in stores for queue in store.snapshot().items)
+
+    def devices(self) -> DeviceFacts:
+        """Everything about Dynamic Resource Allocation."""
+        states = {source.resource: source.state for source in self.sources()}
+        return DeviceFacts(
+            claims=self.resource_claims.snapshot().items,
+            slices=self.resource_slices.snapshot().items,
+            classes=self.device_classes.snapshot().items,
+            known=all(states.get(resource.name) == "synced" for resource in resources.DEVICE_RESOURCES),
+        )
 
     def owner(self, uid: str) -> OwnerFact | None:
         """The ReplicaSet or Job with this uid. Implements OwnerLookup."""

@@ -87,6 +87,8 @@ def served_version(resource: Resource, group: bytes) -> str:
 _VOLCANO = "scheduling.volcano.sh"
 _KUEUE = "kueue.x-k8s.io"
 _KUEUE_VERSIONS = ("v1beta2", "v1beta1")
+_DRA = "resource.k8s.io"
+_DRA_VERSIONS = ("v1", "v1beta2", "v1beta1")
 
 NODES = Resource(plural="nodes", kind=stream.NODES, without="node states and free GPUs by Kubernetes")
 EVENTS = Resource(plural="events", kind=stream.EVENTS, without="reasons that only events give, such as failed pulls")
@@ -122,6 +124,31 @@ LOCAL_QUEUES = Resource(
     plural="localqueues", kind=stream.KUEUE_QUEUES, group=_KUEUE, versions=_KUEUE_VERSIONS, optional=True
 )
 WORKLOADS = Resource(plural="workloads", kind=stream.WORKLOADS, group=_KUEUE, versions=_KUEUE_VERSIONS, optional=True)
+RESOURCE_CLAIMS = Resource(
+    plural="resourceclaims",
+    kind=stream.RESOURCE_CLAIMS,
+    group=_DRA,
+    versions=_DRA_VERSIONS,
+    optional=True,
+    without="GPUs that pods hold or wait for by resource claims",
+)
+RESOURCE_SLICES = Resource(
+    plural="resourceslices",
+    kind=stream.RESOURCE_SLICES,
+    group=_DRA,
+    versions=_DRA_VERSIONS,
+    optional=True,
+    without="GPUs that DRA drivers offer",
+)
+DEVICE_CLASSES = Resource(
+    plural="deviceclasses",
+    kind=stream.DEVICE_CLASSES,
+    group=_DRA,
+    versions=_DRA_VERSIONS,
+    optional=True,
+    without="which resource claims ask for GPUs: it is guessed from the names of their classes",
+)
+DEVICE_RESOURCES = (RESOURCE_CLAIMS, RESOURCE_SLICES, DEVICE_CLASSES)
 
 
 def pods(keep: PodFieldFilter) -> Resource:

@@ -39,14 +39,16 @@ def cluster_facts_of(cluster: LiveCluster, resource: str) -> ClusterFacts:
     kube = cluster.kube
     if kube is None:
         return make_cluster_facts(agents=cluster.poller.facts(), view=cluster.view, resource=resource)
+    pods, nodes = cluster.joined_objects()
     return make_cluster_facts(
-        pods=kube.pods.snapshot().items,
-        nodes=kube.nodes.snapshot().items,
+        pods=pods,
+        nodes=nodes,
         events=kube.events.snapshot().items,
         quotas=kube.quotas.snapshot().items,
         queues=kube.queues(),
         pod_groups=kube.pod_groups.snapshot().items,
         workloads=kube.workloads.snapshot().items,
+        devices=cluster.devices,
         identities=cluster.identities(),
         agents=cluster.poller.facts(),
         view=cluster.view,

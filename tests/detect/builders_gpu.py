@@ -13,6 +13,7 @@ from monitor.detect.base import Limits, Override, Rule, RuleContext
 from monitor.detect.engine import detect
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, GpuState, Identity, SourceView
+from monitor.facts.devices import NO_DEVICES, DeviceFacts
 from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.findings import LABELS, Finding
 from monitor.facts.kube import NodeFact, PodFact
@@ -37,6 +38,7 @@ def rule_context(
     identities: dict[str, Identity] | None = None,
     memory: ViewMemory | None = None,
     pods_known: bool = True,
+    devices: DeviceFacts = NO_DEVICES,
     now: float = NOW,
 ) -> GpuContext:
     """Context as the daemon builds it: agents joined with pods."""
@@ -45,9 +47,11 @@ def rule_context(
         nodes = tuple(node(name, gpu_count(agents, name)) for name in sorted({each.node or "" for each in agents}))
     builder = ViewBuilder(lambda pod: who.get(pod.uid, Identity()), limits=StateLimits(), memory=memory)
     sources = (SourceView(name="pods", ok=pods_known), SourceView(name="nodes", ok=pods_known))
-    around = ClusterContext(sources=sources, pods_known=pods_known)
+    around = ClusterContext(sources=sources, pods_known=pods_known, devices=devices)
     view = builder.build(ViewInputs(agents=agents, pods=pods, nodes=nodes, around=around), now).view()
-    facts = make_cluster_facts(pods=pods, nodes=nodes, agents=agents, view=view, identities=who)
+    facts = make_cluster_facts(
+        pods=builder.pods, nodes=builder.nodes, agents=agents, view=view, identities=who, devices=devices
+    )
     return GpuContext(facts, now, view=view)
 
 

@@ -213,9 +213,10 @@ def test_each_missing_right_is_named_with_its_role(tmp_path: Path) -> None:
         "create pods/eviction",
         "delete pods",
         "list workloads.kueue.x-k8s.io",
+        "watch resourceslices.resource.k8s.io",
     )
     with serving(FakeKube(*forbidden)) as kube:
-        kube.groups.append("kueue.x-k8s.io")
+        kube.groups += ["kueue.x-k8s.io", "resource.k8s.io"]
         path = config_file(tmp_path, cleanup={"policies": policies}, lease=lease, kubernetes={"enabled": "yes"})
         environ = settings(
             tmp_path, DAEMON__KUBERNETES__ENABLED="yes", DAEMON__KUBERNETES__KUBECONFIG=kube.kubeconfig(tmp_path)
@@ -227,6 +228,7 @@ def test_each_missing_right_is_named_with_its_role(tmp_path: Path) -> None:
     assert missing == {
         ("This account may not list, watch events.", "gpuwarden-read"),
         ("This account may not list workloads.kueue.x-k8s.io.", "gpuwarden-read"),
+        ("This account may not watch resourceslices.resource.k8s.io.", "gpuwarden-read"),
         ("This account may not update leases.coordination.k8s.io.", "gpuwarden-lease"),
         ("This account may not create pods/eviction.", "gpuwarden-cleanup"),
         ("This account may not delete pods.", "gpuwarden-cleanup"),

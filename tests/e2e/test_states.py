@@ -10,101 +10,25 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import pytest
 
-from monitor.facts.cluster import ClusterView, GpuView
+from tests.e2e.gpu_scene import GpuScene, free_card, gpu_scene
 from tests.lab.lab import Lab
-from tests.nvml import FakeNvml
-from tests.support import free_port, wait_until
-from tests.support.command import command, get, quiet_environment, running
+from tests.support import wait_until
 from tests.support.filesystems import stalling_mount
 
 GIB = 1 << 30
-FAST = ("gpu", "gpu_processes", "xid", "pod_devices", "containers")
-
-
-@dataclass
-class Scene:
-    """A node with an agent, and the daemon that watches it."""
-
-    lab: Lab
-    nvml: FakeNvml
-    agent: subprocess.Popen[str]
-    page: str
-    pods: list[Any] = field(default_factory=list)
-
-    def view(self) -> ClusterView:
-        return msgspec.json.decode(get(f"{self.page}/v1/view")[2], type=ClusterView)
-
-    def card(self, uuid: str) -> GpuView:
-        return next(gpu for gpu in self.view().gpus if gpu.uuid == uuid)
-
-    def becomes(self, uuid: str, state: str, because: str | None = None, limit: float = 30) -> GpuView:
-        """Wait until a GPU is in a state for a reason, and return its view."""
-        wait_until(lambda: self.card(uuid).state.value == state, limit, f"{uuid} is {state}")
-        card = self.card(uuid)
-        assert because in (None, *(evidence.key for evidence in card.evidence)), card
-        return card
-
-    def cards_of(self, pod: Any) -> list[str]:
-        """GPUs the kubelet assigned to a pod, once the daemon knows them."""
-        uid = pod.metadata.uid
-
-        def found() -> list[str]:
-            gpus = self.view().gpus
-            return [g.uuid or "" for g in gpus if any(h.pod_uid == uid and "pod-resources" in h.by for h in g.holders)]
-
-        wait_until(found, 30, f"the cards of {pod.metadata.name} are known")
-        return found()
 
 
 @pytest.fixture(scope="module")
-def scene(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    directory = tmp_path_factory.mktemp("scene")
-    nvml = FakeNvml(directory / "nvml", gpus=8)
-    for index, uuid in enumerate(lab.gpu_ids):
-        nvml.gpu(index, uuid=uuid)
-    agent_port, page_port = free_port(), free_port()
-    environ = quiet_environment(
-        directory / "state",
-        AGENT__LISTEN=f"127.0.0.1:{agent_port}",
-        AGENT__NODE_NAME="gpu-01",
-        AGENT__PATHS__KUBELET=str(lab.kubelet_root),
-        AGENT__PATHS__DOCKER_SOCKET=str(lab.docker_socket),
-        DAEMON__LISTEN=f"127.0.0.1:{page_port}",
-        DAEMON__CYCLE="1s",
-        DAEMON__AGENTS__STATIC=f"['127.0.0.1:{agent_port}']",
-        DAEMON__AGENTS__INTERVAL="500ms",
-        DAEMON__KUBERNETES__ENABLED="yes",
-        DAEMON__KUBERNETES__KUBECONFIG=str(lab.kubeconfig),
-        DAEMON__GPU="{stale_after: 5s, wedged_after: 2s, settle: 3s, terminating_grace: 5s}",
-        **{f"AGENT__COLLECTORS__{name.upper()}": "{interval: 500ms, limit: 5s}" for name in FAST},
-    )
-    with ExitStack() as stack:
-        agent = stack.enter_context(running(command("agent"), environ | nvml.environment(), stdout=subprocess.DEVNULL))
-        stack.enter_context(running(command("daemon"), environ, stdout=subprocess.DEVNULL))
-        scene = Scene(lab, nvml, agent, f"http://127.0.0.1:{page_port}")
-        wait_until(lambda: answers(scene), 20, "the daemon sees eight free cards")
-        yield scene
-        if not lab.running()["kubelet"]:
-            lab.start_component("kubelet")
-        lab.delete_pods(*scene.pods)
+def scene(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GpuScene]:
+    with gpu_scene(lab, tmp_path_factory.mktemp("scene")) as made:
+        yield made
 
 
-def answers(scene: Scene) -> bool:
-    try:
-        return [gpu.state.value for gpu in scene.view().gpus] == ["free"] * 8
-    except OSError:
-        return False
-
-
-def test_a_pod_with_two_gpus_is_busy_and_has_an_owner(scene: Scene) -> None:
+def test_a_pod_with_two_gpus_is_busy_and_has_an_owner(scene: GpuScene) -> None:
     pod = scene.lab.run_pod("bert-0", gpus=2, labels={"userName": "li.lei"})
     scene.pods.append(pod)
     cards = scene.cards_of(pod)
@@ -127,7 +51,7 @@ def test_a_pod_with_two_gpus_is_busy_and_has_an_owner(scene: Scene) -> None:
     assert (user.gpus, user.gpu_memory_bytes) == (2, 40 * GIB)
 
 
-def test_a_host_process_is_an_orphan(scene: Scene) -> None:
+def test_a_host_process_is_an_orphan(scene: GpuScene) -> None:
     uuid = free_card(scene)
     with subprocess.Popen(["sleep", "600"]) as process:
         scene.nvml.process(scene.lab.gpu_ids.index(uuid), process.pid)
@@ -137,7 +61,7 @@ def test_a_host_process_is_an_orphan(scene: Scene) -> None:
     scene.becomes(uuid, "free")
 
 
-def test_memory_without_a_process_is_a_ghost(scene: Scene) -> None:
+def test_memory_without_a_process_is_a_ghost(scene: GpuScene) -> None:
     uuid = free_card(scene)
     scene.nvml.gpu(scene.lab.gpu_ids.index(uuid), memory_used=30 * GIB)
     scene.becomes(uuid, "ghost", "memory-without-process")
@@ -145,7 +69,7 @@ def test_memory_without_a_process_is_a_ghost(scene: Scene) -> None:
     scene.becomes(uuid, "free")
 
 
-def test_a_process_in_d_is_wedged(scene: Scene, tmp_path: Path) -> None:
+def test_a_process_in_d_is_wedged(scene: GpuScene, tmp_path: Path) -> None:
     """A real process that was killed and cannot exit: it is blocked in a filesystem that does not respond."""
     uuid = free_card(scene)
     with stalling_mount(tmp_path) as nas:
@@ -164,7 +88,7 @@ def test_a_process_in_d_is_wedged(scene: Scene, tmp_path: Path) -> None:
     scene.becomes(uuid, "free")
 
 
-def test_a_lost_card_is_faulty(scene: Scene) -> None:
+def test_a_lost_card_is_faulty(scene: GpuScene) -> None:
     uuid = free_card(scene)
     scene.nvml.lose(scene.lab.gpu_ids.index(uuid))
     scene.becomes(uuid, "faulty", "gpu-lost")
@@ -172,7 +96,7 @@ def test_a_lost_card_is_faulty(scene: Scene) -> None:
     scene.becomes(uuid, "free", limit=90)  # a driver session with a lost GPU restarts once a minute
 
 
-def test_a_deleted_pod_whose_process_lives_on_is_a_zombie_and_its_idle_sister_a_phantom(scene: Scene) -> None:
+def test_a_deleted_pod_whose_process_lives_on_is_a_zombie_and_its_idle_sister_a_phantom(scene: GpuScene) -> None:
     """The kubelet is down: containers of deleted pods keep running and their devices stay allocated."""
     sister = scene.lab.run_pod("sister", gpus=1)
     scene.pods.append(sister)
@@ -194,7 +118,7 @@ def test_a_deleted_pod_whose_process_lives_on_is_a_zombie_and_its_idle_sister_a_
     assert phantom.disagreements == ("allocation-of-missing-pod",)
 
 
-def test_a_stopped_agent_leaves_its_cards_unknown(scene: Scene) -> None:
+def test_a_stopped_agent_leaves_its_cards_unknown(scene: GpuScene) -> None:
     scene.agent.send_signal(signal.SIGSTOP)
     try:
         stopped = time.time()
@@ -205,10 +129,6 @@ def test_a_stopped_agent_leaves_its_cards_unknown(scene: Scene) -> None:
     finally:
         scene.agent.send_signal(signal.SIGCONT)
     wait_until(lambda: "unknown" not in {g.state.value for g in scene.view().gpus}, 30, "all are known again")
-
-
-def free_card(scene: Scene) -> str:
-    return next(gpu.uuid or "" for gpu in reversed(scene.view().gpus) if gpu.state.value == "free")
 
 
 def state_of(pid: int) -> str:

@@ -52,13 +52,13 @@ def test_no_single_node_has_enough_but_the_cluster_has(scene: Scene, asker: Aske
             f"{scene.name}/big is waiting for a node",
             "user lisi",
             f"No single node has 8 free GPUs (the most is 4 on {scene.name}-a), but the cluster has 8 on 2 nodes.",
-            f"Free GPUs by node: {scene.name}-a (4), {scene.name}-b (4).",
+            f"Free by node: {scene.name}-a (4), {scene.name}-b (4).",
             "Submit it as distributed training: 2 x 4 (2 workers with 4 GPUs each) would start now.",
             "The scheduler says: 0/",
         ),
         zh=(
-            f"单机没有足够的空闲 GPU：需要 8 张，单个节点最多空闲 4 张（{scene.name}-a），",
-            "但集群共有 8 张空闲 GPU，分布在 2 个节点上。",
+            f"单机没有足够的空闲资源：需要 8 张 GPU，单个节点最多空闲 4（{scene.name}-a），",
+            "但集群共空闲 8，分布在 2 个节点上。",
             "请选择“分布式训练”提交：2 x 4（2 个 worker，每个 4 张 GPU），现在就能启动。",
         ),
     )
@@ -73,12 +73,12 @@ def test_not_enough_gpus_at_all(scene: Scene, asker: Asker) -> None:
         "train",
         "not-enough-gpus",
         en=(
-            "Not enough free GPUs: it needs 4, but only 3 of 16 are free on the 2 nodes it may use.",
+            "Not enough is free: it needs 4 GPUs, but only 3 of 16 are free on the 2 nodes it may use.",
             "Largest holders there: zhangsan (7), lisi (6).",
-            "Wait, or submit the job with fewer GPUs.",
+            "Wait, or submit the job with a smaller request.",
         ),
         zh=(
-            "空闲 GPU 不够：需要 4 张；它能使用的 2 个节点共 16 张，空闲 3 张。",
+            "空闲的不够：需要 4 张 GPU；它能使用的 2 个节点共 16，空闲 3。",
             "zhangsan (7), lisi (6)",
             "减少 GPU 数量后重新提交",
         ),
@@ -177,15 +177,15 @@ def test_overtaken_by_a_smaller_pod(scene: Scene, asker: Asker) -> None:
         "big",
         "overtaken",
         en=(
-            f"A later pod got GPUs first: {scene.name}/small of wangwu, submitted ",
+            f"A later pod was served first: {scene.name}/small of wangwu, submitted ",
             f"after this one, runs with 2 GPUs on {node}.",
-            "Why: it requests only 2 GPUs, which fit; 8 did not.",
-            "it needs 8, but only 6 of 8 are free on the 1 node it may use.",
+            "Why: it requests only 2 GPUs, for which there is room; not for 8 GPUs.",
+            "it needs 8 GPUs, but only 6 of 8 are free on the 1 node it may use.",
         ),
         zh=(
-            f"后提交的作业先拿到了 GPU：wangwu 的 {scene.name}/small 比它晚",
+            f"后提交的作业先拿到了资源：wangwu 的 {scene.name}/small 比它晚",
             f"已在 {node} 上使用 2 张 GPU。",
-            "原因：它只要 2 张 GPU，放得下；8 张放不下。",
+            "原因：它只要 2 张 GPU，放得下；8 张 GPU 放不下。",
         ),
     )
 

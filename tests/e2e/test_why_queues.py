@@ -52,7 +52,7 @@ def test_a_quota_that_is_used_up(
             f"{scene.name}/sweep has no pods",
             f"quota gpus is used up: requests.{GPU} is limited to 6, 4 are in use, the job needs 8 more.",
             f"Quota gpus right now: 4 of 6 requests.{GPU} in use.",
-            f"Largest GPU holders in {scene.name}: zhangsan (4).",
+            f"Largest holders in {scene.name}: zhangsan (4).",
             f"Its controller ({kind}) tried ",
         ),
         zh=(

@@ -125,7 +125,7 @@ CASES = [
         "GPUs wait for CPU",
         pod(gpus=2, cpu=32),
         "unschedulable-other",
-        says=("needs 32 cores, the most is 6 on gpu-01", "8 GPUs stay free there (1 node) because of that"),
+        says=("needs 32 cores, the most is 6 on gpu-01", "Because of that, 8 GPUs there (1 node) stay free"),
         facts={"nodes": [node("gpu-01")], "pods": [holding("loader", "gpu-01", 0, cpu=90)]},
     ),
     Case(

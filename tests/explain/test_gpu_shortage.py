@@ -27,7 +27,7 @@ CASES = [
         says=(
             "No single node has 8 free GPUs (the most is 4 on gpu-01), but the cluster has 8 on 2 nodes.",
             "distributed training: 2 x 4 (2 workers with 4 GPUs each)",
-            "Free GPUs by node: gpu-01 (4), gpu-02 (4).",
+            "Free by node: gpu-01 (4), gpu-02 (4).",
         ),
         facts={"nodes": TWO, "pods": HALF_FULL},
     ),
@@ -36,7 +36,7 @@ CASES = [
         EIGHT,
         "not-enough-gpus",
         says=(
-            "it needs 8, but only 7 of 16 are free",
+            "it needs 8 GPUs, but only 7 of 16 are free",
             "1 GPU is blocked by pods or processes that no longer run: gpu-02 (1)",
         ),
         facts={
@@ -56,7 +56,7 @@ CASES = [
         "just below: 7 in all are not enough",
         EIGHT,
         "not-enough-gpus",
-        says=("it needs 8, but only 7 of 16 are free on the 2 nodes it may use",),
+        says=("it needs 8 GPUs, but only 7 of 16 are free on the 2 nodes it may use",),
         silent=("distributed",),
         facts={"nodes": TWO, "pods": [*HALF_FULL, holding("c", "gpu-02", 1)]},
     ),
@@ -64,7 +64,7 @@ CASES = [
         "free GPUs on a cordoned node do not count, but are named",
         EIGHT,
         "not-enough-gpus",
-        says=("it needs 8, but only 4 of 8 are free on the 1 node", "cordoned): gpu-02 (8).", "kubectl uncordon"),
+        says=("it needs 8 GPUs, but only 4 of 8 are free on the 1 node", "cordoned): gpu-02 (8).", "kubectl uncordon"),
         silent=("distributed",),
         facts={"nodes": [node("gpu-01"), node("gpu-02", unschedulable=True)], "pods": HALF_FULL[:1]},
     ),
@@ -116,7 +116,7 @@ CASES = [
         "some are on their way back",
         pod(gpus=8),
         "not-enough-gpus",
-        says=("8 GPUs become free when these pods end: team-a/a",),
+        says=("When these pods end, 8 GPUs will be free: team-a/a",),
         facts={"nodes": TWO, "pods": [msgspec.structs.replace(FULL[0], deletion_at=NOW - 10), *FULL[1:]]},
     ),
     Case(
@@ -180,7 +180,7 @@ CASES = [
         "another vendor's cards",
         pod(requests={"amd.com/gpu": 2.0}),
         "not-enough-gpus",
-        says=("it needs 2, but only 1 of 2 are free",),
+        says=("it needs 2 amd.com/gpu, but only 1 of 2 are free",),
         facts={
             "nodes": [node("gpu-01", allocatable={"amd.com/gpu": 2.0})],
             "pods": [holding("a", "gpu-01", 0, requests={"amd.com/gpu": 1.0})],
@@ -213,7 +213,7 @@ def test_shortage(case: Case) -> None:
 def test_the_hint_in_chinese() -> None:
     lines = render_explanation(check(CASES[0]), "zh")
     assert lines[1] == (
-        "单机没有足够的空闲 GPU：需要 8 张，单个节点最多空闲 4 张（gpu-01），但集群共有 8 张空闲 GPU，分布在 2 个节点上。"  # noqa: E501
+        "单机没有足够的空闲资源：需要 8 张 GPU，单个节点最多空闲 4（gpu-01），但集群共空闲 8，分布在 2 个节点上。"
     )
     assert any("请选择“分布式训练”提交：2 x 4" in line for line in lines)
 

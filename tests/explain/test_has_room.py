@@ -32,7 +32,7 @@ CASES = [
         "31 s are not: it is the scheduler who decides",
         pod(gpus=1, age=3000, conditions=unschedulable(TAINTED_1_20, ago=31)),
         "not-enough-gpus",
-        says=("All GPUs that it could use are taken", "The scheduler says: 0/5 nodes are available"),
+        says=("All nvidia.com/gpu that it could use is taken", "The scheduler says: 0/5 nodes are available"),
         facts=ROOM,
     ),
     Case(

@@ -21,10 +21,10 @@ CASES = [
         pod(gpus=4),
         "overtaken",
         says=(
-            "A later pod got GPUs first: team-a/fast-0 of bob, submitted 5 min after this one",
+            "A later pod was served first: team-a/fast-0 of bob, submitted 5 min after this one",
             "runs with 2 GPUs on gpu-01.",
-            "Why: it requests only 2 GPUs, which fit; 4 did not.",
-            "Not enough free GPUs",
+            "Why: it requests only 2 GPUs, for which there is room; not for 4 GPUs.",
+            "Not enough is free",
         ),
         facts={"nodes": [node("gpu-01", gpus=4)], "pods": [later()], "identities": owned(fast_0="bob")},
     ),
@@ -32,7 +32,7 @@ CASES = [
         "its GPUs would not be enough: a fact, not the reason",
         pod(gpus=8),
         "not-enough-gpus",
-        says=("A later pod got GPUs first: team-a/fast-0", "which fit; 8 did not"),
+        says=("A later pod was served first: team-a/fast-0", "for which there is room; not for 8 GPUs"),
         facts={"nodes": [node("gpu-01")], "pods": [holding("old", "gpu-01", 6), later()]},
     ),
     Case(

@@ -48,7 +48,7 @@ CASES = [
         "well, with figures",
         training(),
         "busy",
-        says=("It is running normally with 2 busy GPUs on gpu-01.", "GPU: 90% busy, 60 GiB"),
+        says=("It is running normally, 2 GPUs busy on gpu-01.", "GPU: 90% busy, 60 GiB"),
         silent=("What to do",),
         facts=BUSY,
     ),

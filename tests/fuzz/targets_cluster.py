@@ -130,6 +130,7 @@ def update(data: bytes) -> None:
 KINDS: tuple[Any, ...] = (
     stream.pods(PodFieldFilter()), stream.NODES, stream.EVENTS, stream.QUOTAS, stream.NAMESPACES, stream.OWNERS,
     stream.VOLCANO_QUEUES, stream.POD_GROUPS, stream.KUEUE_QUEUES, stream.WORKLOADS,
+    stream.RESOURCE_CLAIMS, stream.RESOURCE_SLICES, stream.DEVICE_CLASSES,
 )  # fmt: skip
 
 

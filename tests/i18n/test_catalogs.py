@@ -29,7 +29,10 @@ def _modules(catalog: ModuleType, prefix: str) -> tuple[str, ...]:
 
 
 PARTS = (
-    ("WORDS", ("queues", "nodes", "scheduling", "images", "starting", "crashes", "log_tails", "running")),
+    (
+        "WORDS",
+        ("queues", "nodes", "scheduling", "device_claims", "images", "starting", "crashes", "log_tails", "running"),
+    ),
     ("FINDINGS", _modules(en, "findings_")),
     ("ALERTS", ("alerts",)),
 )

@@ -24,7 +24,7 @@ def test_english() -> None:
     assert render_explanation(FOUND, "en") == [
         "team-a/bert-0 is waiting for a node, for 12 min, user alice, job bert, queue nlp",
         "No single node has 8 free GPUs (the most is 4 on gpu-01), but the cluster has 8 on 2 nodes.",
-        "  - Free GPUs by node: gpu-01 (4), gpu-02 (4).",
+        "  - Free by node: gpu-01 (4), gpu-02 (4).",
         "What to do:",
         "  > Submit it as distributed training: 2 x 4 (2 workers with 4 GPUs each) would start now.",
         "  > Or wait until one node has 8 free GPUs.",
@@ -34,10 +34,8 @@ def test_english() -> None:
 def test_chinese() -> None:
     assert render_explanation(FOUND, "zh") == [
         "team-a/bert-0 在等待调度，已 12 分钟，用户 alice，作业 bert，队列 nlp",
-        (
-            "单机没有足够的空闲 GPU：需要 8 张，单个节点最多空闲 4 张（gpu-01），但集群共有 8 张空闲 GPU，分布在 2 个节点上。"  # noqa: E501
-        ),
-        "  - 各节点空闲 GPU：gpu-01 (4), gpu-02 (4)。",
+        ("单机没有足够的空闲资源：需要 8 张 GPU，单个节点最多空闲 4（gpu-01），但集群共空闲 8，分布在 2 个节点上。"),
+        "  - 各节点空闲：gpu-01 (4), gpu-02 (4)。",
         "怎么办：",
         "  > 请选择“分布式训练”提交：2 x 4（2 个 worker，每个 4 张 GPU），现在就能启动。",
         "  > 或者等待某个节点空出 8 张 GPU。",

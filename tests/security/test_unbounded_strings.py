@@ -47,7 +47,7 @@ from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import DiskFact
 from monitor.facts.text import Text
-from monitor.kube.decode import kueue, node, pod_wire, stream, volcano
+from monitor.kube.decode import devices, kueue, node, pod_wire, stream, volcano
 from monitor.kube.decode import volume as wire_volume
 from monitor.kube.decode.pod import PodFieldFilter
 from monitor.probes import http as http_probe
@@ -128,6 +128,9 @@ OBJECTS: dict[str, tuple[Any, Any]] = {
     "pod groups": (stream.POD_GROUPS, volcano.WirePodGroup),
     "kueue queues": (stream.KUEUE_QUEUES, kueue.WireKueueQueue),
     "workloads": (stream.WORKLOADS, kueue.WireWorkload),
+    "resource claims": (stream.RESOURCE_CLAIMS, devices.WireClaim),
+    "resource slices": (stream.RESOURCE_SLICES, devices.WireSlice),
+    "device classes": (stream.DEVICE_CLASSES, devices.WireClass),
 }
 
 

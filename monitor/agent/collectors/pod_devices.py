@@ -11,6 +11,7 @@ from monitor.agent.kubelet.checkpoint import CheckpointError, CheckpointFile
 from monitor.agent.kubelet.pod_resources import PodResourcesClient
 from monitor.agent.settings import Paths
 from monitor.facts import PodDeviceFact
+from monitor.facts.devices import is_gpu_driver
 
 _SOCKET = "pod-resources/kubelet.sock"
 _CHECKPOINT = "device-plugins/kubelet_internal_checkpoint"
@@ -41,7 +42,12 @@ class PodDevicesCollector:
             raise AbsentError(f"no kubelet on this node: neither {self._socket} nor {self._checkpoint.path}") from None
 
     def _wanted(self, allocations: Iterable[Allocation]) -> list[Allocation]:
-        return [allocation for allocation in allocations if allocation.resource.startswith(self._resources)]
+        return [
+            allocation
+            for allocation in allocations
+            if allocation.resource.startswith(self._resources)
+            or (allocation.claim is not None and is_gpu_driver(allocation.resource))
+        ]
 
     def _checkpoint_if_any(self) -> tuple[Allocation, ...]:
         """Allocations from the checkpoint, which only adds pod UIDs to those from the socket; none if unreadable."""
@@ -107,4 +113,6 @@ def _fact(allocation: Allocation, source: str) -> PodDeviceFact:
         container=allocation.container,
         gpu_uuid=gpu_uuid,
         replica=replica,
+        claim=allocation.claim,
+        pool=allocation.pool,
     )

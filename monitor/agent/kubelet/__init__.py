@@ -9,7 +9,10 @@ from typing import NamedTuple
 
 
 class Allocation(NamedTuple):
-    """One device allocated to a container. The socket has the name of the pod, the checkpoint its UID."""
+    """One device allocated to a container. The socket has the name of the pod, the checkpoint its UID.
+
+    Of a device that a claim holds, `resource` is the driver and `device_id` the name within the driver's `pool`.
+    """
 
     resource: str
     device_id: str
@@ -17,3 +20,5 @@ class Allocation(NamedTuple):
     pod_uid: str | None = None
     pod_name: str | None = None
     namespace: str | None = None
+    claim: str | None = None
+    pool: str | None = None

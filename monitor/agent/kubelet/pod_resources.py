@@ -5,6 +5,7 @@ v1 exists since Kubernetes 1.20, v1alpha1 before that. Older kubelets also list 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from monitor.agent.grpc_client.status import GrpcError, GrpcStatus
@@ -59,18 +60,21 @@ def _list_allocations(channel: GrpcChannel, timeout: float) -> tuple[Allocation,
 
 def _allocations(response: Any) -> tuple[Allocation, ...]:
     return tuple(
-        Allocation(
-            resource=devices.resource_name,
-            device_id=device_id,
-            container=container.name,
-            pod_name=pod.name,
-            namespace=pod.namespace,
-        )
+        Allocation(resource, device_id, container.name, None, pod.name, pod.namespace, claim, pool)
         for pod in response.pod_resources
         for container in pod.containers
-        for devices in container.devices
-        for device_id in devices.device_ids
+        for resource, device_id, claim, pool in _devices(container)
     )
+
+
+def _devices(container: Any) -> Iterator[tuple[str, str, str | None, str | None]]:
+    """Devices of a container, from device plugins and then from claims."""
+    for devices in container.devices:
+        for device_id in devices.device_ids:
+            yield devices.resource_name, device_id, None, None
+    for claim in container.dynamic_resources:
+        for device in claim.claim_resources:
+            yield device.driver_name, device.device_name, claim.claim_name, device.pool_name
 
 
 def _explain(socket: str, timeout: float, error: GrpcError) -> str:

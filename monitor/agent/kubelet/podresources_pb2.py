@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(monitor/agent/kubelet/podresources.proto\x12\x11gpuwarden.kubelet\"\x19\n\x17ListPodResourcesRequest\"R\n\x18ListPodResourcesResponse\x12\x36\n\rpod_resources\x18\x01 \x03(\x0b\x32\x1f.gpuwarden.kubelet.PodResources\"j\n\x0cPodResources\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x39\n\ncontainers\x18\x03 \x03(\x0b\x32%.gpuwarden.kubelet.ContainerResources\"X\n\x12\x43ontainerResources\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x34\n\x07\x64\x65vices\x18\x02 \x03(\x0b\x32#.gpuwarden.kubelet.ContainerDevices\"=\n\x10\x43ontainerDevices\x12\x15\n\rresource_name\x18\x01 \x01(\t\x12\x12\n\ndevice_ids\x18\x02 \x03(\tb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(monitor/agent/kubelet/podresources.proto\x12\x11gpuwarden.kubelet\"\x19\n\x17ListPodResourcesRequest\"R\n\x18ListPodResourcesResponse\x12\x36\n\rpod_resources\x18\x01 \x03(\x0b\x32\x1f.gpuwarden.kubelet.PodResources\"j\n\x0cPodResources\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x39\n\ncontainers\x18\x03 \x03(\x0b\x32%.gpuwarden.kubelet.ContainerResources\"\x97\x01\n\x12\x43ontainerResources\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x34\n\x07\x64\x65vices\x18\x02 \x03(\x0b\x32#.gpuwarden.kubelet.ContainerDevices\x12=\n\x11\x64ynamic_resources\x18\x05 \x03(\x0b\x32\".gpuwarden.kubelet.DynamicResource\"=\n\x10\x43ontainerDevices\x12\x15\n\rresource_name\x18\x01 \x01(\t\x12\x12\n\ndevice_ids\x18\x02 \x03(\t\"y\n\x0f\x44ynamicResource\x12\x12\n\nclaim_name\x18\x02 \x01(\t\x12\x17\n\x0f\x63laim_namespace\x18\x03 \x01(\t\x12\x39\n\x0f\x63laim_resources\x18\x04 \x03(\x0b\x32 .gpuwarden.kubelet.ClaimResource\"L\n\rClaimResource\x12\x13\n\x0b\x64river_name\x18\x02 \x01(\t\x12\x11\n\tpool_name\x18\x03 \x01(\t\x12\x13\n\x0b\x64\x65vice_name\x18\x04 \x01(\tb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,8 +37,12 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTPODRESOURCESRESPONSE']._serialized_end=172
   _globals['_PODRESOURCES']._serialized_start=174
   _globals['_PODRESOURCES']._serialized_end=280
-  _globals['_CONTAINERRESOURCES']._serialized_start=282
-  _globals['_CONTAINERRESOURCES']._serialized_end=370
-  _globals['_CONTAINERDEVICES']._serialized_start=372
-  _globals['_CONTAINERDEVICES']._serialized_end=433
+  _globals['_CONTAINERRESOURCES']._serialized_start=283
+  _globals['_CONTAINERRESOURCES']._serialized_end=434
+  _globals['_CONTAINERDEVICES']._serialized_start=436
+  _globals['_CONTAINERDEVICES']._serialized_end=497
+  _globals['_DYNAMICRESOURCE']._serialized_start=499
+  _globals['_DYNAMICRESOURCE']._serialized_end=620
+  _globals['_CLAIMRESOURCE']._serialized_start=622
+  _globals['_CLAIMRESOURCE']._serialized_end=698
 # @@protoc_insertion_point(module_scope)

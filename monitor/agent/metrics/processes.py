@@ -87,11 +87,14 @@ def _allocations(snapshot: NodeSnapshot, index: dict[str | None, str]) -> Iterab
     family = GaugeMetricFamily(
         "gpuwarden_gpu_allocation_info", "A device that the kubelet allocated to a container.", labels=names
     )
-    for device in snapshot.pod_devices or ():
-        values = (
+    rows = [
+        (
             index.get(device.gpu_uuid, ""), device.gpu_uuid, device.replica, device.resource, device.device_id,
             device.pod_uid, device.pod_name, device.namespace, device.container, device.source,
-        )  # fmt: skip
+        )
+        for device in snapshot.pod_devices or ()
+    ]  # fmt: skip
+    for values in dict.fromkeys(rows):  # two claims of a container may share a device
         family.add_metric([label(value) for value in values], 1)
     if family.samples:
         yield family

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from monitor.detect.subjects import NodeSubject
-
-REPLICAS_LABEL = "nvidia.com/gpu.replicas"
+from monitor.facts.gpu_resources import Unit, resource_kinds
+from monitor.facts.gpu_sharing import counts_slots, shares_gpus
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,8 @@ def gpus_are_shared(node: NodeSubject, counts: GpuCounts, resource: str) -> bool
     A device plugin that does not say so is recognised by its count: a multiple of the GPUs.
     """
     if node.fact is not None:
-        if node.fact.labels.get(REPLICAS_LABEL, "1") not in ("0", "1", ""):
-            return True
-        amounts = node.fact.capacity.items()
-        if any(amount and ("/mig-" in name or name.startswith(f"{resource}.")) for name, amount in amounts):
+        kinds = resource_kinds(name for name, amount in node.fact.capacity.items() if amount and name != resource)
+        if shares_gpus(node.fact) or any(kind.unit not in (Unit.GPU, Unit.DEVICE) for kind in kinds):
             return True
     if node.current is not None:
         snapshot = node.current.snapshot
@@ -45,4 +43,4 @@ def gpus_are_shared(node: NodeSubject, counts: GpuCounts, resource: str) -> bool
             return True
         if snapshot.gpu is not None and any(gpu.mig_enabled for gpu in snapshot.gpu.gpus):
             return True
-    return counts.gpus > 0 and counts.capacity >= 2 * counts.gpus and counts.capacity % counts.gpus == 0
+    return counts_slots(counts.capacity, counts.gpus)

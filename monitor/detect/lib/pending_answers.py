@@ -51,6 +51,7 @@ def pod_shape(pod: PodFact, facts: ClusterFacts) -> tuple[object, ...]:
         pod.tolerations,
         (pod.scheduler, pod.priority, pod.nominated_node, pod.scheduling_gates, pod.pod_affinity),
         tuple((pod.namespace, volume.claim) for volume in pod.volumes if volume.claim),
+        tuple((pod.namespace, each.template or each.claim, each.claim is None) for each in pod.device_claims),
         any(condition.type == "PodScheduled" and condition.status is False for condition in pod.conditions),
     )
 

@@ -151,6 +151,7 @@ def _to_watch(served: Iterable[str]) -> Iterator[RequiredRight]:
     resources = (
         known.pods(PodFieldFilter()), known.NODES, known.EVENTS, known.QUOTAS, known.NAMESPACES, known.REPLICA_SETS,
         known.JOBS, known.VOLCANO_QUEUES, known.POD_GROUPS, known.CLUSTER_QUEUES, known.LOCAL_QUEUES, known.WORKLOADS,
+        *known.DEVICE_RESOURCES,
     )  # fmt: skip
     for resource in resources:
         if not resource.optional or resource.group in served:

@@ -13,6 +13,7 @@ from monitor.explain.chain import scheduling_phrases as phrases
 from monitor.explain.chain.causes import SchedulingCause as C
 from monitor.explain.chain.parse import MAX_CHARS
 from monitor.explain.chain.wording import find, says
+from monitor.facts.gpu_resources import Family, Part, resource_kind
 
 _PREEMPTION = re.compile(r"(?:no new claims to deallocate, |still not schedulable, )?preemption: ", re.IGNORECASE)
 _NODES = re.compile(
@@ -30,13 +31,7 @@ _TAINT = re.compile(r"taints?(?:\(s\))?[^{(]{0,60}[{(]([\w./-]+)")
 _GANG_STATUS = re.compile(r"(?<!\d)(\d{1,9}) (Pending|Running|Succeeded|Bound|Binding|Allocated|Pipelined|Releasing)\b")
 _MIN_AVAILABLE = re.compile(r"(?<!\d)(\d{1,9}) minAvailable")
 _GANG_TASKS = re.compile(r"(?<!\d)(\d{1,9})/(\d{1,9}) tasks in gang unschedulable")
-_GPU = re.compile(r"/(?:gpu|vgpu|nvidia-gpu|dcunum|mlu|npu|ascend\w*)$|^gpu$", re.IGNORECASE)
-# Shares of GPUs, which the schedulers of HAMi, Volcano and Koordinator count per card: nodes do not show them.
-_SHARE = re.compile(
-    r"nvidia\.com/(?:gpumem|gpucores)|(?P<known>volcano\.sh/v?gpu-|koordinator\.sh/(?:gpu|shared-gpu)|tencent\.com/vcuda-)",
-    re.IGNORECASE,
-)
-_SHARED_AMOUNTS = (("mem", C.VGPU_MEMORY), ("core", C.VGPU_CORES))
+_SHARES = {Part.MEMORY: C.VGPU_MEMORY, Part.CORES: C.VGPU_CORES}
 _CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 MAX_PARTS = 64
 
@@ -61,11 +56,6 @@ def parse_scheduling(message: str | None) -> tuple[SchedulingPart, ...]:
     parts = [_part(pieces[0], None)] if pieces[0].strip(" .,") else []
     parts += [_part(piece, int(count[:9])) for count, piece in zip(pieces[1::2], pieces[2::2], strict=True)]
     return tuple(parts[:MAX_PARTS])
-
-
-def is_gpu_share(resource: str) -> bool:
-    """Whether the resource is a share of a GPU (memory, cores, slots), which the total of a node does not describe."""
-    return _SHARE.match(resource) is not None
 
 
 def main_reason(parts: tuple[SchedulingPart, ...]) -> SchedulingPart | None:
@@ -171,9 +161,11 @@ def _of_taint(key: str) -> C:
 
 
 def _of_resource(name: str) -> C:
-    if share := _SHARE.match(name):
+    known = {"cpu": C.CPU, "memory": C.MEMORY, "ephemeral-storage": C.EPHEMERAL_STORAGE, "pods": C.PODS, "gpu": C.GPUS}
+    kind = resource_kind(name)
+    if kind is None:
+        return known.get(name.lower(), C.RESOURCE)
+    if kind.per_card:
         # HAMi's own scheduler does not say this: kube-scheduler does not know that HAMi offers the resource.
-        amounts = (cause for fragment, cause in _SHARED_AMOUNTS if fragment in name)
-        return next(amounts, C.VGPU_UNFIT) if share["known"] else C.OTHER
-    known = {"cpu": C.CPU, "memory": C.MEMORY, "ephemeral-storage": C.EPHEMERAL_STORAGE, "pods": C.PODS}
-    return known.get(name.lower()) or (C.GPUS if _GPU.search(name) else C.RESOURCE)
+        return C.OTHER if kind.family is Family.HAMI else _SHARES.get(kind.part, C.VGPU_UNFIT)
+    return C.GPUS if kind.countable else C.RESOURCE

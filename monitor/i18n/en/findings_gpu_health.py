@@ -229,22 +229,24 @@ WORDS: dict[str, str] = {
     ),
     # capacity-mismatch
     "rule.capacity-mismatch": "GPUs missing in Kubernetes",
-    "doc.capacity-mismatch": "The driver, the device plugin and the kubelet disagree on a node's number of GPUs.",
+    "doc.capacity-mismatch": (
+        "The driver, the device plugin or DRA driver, and the kubelet disagree on a node's number of GPUs."
+    ),
     "doc.capacity-mismatch.severity": "warning",
     "doc.capacity-mismatch.incident": "The number of free GPUs differed between views.",
     "capacity-mismatch.device-plugin": (
         "For {seconds:duration}, Kubernetes has been able to use only {capacity} of the {cards:GPU|GPUs} of {node}."
     ),
     "capacity-mismatch.device-plugin.advice": (
-        "Check the device plugin: kubectl get pods -A -o wide --field-selector spec.nodeName={node} | grep "
-        "device-plugin; delete its pod to restart it."
+        "Check the device plugin or the DRA driver: kubectl get pods -A -o wide --field-selector spec.nodeName={node} "
+        "| grep -E 'device-plugin|dra'; delete its pod to restart it."
     ),
     "capacity-mismatch.unhealthy-device": (
         "For {seconds:duration}, only {allocatable} of {capacity:GPU|GPUs} of {node} have been allocatable."
     ),
     "capacity-mismatch.unhealthy-device.advice": (
         "On {node}, nvidia-smi and dmesg -T | grep Xid show which GPU is unhealthy. After the repair, restart the "
-        "device plugin's pod there."
+        "pod of the device plugin or DRA driver there."
     ),
     "capacity-mismatch.counts": "The driver counts {cards}, capacity is {capacity}, allocatable {allocatable}.",
 }

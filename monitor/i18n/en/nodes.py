@@ -11,38 +11,37 @@ WORDS: dict[str, str] = {
         "pods -A | grep device-plugin"
     ),
     "no_single_node_fits": (
-        "No single node has {needs:free GPU|free GPUs} (the most is {most} on {node}), but the cluster has {free} on "
+        "No single node has {needs:free-gpus} (the most is {most} on {node}), but the cluster has {free} on "
         "{nodes:node|nodes}."
     ),
     "never_on_one_node": (
-        "It requests {needs:GPU|GPUs} on one node and can never run like this: the largest node ({node}) has "
-        "{largest}. Free GPUs in total: {free}."
+        "It requests {needs:gpus} on one node and can never run like this: the largest node ({node}) has "
+        "{largest}. Free in total: {free}."
     ),
     "distribute": (
-        "Submit it as distributed training: {workers} x {each} ({workers} workers with {each:GPU|GPUs} each) would "
+        "Submit it as distributed training: {workers} x {count} ({workers} workers with {each:gpus} each) would "
         "start now."
     ),
     "smaller_workers": (
-        "Give each worker fewer GPUs and use more workers: {workers} x {each:GPU|GPUs} instead of this one would "
-        "start now."
+        "Give each worker fewer GPUs and use more workers: {workers} x {each:gpus} instead of this one would start now."
     ),
     "distribute_later": (
-        "Submit it as distributed training with at most {largest:GPU|GPUs} per worker. It will still have to wait: "
-        "not enough GPUs are free now."
+        "Submit it as distributed training with at most {largest:gpus} per worker. It will still have to wait: "
+        "not enough is free now."
     ),
-    "or_wait_for_node": "Or wait until one node has {needs:free GPU|free GPUs}.",
-    "free_map": "Free GPUs by node: {nodes}.",
+    "or_wait_for_node": "Or wait until one node has {needs:free-gpus}.",
+    "free_map": "Free by node: {nodes}.",
     "not_enough_gpus": (
-        "Not enough free GPUs: it needs {needs}, but only {free} of {total} are free on the {nodes:node|nodes} it "
+        "Not enough is free: it needs {needs:gpus}, but only {free} of {total} are free on the {nodes:node|nodes} it "
         "may use."
     ),
     "top_holders": "Largest holders there: {holders}.",
-    "gpus_leaving": "{count:GPU becomes|GPUs become} free when these pods end: {pods}.",
+    "gpus_leaving": "When these pods end, {count:gpus} will be free: {pods}.",
     "gpus_idle": "{count:GPU is|GPUs are} held but unused: {holders}.",
     "gpus_stuck": "{count:GPU is|GPUs are} blocked by pods or processes that no longer run: {nodes}.",
     "release_idle": "Ask the owners of the idle GPUs to stop their pods. Details: gpuwarden status",
     "release_stuck": "An admin can free the blocked GPUs. Details: gpuwarden status",
-    "wait_or_ask_less": "Wait, or submit the job with fewer GPUs.",
+    "wait_or_ask_less": "Wait, or submit the job with a smaller request.",
     "room_cordoned": "Has room but accepts no new pods (cordoned): {nodes}. Reopen: kubectl uncordon NODE",
     "room_not_ready": "Has room but is down (not ready): {nodes}. {detail}",
     "room_tainted": "Has room but is reserved (taint {detail}): {nodes}.",
@@ -87,7 +86,7 @@ WORDS: dict[str, str] = {
     "short_of_advice": (
         "Request less {resource}, or free some: kubectl describe node {node} (section Allocated resources)"
     ),
-    "gpus_wait_for_rest": "{gpus:GPU stays|GPUs stay} free there ({nodes:node|nodes}) because of that.",
+    "gpus_wait_for_rest": "Because of that, {gpus:gpus} there ({nodes:node|nodes}) stay free.",
     "claim_missing": "The PVC {claim} that it uses does not exist in {namespace}.",
     "claim_missing_advice": "Create the PVC {claim}, or correct its name in the job: kubectl get pvc -n {namespace}",
     "claim_unbound": "The PVC {claim} that it uses is not bound to a volume yet.",
@@ -115,14 +114,14 @@ WORDS: dict[str, str] = {
     "scheduler_disagrees_advice": "Follow the scheduler's message. In full: kubectl describe pod",
     "scheduler_says": "The scheduler says: {message}",
     "overtaken": (
-        "A later pod got GPUs first: {pod} of {user}, submitted {later:duration} after this one, runs with "
-        "{gpus:GPU|GPUs} on {node}."
+        "A later pod was served first: {pod} of {user}, submitted {later:duration} after this one, runs with "
+        "{gpus:gpus} on {node}."
     ),
     "overtaken_taint": "Why: it tolerates the taint {taint} of {node}, this pod does not.",
     "overtaken_queue": "Why: its queue {queue} has room; this pod's queue {own} does not.",
     "overtaken_held": "Why: the reason above blocks this pod but not the other one.",
     "overtaken_priority": "Why: its priority is higher ({priority}; this pod has {own}).",
-    "overtaken_smaller": "Why: it requests only {gpus:GPU|GPUs}, which fit; {needs} did not.",
+    "overtaken_smaller": "Why: it requests only {gpus:gpus}, for which there is room; not for {needs:gpus}.",
     "overtaken_unknown": "The pods do not show why: the scheduler does not preserve the order of submission.",
     "overtaken_others": "{count:more pod|more pods} overtook it too.",
     "wait": "Wait.",

@@ -36,10 +36,10 @@ WORDS: dict[str, str] = {
         "minAvailable of the job."
     ),
     "gang_too_large": (
-        "Its group {group} starts all together or not at all: of {waiting:waiting pod|waiting pods} ({gpus:GPU|GPUs} "
+        "Its group {group} starts all together or not at all: of {waiting:waiting pod|waiting pods} ({gpus:gpus} "
         "in total) only {fit} would fit at once, {needed} are required."
     ),
-    "gang_too_large_advice": "Wait for GPUs, or submit the job with fewer workers ({fit} would fit now).",
+    "gang_too_large_advice": "Wait, or submit the job with fewer workers ({fit} would fit now).",
     "gang_kueue": "Its group {group} is incomplete: {present:pod exists|pods exist}, Kueue waits for the rest.",
     "gang_kueue_advice": (
         "Create the missing pods, or correct the annotation kueue.x-k8s.io/pod-group-total-count of {group}."
@@ -96,7 +96,7 @@ WORDS: dict[str, str] = {
     "quota_unspecified": "The namespace's quota {quota} requires every pod to specify {fields}; this one does not.",
     "quota_unspecified_advice": "Set {fields} in the job's resources (quota {quota}).",
     "quota_books": "Quota {quota} right now: {used} of {limit} {resource} in use.",
-    "quota_holders": "Largest GPU holders in {namespace}: {holders}.",
+    "quota_holders": "Largest holders in {namespace}: {holders}.",
     "limit_range": "The namespace's LimitRange forbids it: {rule}.",
     "limit_range_advice": "Change the job's resources accordingly. The rules: kubectl describe limitrange",
     "webhook_denied": "The admission webhook {webhook} rejects its pods: {message}",

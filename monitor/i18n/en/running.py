@@ -41,9 +41,9 @@ WORDS: dict[str, str] = {
         "On {node}: journalctl -u kubelet | grep {pod}; crictl ps -a | grep {pod}. Do not force it (namespace "
         "{namespace}) before you know that its processes have ended."
     ),
-    "term_holds_gpus": "Until it is gone, it keeps {gpus:GPU|GPUs} on {node} ({resource}).",
+    "term_holds_gpus": "Until it is gone, it keeps {gpus:gpus} on {node} ({resource}).",
     "running": "It is running on {node}. It requested no GPU.",
-    "running_not_seen": "It is running on {node} with {gpus:GPU|GPUs}; their activity is not visible.",
+    "running_not_seen": "It is running on {node} with {gpus:gpus}; their activity is not visible.",
     "agent_silent": "The agent on {node} does not respond.",
     "cards_unknown": "No agent on {node} reports its GPUs.",
     "agent_advice": "Bring the gpuwarden agent on {node} up: kubectl get pods -A -o wide | grep gpuwarden",
@@ -54,7 +54,7 @@ WORDS: dict[str, str] = {
     "card_faulty_advice": "Save a checkpoint and move the job. An admin should cordon {node} and check GPU {cards}.",
     "card_wedged": "One of its processes is stuck on {count:GPU|GPUs} of {node} (GPU {cards}): {what}.",
     "card_wedged_advice": "Stop the job if you can; if the process remains, drain and reboot {node} (GPU {cards}).",
-    "idle": "It holds {gpus:GPU|GPUs} on {node} and has not used them for {seconds:duration}.",
+    "idle": "It holds {gpus:gpus} on {node} and has not used them for {seconds:duration}.",
     "idle_advice": (
         "{user}: stop it if you do not need it, so that other jobs get the GPUs: on your platform, or kubectl delete "
         "pod {pod} -n {namespace}"
@@ -70,7 +70,7 @@ WORDS: dict[str, str] = {
     ),
     "is_service": "It is an inference service: its load is what its users ask for.",
     "idle_just_now": (
-        "It is running on {node}; its {gpus:GPU has|GPUs have} been idle for {seconds:duration}. Loading data, "
+        "It is running on {node} with {gpus:gpus}, idle for {seconds:duration}. Loading data, "
         "compiling and saving look like that."
     ),
     "idle_memory": "It still holds {size:bytes} of GPU memory.",
@@ -84,9 +84,9 @@ WORDS: dict[str, str] = {
     "partly_idle_advice": (
         "Request fewer GPUs next time, or let the program use all of them (torchrun --nproc_per_node={gpus})."
     ),
-    "low_use": "It is running on {node}, but its {gpus:GPU is|GPUs are} busy only {ratio:percent} of the time.",
+    "low_use": "It is running on {node} with {gpus:gpus}, but busy only {ratio:percent} of the time.",
     "low_use_advice": "Usual cause: data loading. Try more num_workers, more CPU, faster storage, larger batches.",
-    "busy": "It is running normally with {gpus:busy GPU|busy GPUs} on {node}.",
+    "busy": "It is running normally, {gpus:gpus} busy on {node}.",
     "gpu_use": "GPU: {ratio:percent} busy, {size:bytes} of its memory used.",
     "host_use": "Host: {cores:core|cores}, {memory:bytes} of memory.",
     "cpu_at_limit": (

@@ -35,11 +35,10 @@ WORDS: dict[str, str] = {
     ),
     "sched_vgpu_memory": "No GPU has enough unallocated memory for its shared GPU request.",
     "sched_vgpu_memory_advice": (
-        "Request less nvidia.com/gpumem, or wait until other pods end. The scheduler counts allocated, not "
-        "used, memory."
+        "Request less GPU memory, or wait until other pods end. The scheduler counts allocated, not used, memory."
     ),
     "sched_vgpu_cores": "No GPU has enough unallocated compute for its shared GPU request.",
-    "sched_vgpu_cores_advice": "Request fewer nvidia.com/gpucores, or wait until other pods end.",
+    "sched_vgpu_cores_advice": "Request a smaller share of the cores, or wait until other pods end.",
     "sched_vgpu_slots": "Every GPU already runs its maximum number of shared tasks.",
     "sched_vgpu_slots_advice": "Wait until pods end, or raise deviceSplitCount of the vGPU device plugin.",
     "sched_vgpu_unregistered": "The nodes are not registered with the vGPU scheduler.",
@@ -110,8 +109,8 @@ WORDS: dict[str, str] = {
     "sched_selector_advice": (
         "Correct nodeSelector or nodeAffinity of the job, or label nodes: kubectl get nodes --show-labels"
     ),
-    "sched_gpus": "All GPUs that it could use are taken ({name}), says the scheduler.",
-    "sched_gpus_advice": "Wait, or submit the job with fewer GPUs. Who holds them: gpuwarden status",
+    "sched_gpus": "All {name} that it could use is taken, says the scheduler.",
+    "sched_gpus_advice": "Wait, or submit the job with a smaller request. Who holds them: gpuwarden status",
     "sched_cpu": "No node has enough free CPU for it, says the scheduler.",
     "sched_cpu_advice": "Request less CPU, or wait until other pods end: kubectl describe nodes | grep -A8 Allocated",
     "sched_memory": "No node has enough free memory for it, says the scheduler.",

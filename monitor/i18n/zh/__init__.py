@@ -8,6 +8,7 @@ from monitor.i18n.zh import (
     cleanup,
     cleanup_runs,
     crashes,
+    device_claims,
     doctor,
     findings_conditions,
     findings_gpu,
@@ -35,6 +36,7 @@ WORDS = (
     queues.WORDS
     | nodes.WORDS
     | scheduling.WORDS
+    | device_claims.WORDS
     | images.WORDS
     | starting.WORDS
     | crashes.WORDS

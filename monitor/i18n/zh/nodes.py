@@ -10,27 +10,27 @@ WORDS: dict[str, str] = {
         "检查作业里的资源名 {resource}，以及节点上的 GPU 设备插件是否在运行：kubectl get pods -A | grep device-plugin"
     ),
     "no_single_node_fits": (
-        "单机没有足够的空闲 GPU：需要 {needs} 张，单个节点最多空闲 {most} 张（{node}），但集群共有 {free} 张空闲 GPU，"
+        "单机没有足够的空闲资源：需要 {needs:gpus}，单个节点最多空闲 {most}（{node}），但集群共空闲 {free}，"
         "分布在 {nodes} 个节点上。"
     ),
     "never_on_one_node": (
-        "它要求单机 {needs} 张 GPU，这样永远无法运行：最大的节点（{node}）只有 {largest} 张。集群目前共空闲 {free} 张。"
+        "它要求单机 {needs:gpus}，这样永远无法运行：最大的节点（{node}）只有 {largest}。集群目前共空闲 {free}。"
     ),
     "distribute": (
-        "请选择“分布式训练”提交：{workers} x {each}（{workers} 个 worker，每个 {each} 张 GPU），现在就能启动。"
+        "请选择“分布式训练”提交：{workers} x {count}（{workers} 个 worker，每个 {each:gpus}），现在就能启动。"
     ),
-    "smaller_workers": "减少每个 worker 的 GPU、增加 worker 数量：改成 {workers} x {each} 张 GPU，现在就能启动。",
-    "distribute_later": "请选择“分布式训练”，每个 worker 最多 {largest} 张 GPU；目前空闲的不够，仍需等待。",
-    "or_wait_for_node": "或者等待某个节点空出 {needs} 张 GPU。",
-    "free_map": "各节点空闲 GPU：{nodes}。",
-    "not_enough_gpus": "空闲 GPU 不够：需要 {needs} 张；它能使用的 {nodes} 个节点共 {total} 张，空闲 {free} 张。",
-    "top_holders": "这些节点上的 GPU 主要被以下用户占用：{holders}。",
-    "gpus_leaving": "这些 Pod 结束后会释放 {count} 张 GPU：{pods}。",
+    "smaller_workers": "减少每个 worker 的 GPU、增加 worker 数量：改成 {workers} x {each:gpus}，现在就能启动。",
+    "distribute_later": "请选择“分布式训练”，每个 worker 最多 {largest:gpus}；目前空闲的不够，仍需等待。",
+    "or_wait_for_node": "或者等待某个节点空出 {needs:gpus}。",
+    "free_map": "各节点空闲：{nodes}。",
+    "not_enough_gpus": "空闲的不够：需要 {needs:gpus}；它能使用的 {nodes} 个节点共 {total}，空闲 {free}。",
+    "top_holders": "这些节点主要被以下用户占用：{holders}。",
+    "gpus_leaving": "这些 Pod 结束后会释放 {count:gpus}：{pods}。",
     "gpus_idle": "有 {count} 张 GPU 被占着但没有使用：{holders}。",
     "gpus_stuck": "有 {count} 张 GPU 被已不再运行的 Pod 或进程占用：{nodes}。",
     "release_idle": "请闲置 GPU 的所有者停掉作业。详情：gpuwarden status",
     "release_stuck": "管理员可以释放被僵死作业占住的 GPU。详情：gpuwarden status",
-    "wait_or_ask_less": "等待，或减少 GPU 数量后重新提交。",
+    "wait_or_ask_less": "等待，或减少申请量后重新提交。",
     "room_cordoned": "有空位但暂停接收新 Pod（cordon）：{nodes}。重新开放：kubectl uncordon NODE",
     "room_not_ready": "有空位但节点不可用（NotReady）：{nodes}。{detail}",
     "room_tainted": "有空位但被预留（污点 {detail}）：{nodes}。",
@@ -65,7 +65,7 @@ WORDS: dict[str, str] = {
     "short_of_pods": "能放下它的节点的 Pod 数都已到上限（例如 {node}）。",
     "short_of_resource": "没有节点有足够的 {resource}：需要 {needs}，最多的 {node} 只有 {free}。",
     "short_of_advice": "减少 {resource} 的申请，或腾出一些：kubectl describe node {node}（看 Allocated resources）",
-    "gpus_wait_for_rest": "那里（{nodes} 个节点）有 {gpus} 张 GPU 因此闲着。",
+    "gpus_wait_for_rest": "那里（{nodes} 个节点）有 {gpus:gpus} 因此闲着。",
     "claim_missing": "它要用的存储卷声明（PVC）{claim} 在 {namespace} 里不存在。",
     "claim_missing_advice": "创建 PVC {claim}，或改正作业里的名字：kubectl get pvc -n {namespace}",
     "claim_unbound": "它要用的存储卷声明（PVC）{claim} 还没有绑定到存储卷。",
@@ -90,13 +90,13 @@ WORDS: dict[str, str] = {
     "scheduler_disagrees_advice": "按调度器的说法处理。完整信息：kubectl describe pod",
     "scheduler_says": "调度器的说法：{message}",
     "overtaken": (
-        "后提交的作业先拿到了 GPU：{user} 的 {pod} 比它晚 {later:duration}提交，已在 {node} 上使用 {gpus} 张 GPU。"
+        "后提交的作业先拿到了资源：{user} 的 {pod} 比它晚 {later:duration}提交，已在 {node} 上使用 {gpus:gpus}。"
     ),
     "overtaken_taint": "原因：它容忍 {node} 的污点 {taint}，而本 Pod 不容忍。",
     "overtaken_queue": "原因：它的队列 {queue} 有余量，而本 Pod 的队列 {own} 没有。",
     "overtaken_held": "原因：上面的问题拦住了本 Pod，没有拦住它。",
     "overtaken_priority": "原因：它的优先级更高（{priority}，本 Pod 为 {own}）。",
-    "overtaken_smaller": "原因：它只要 {gpus} 张 GPU，放得下；{needs} 张放不下。",
+    "overtaken_smaller": "原因：它只要 {gpus:gpus}，放得下；{needs:gpus} 放不下。",
     "overtaken_unknown": "从 Pod 本身看不出原因：调度器不保证先提交的先运行。",
     "overtaken_others": "另外还有 {count} 个 Pod 也是这样。",
     "wait": "等待。",

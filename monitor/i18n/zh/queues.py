@@ -23,10 +23,10 @@ WORDS: dict[str, str] = {
         "查清缺少的 Pod 为什么没有创建：kubectl describe podgroup {group} -n {namespace}；或调低作业的 minAvailable。"
     ),
     "gang_too_large": (
-        "作业组 {group} 必须整组一起启动：等待中的 {waiting} 个 Pod（共 {gpus} 张 GPU）目前只能同时放下 {fit} 个，"
+        "作业组 {group} 必须整组一起启动：等待中的 {waiting} 个 Pod（共 {gpus:gpus}）目前只能同时放下 {fit} 个，"
         "至少需要 {needed} 个。"
     ),
-    "gang_too_large_advice": "等待 GPU 空出，或减少 worker 数量后重新提交（目前能放下 {fit} 个）。",
+    "gang_too_large_advice": "等待，或减少 worker 数量后重新提交（目前能放下 {fit} 个）。",
     "gang_kueue": "作业组 {group} 还不完整：已有 {present} 个 Pod，Kueue 在等其余的。",
     "gang_kueue_advice": "创建缺少的 Pod，或改正 {group} 的注解 kueue.x-k8s.io/pod-group-total-count。",
     "workload_inactive": "它的 Workload {workload} 被人停用了（spec.active 为 false）。",
@@ -59,7 +59,7 @@ WORDS: dict[str, str] = {
     "quota_unspecified": "命名空间配额 {quota} 要求每个 Pod 都写明：{fields}，这个作业没有写。",
     "quota_unspecified_advice": "在作业的 resources 里写明 {fields}（配额 {quota}）。",
     "quota_books": "配额 {quota} 当前：{resource} 已用 {used}，上限 {limit}。",
-    "quota_holders": "{namespace} 里的 GPU 主要被以下用户占用：{holders}。",
+    "quota_holders": "{namespace} 主要被以下用户占用：{holders}。",
     "limit_range": "命名空间的 LimitRange 不允许：{rule}。",
     "limit_range_advice": "按规则修改作业的 resources。查看规则：kubectl describe limitrange",
     "webhook_denied": "准入 webhook {webhook} 拒绝了它的 Pod：{message}",

@@ -32,9 +32,9 @@ WORDS: dict[str, str] = {
         "在 {node} 上执行：journalctl -u kubelet | grep {pod}；crictl ps -a | grep {pod}。"
         "确认进程都已结束之前不要强制删除（命名空间 {namespace}）。"
     ),
-    "term_holds_gpus": "在它消失之前，一直占着 {node} 上的 {gpus} 张 GPU（{resource}）。",
+    "term_holds_gpus": "在它消失之前，一直占着 {node} 上的 {gpus:gpus}（{resource}）。",
     "running": "正在 {node} 上运行，没有申请 GPU。",
-    "running_not_seen": "正在 {node} 上运行，使用 {gpus} 张 GPU；看不到这些 GPU 的使用情况。",
+    "running_not_seen": "正在 {node} 上运行，使用 {gpus:gpus}；看不到它们的使用情况。",
     "agent_silent": "{node} 上的 agent 没有响应。",
     "cards_unknown": "{node} 上没有 agent 上报 GPU 信息。",
     "agent_advice": "启动 {node} 上的 gpuwarden agent：kubectl get pods -A -o wide | grep gpuwarden",
@@ -43,7 +43,7 @@ WORDS: dict[str, str] = {
     "card_faulty_advice": "保存 checkpoint 并换节点。管理员应 cordon {node} 并检查 GPU {cards}。",
     "card_wedged": "它的进程卡死在 {node} 的 {count} 张 GPU 上（GPU {cards}）：{what}。",
     "card_wedged_advice": "能停就先停掉作业；如果进程仍在，腾空并重启 {node}（GPU {cards}）。",
-    "idle": "它占着 {node} 上的 {gpus} 张 GPU，已 {seconds:duration}没有使用。",
+    "idle": "它占着 {node} 上的 {gpus:gpus}，已 {seconds:duration}没有使用。",
     "idle_advice": (
         "{user}：不用就请停掉，把 GPU 让给其他作业：在平台上停止，或 kubectl delete pod {pod} -n {namespace}"
     ),
@@ -54,7 +54,7 @@ WORDS: dict[str, str] = {
     ),
     "is_service": "它是推理服务：负载取决于用户的请求。",
     "idle_just_now": (
-        "正在 {node} 上运行；它的 {gpus} 张 GPU 已 {seconds:duration}没有动作。加载数据、编译和保存时就是这样。"
+        "正在 {node} 上运行；它的 {gpus:gpus} 已 {seconds:duration}没有动作。加载数据、编译和保存时就是这样。"
     ),
     "idle_memory": "期间还占着 {size:bytes} 显存。",
     "log_empty": "它在使用 GPU，但 {seconds:duration}以来没有任何日志。",
@@ -65,9 +65,9 @@ WORDS: dict[str, str] = {
     ),
     "partly_idle": "正在 {node} 上运行，但 {gpus} 张 GPU 中有 {unused} 张完全没有使用。",
     "partly_idle_advice": "下次少申请一些，或让程序用上全部 GPU（torchrun --nproc_per_node={gpus}）。",
-    "low_use": "正在 {node} 上运行，但它的 {gpus} 张 GPU 利用率只有 {ratio:percent}。",
+    "low_use": "正在 {node} 上运行，但它的 {gpus:gpus} 利用率只有 {ratio:percent}。",
     "low_use_advice": "常见原因是数据加载：增加 num_workers、CPU，使用更快的存储或更大的 batch。",
-    "busy": "运行正常：{node} 上 {gpus} 张 GPU 在工作。",
+    "busy": "运行正常：{node} 上 {gpus:gpus} 在工作。",
     "gpu_use": "GPU 利用率 {ratio:percent}，显存已用 {size:bytes}。",
     "host_use": "主机：CPU {cores} 核，内存 {memory:bytes}。",
     "cpu_at_limit": "CPU 已到上限（{cores} / {limit} 核）：GPU 在等 CPU。请提高 limits.cpu。",

@@ -8,6 +8,7 @@ import msgspec
 
 from monitor.base.text import MAX_TEXT_CHARS, shorten_name
 from monitor.facts.base import BoundedText
+from monitor.facts.gpu_sharing import MAX_REGISTER_CHARS, NODE_ANNOTATIONS
 from monitor.facts.kube import EventFact, NamespaceFact, NodeFact, OwnerFact, QuotaFact, TaintFact
 from monitor.kube.decode.values import (
     RawAmounts,
@@ -95,12 +96,19 @@ def node_fact(raw: WireNode) -> NodeFact:
         unschedulable=bool(spec.unschedulable),
         taints=tuple(_taint(taint) for taint in spec.taints or ()),
         labels=meta.labels or {},
+        annotations=_annotations(meta.annotations),
         capacity=amounts(status.capacity),
         allocatable=amounts(status.allocatable),
         internal_ip=next((address.address for address in status.addresses or () if address.type == "InternalIP"), None),
         kubelet_version=interned(info.kubelet_version),
         runtime_version=interned(info.container_runtime_version),
     )
+
+
+def _annotations(raw: dict[str, str] | None) -> dict[str, str]:
+    """Annotations that describe shared GPUs. One that is too long is kept as empty: its content is unknown."""
+    known = ((name, raw[name]) for name in NODE_ANNOTATIONS if name in raw) if raw else ()
+    return {name: text if len(text) <= MAX_REGISTER_CHARS else "" for name, text in known}
 
 
 def _taint(raw: WireTaint) -> TaintFact:

@@ -18,6 +18,7 @@ from monitor.facts.kube import (
     ConditionFact,
     ContainerStatusFact,
     NodeRequirementFact,
+    PodClaimFact,
     PodContainerFact,
     PodFact,
     TerminationFact,
@@ -52,6 +53,7 @@ from monitor.kube.decode.values import (
 from monitor.kube.decode.volume import volumes
 
 NodeTerms = tuple[tuple[NodeRequirementFact, ...], ...]
+MAX_CLAIMS = 64  # per pod; Kubernetes allows a pod 32 devices of its claims
 _EMPTY = (b"", b"null", b"{}", b"[]")
 _NO_SPEC, _NO_STATUS, _NO_STATE = WireSpec(), WireStatus(), WireState()
 _env = msgspec.json.Decoder(list[WireEnv] | None)
@@ -107,6 +109,21 @@ def pod_fact(raw: WirePod, keep: PodFieldFilter) -> PodFact:
         statuses=_statuses(status),
         conditions=_conditions(status),
         volumes=volumes(spec.volumes) if spec.volumes else (),
+        device_claims=_device_claims(spec, status) if spec.resource_claims else (),
+        extended_claim=extended.resource_claim_name if (extended := status.extended_resource_claim_status) else None,
+    )
+
+
+def _device_claims(spec: WireSpec, status: WireStatus) -> tuple[PodClaimFact, ...]:
+    """ResourceClaims of a pod, those from templates with the name of the claim that was created."""
+    created = {claim.name: claim.resource_claim_name for claim in status.resource_claim_statuses or ()}
+    return tuple(
+        PodClaimFact(
+            name=claim.name,
+            claim=claim.resource_claim_name or created.get(claim.name),
+            template=claim.resource_claim_template_name,
+        )
+        for claim in (spec.resource_claims or ())[:MAX_CLAIMS]
     )
 
 

@@ -28,6 +28,20 @@ class WireGate(Wire):
     name: BoundedText = ""
 
 
+class WirePodClaim(Wire):
+    """One of `spec.resourceClaims` or `status.resourceClaimStatuses`."""
+
+    name: BoundedText = ""
+    resource_claim_name: Identifier | None = None
+    resource_claim_template_name: Identifier | None = None
+
+
+class WireExtendedClaim(Wire):
+    """`status.extendedResourceClaimStatus`."""
+
+    resource_claim_name: Identifier | None = None
+
+
 class WireSpec(Wire):
     """`spec`."""
 
@@ -45,6 +59,7 @@ class WireSpec(Wire):
     containers: list[WireContainer] | None = None
     init_containers: list[WireContainer] | None = None
     volumes: list[msgspec.Raw] | None = None
+    resource_claims: list[WirePodClaim] | None = None
 
 
 class WireState(Wire):
@@ -92,6 +107,8 @@ class WireStatus(Wire):
     conditions: list[WireCondition] | None = None
     container_statuses: list[WireContainerStatus] | None = None
     init_container_statuses: list[WireContainerStatus] | None = None
+    resource_claim_statuses: list[WirePodClaim] | None = None
+    extended_resource_claim_status: WireExtendedClaim | None = None
 
 
 class WirePod(Wire):

@@ -13,6 +13,7 @@ import msgspec
 from monitor.base.bounded_json import cut_strings, decode_bounded
 from monitor.base.text import shorten
 from monitor.facts.base import BoundedText
+from monitor.facts.devices import DeviceClassFact, ResourceClaimFact, ResourceSliceFact
 from monitor.facts.kube import (
     EventFact,
     NamespaceFact,
@@ -25,6 +26,7 @@ from monitor.facts.kube import (
     QuotaFact,
     WorkloadFact,
 )
+from monitor.kube.decode.devices import WireClaim, WireClass, WireSlice, claim_fact, class_fact, slice_fact
 from monitor.kube.decode.kueue import WireKueueQueue, WireWorkload, kueue_queue_fact, workload_fact
 from monitor.kube.decode.node import (
     WireEvent,
@@ -235,6 +237,9 @@ VOLCANO_QUEUES = ObjectKind[QueueFact](WireVolcanoQueue, volcano_queue_fact)
 POD_GROUPS = ObjectKind[PodGroupFact](WirePodGroup, pod_group_fact)
 KUEUE_QUEUES = ObjectKind[QueueFact](WireKueueQueue, kueue_queue_fact)
 WORKLOADS = ObjectKind[WorkloadFact](WireWorkload, workload_fact)
+RESOURCE_CLAIMS = ObjectKind[ResourceClaimFact](WireClaim, claim_fact)
+RESOURCE_SLICES = ObjectKind[ResourceSliceFact](WireSlice, slice_fact)
+DEVICE_CLASSES = ObjectKind[DeviceClassFact](WireClass, class_fact)
 
 
 def decode_pod_list(data: bytes, keep: PodFieldFilter | None = None) -> ListPage[PodFact]:

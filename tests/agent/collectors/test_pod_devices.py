@@ -25,7 +25,7 @@ from monitor.agent.kubelet.checkpoint import CheckpointError
 from monitor.agent.kubelet.pod_resources import PodResourcesError
 from monitor.agent.settings import Paths
 from monitor.facts import PodDeviceFact
-from tests.agent.kubelet.server import container, devices, kubelet, pod
+from tests.agent.kubelet.server import claim, container, devices, kubelet, pod
 from tests.support import need
 
 ROOT = Path(__file__).parents[3]
@@ -102,6 +102,23 @@ ANSWERED = (
 def test_the_socket(kubelet_dir: Path, version: str) -> None:
     with kubelet(kubelet_dir, ANSWER, version=version):
         assert collector(kubelet_dir).collect() == ANSWERED
+
+
+def test_devices_that_claims_hold(kubelet_dir: Path) -> None:
+    held = claim("lab", "train-gpu-x7k2p", ("gpu.nvidia.com", "n1", "gpu-0"), ("gpu.nvidia.com", "n1", "gpu-1"))
+    channel = claim("lab", "imex", ("compute-domain.nvidia.com", "n1", "channel-0"))  # not a GPU
+    answer = pod("lab", "train-0", container("train", devices(GPU, A), held, channel))
+    with kubelet(kubelet_dir, answer):
+        collected = collector(kubelet_dir).collect()
+    names = [(device.resource, device.device_id, device.claim, device.pool) for device in collected]
+    assert names == [
+        (GPU, A, None, None),
+        ("gpu.nvidia.com", "gpu-0", "train-gpu-x7k2p", "n1"),
+        ("gpu.nvidia.com", "gpu-1", "train-gpu-x7k2p", "n1"),
+    ]
+    assert {(device.namespace, device.pod_name, device.container) for device in collected} == {
+        ("lab", "train-0", "train")
+    }
 
 
 def test_no_pods(kubelet_dir: Path) -> None:

@@ -22,6 +22,13 @@ def devices(resource: str, *ids: str) -> bytes:
     return field(2, field(1, resource) + b"".join(field(2, device_id) for device_id in ids) + topology)
 
 
+def claim(namespace: str, name: str, *devices: tuple[str, str, str]) -> bytes:
+    """A claim of a container with devices: driver, pool and name (since 1.34)."""
+    cdi = field(1, field(1, "k8s.gpu.nvidia.com/claim=7c1e5d5a-gpu-0"))
+    given = [cdi + field(2, driver) + field(3, pool) + field(4, device) for driver, pool, device in devices]
+    return field(5, field(2, name) + field(3, namespace) + b"".join(field(4, each) for each in given))
+
+
 def container(name: str, *given: bytes) -> bytes:
     cpu_ids = field(3, b"\x00\x01")  # since 1.21
     return field(3, field(1, name) + b"".join(given) + cpu_ids)

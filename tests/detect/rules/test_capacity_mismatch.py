@@ -12,6 +12,7 @@ from monitor.facts.kube import NodeFact
 from tests.cluster.builders import GPU, NOW, agent, card, node
 from tests.detect.builders_gpu import after_silence, catalog_problems, causes, rule_context, run, said
 from tests.detect.running import lasting_since
+from tests.support.resource_claims import device_facts, gpu_json, slice_json
 
 PLUGIN, SINCE = ({"n1": lasting_since(cause, NOW - 300)} for cause in RULE.causes)
 SHORT = {"n1": lasting_since("unhealthy-device", NOW - 299)}
@@ -47,6 +48,26 @@ def test_mismatch(name: str, fact: NodeFact, memory: Any, expect: list[str]) -> 
 def test_slices_under_the_same_name() -> None:
     split = card(0, mig_enabled=True, mig=(MigFact(uuid="MIG-1", gpu_instance=1, compute_instance=0),))
     assert causes(run(RULE, rule_context(agent(split), nodes=(counted(7, 7),)), SINCE)) == []
+
+
+CLAIMED: tuple[tuple[str, NodeFact, int, list[str]], ...] = (
+    ("a DRA driver offers all, and there is no device plugin", node("n1", capacity={}, allocatable={}), 4, []),
+    ("the device plugin was removed", counted(4, 0), 4, []),
+    ("both offer the same", counted(4, 4), 4, []),
+    ("each offers half", counted(2, 2), 2, []),
+    ("the DRA driver offers too few", node("n1", capacity={}, allocatable={}), 3, ["device-plugin"]),
+    ("the DRA driver still offers one that is gone", node("n1", capacity={}, allocatable={}), 5, ["unhealthy-device"]),
+)
+
+
+@pytest.mark.parametrize(("name", "fact", "offered", "expect"), CLAIMED, ids=[case[0] for case in CLAIMED])
+def test_gpus_of_a_dra_driver(name: str, fact: NodeFact, offered: int, expect: list[str]) -> None:
+    devices = device_facts([], [slice_json(*(gpu_json(index) for index in range(offered)))])
+    given = rule_context(agent(*(card(index) for index in range(4))), nodes=(fact,), devices=devices)
+    memory = {"n1": lasting_since(expect[0], NOW - 300)} if expect else SINCE
+    assert [cause for _, cause in causes(run(RULE, given, memory))] == expect
+    if not expect:
+        assert causes(run(RULE, given, PLUGIN)) == []
 
 
 def test_what_it_says() -> None:

@@ -1,0 +1,206 @@
+"""Shared GPUs: which nodes share theirs, and which part of which GPU a scheduler assigned to a pod.
+
+HAMi, Volcano and Aliyun write it to annotations. What is malformed counts as unknown, never as 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+import msgspec
+
+from monitor.facts.base import Fact
+from monitor.facts.gpu_requests import HAMI_PREFIX, is_hami
+from monitor.facts.gpu_resources import GPU_RESOURCE, Family, GpuResource, resource_kind
+from monitor.facts.kube import NodeFact, PodFact
+
+REPLICAS_LABEL = "nvidia.com/gpu.replicas"
+STRATEGY_LABEL = "nvidia.com/gpu.sharing-strategy"
+PRODUCT_LABEL = "nvidia.com/gpu.product"
+COUNT_LABEL = "nvidia.com/gpu.count"
+NODE_ANNOTATIONS = ("hami.io/node-nvidia-register", "volcano.sh/node-vgpu-register")
+_ASSIGNED = ("hami.io/vgpu-devices-allocated", "volcano.sh/vgpu-ids-new")
+_ALIYUN_INDEX, _ALIYUN_MEMORY = "ALIYUN_COM_GPU_MEM_IDX", "ALIYUN_COM_GPU_MEM_POD"
+_ALIYUN_ALLOCATION = "scheduler.framework.gpushare.allocation"  # container -> GPU -> GiB
+_BIND_PHASE = f"{HAMI_PREFIX}bind-phase"
+POD_ANNOTATIONS = (*_ASSIGNED, _BIND_PHASE, _ALIYUN_INDEX, _ALIYUN_MEMORY, _ALIYUN_ALLOCATION)
+MAX_REGISTER_CHARS = 64 * 1024
+MAX_GPUS = 64  # of one node
+MAX_SHARES = 128  # of one pod
+MAX_FIELD_CHARS = 128
+_MIB_BYTES = 1024**2
+_GIB_BYTES = 1024**3
+
+
+class RegisteredGpu(Fact, frozen=True):
+    """A GPU as the device plugin of HAMi or Volcano registers it: into how many slots it is split, and its memory."""
+
+    uuid: str
+    slots: int | None = None
+    memory_bytes: int | None = None
+    model: str | None = None
+
+
+class GpuShare(Fact, frozen=True):
+    """The part of a GPU that a scheduler assigned to a pod. The GPU is named by uuid or by index."""
+
+    uuid: str | None = None
+    index: int | None = None
+    memory_bytes: int | None = None
+    cores_ratio: float | None = None
+
+
+class _JsonGpu(msgspec.Struct):
+    """A GPU in the register of newer versions of HAMi."""
+
+    id: str
+    count: int | None = None
+    devmem: int | None = None
+    type: str | None = None
+
+
+_register = msgspec.json.Decoder(list[_JsonGpu])
+_allocation = msgspec.json.Decoder(dict[str, dict[str, float]])
+
+
+def shares_gpus(node: NodeFact) -> bool:
+    """Whether one `nvidia.com/gpu` of the node is a share of a GPU: of HAMi, time slicing, MPS, or MIG slices only."""
+    labels = node.labels
+    if NODE_ANNOTATIONS[0] in node.annotations or labels.get(REPLICAS_LABEL, "1") not in ("0", "1", ""):
+        return True
+    return labels.get(STRATEGY_LABEL, "none") not in ("none", "") or "-MIG-" in labels.get(PRODUCT_LABEL, "")
+
+
+def counts_slots(capacity: float, cards: int) -> bool:
+    """Whether a device plugin that does not say so shares the GPUs: its count is a multiple of the driver's."""
+    return cards > 0 and capacity >= 2 * cards and capacity % cards == 0
+
+
+def requests_slots(pod: PodFact, node: NodeFact | None, nodes: Iterable[NodeFact], resource: str) -> bool:
+    """Whether the GPUs that a pod requests are shares: HAMi's, those of its node or, without one, of all nodes."""
+    if not pod.requests.get(resource):
+        return False
+    if is_hami(pod.annotations, pod.scheduler, pod.requests):
+        return True
+    return shares_gpus(node) if node is not None else pod.node is None and all_shared(nodes, resource)
+
+
+def all_shared(nodes: Iterable[NodeFact], resource: str) -> bool:
+    """Whether there are nodes that offer the resource, and all of them share their GPUs."""
+    found = False
+    for node in nodes:
+        if node.capacity.get(resource):
+            if not shares_gpus(node):
+                return False
+            found = True
+    return found
+
+
+def physical_gpus(node: NodeFact, resource: str = GPU_RESOURCE) -> int | None:
+    """Number of GPUs of a node according to Kubernetes, however they are shared; None if it does not say."""
+    if registered := registered_gpus(node):
+        return len(registered)
+    capacity, shared = int(node.capacity.get(resource, 0.0)), shares_gpus(node)
+    if capacity and not shared:
+        return capacity
+    for text in (node.labels.get(COUNT_LABEL, ""), str(round(node.capacity.get("aliyun.com/gpu-count", 0.0)))):
+        if count := _int(text):
+            return min(count, MAX_GPUS)
+    replicas = _int(node.labels.get(REPLICAS_LABEL, ""))
+    return capacity // replicas if capacity and replicas and capacity % replicas == 0 else None
+
+
+def offers_whole_gpus(node: NodeFact, resource: str) -> bool:
+    """Whether the resource counts whole GPUs on a node: they are not shared, and it has no shares instead of them."""
+    if shares_gpus(node):
+        return False
+    return bool(node.capacity.get(resource)) or not any(True for _ in _offered(node))
+
+
+def has_gpus(node: NodeFact, resource: str) -> bool:
+    """Whether a node offers NVIDIA GPUs or shares of them."""
+    if node.capacity.get(resource) or node.allocatable.get(resource):
+        return True
+    return any(kind.family is not Family.OTHER for kind in _offered(node))
+
+
+def _offered(node: NodeFact) -> Iterable[GpuResource]:
+    return (kind for name, amount in node.capacity.items() if amount and (kind := resource_kind(name)) is not None)
+
+
+def registered_gpus(node: NodeFact) -> tuple[RegisteredGpu, ...]:
+    """GPUs that the device plugin of HAMi or Volcano has registered on the node; none if that is not known."""
+    return next((gpus for name in NODE_ANNOTATIONS if (gpus := _registered(node.annotations.get(name, "")))), ())
+
+
+@lru_cache(maxsize=4096)
+def _registered(text: str) -> tuple[RegisteredGpu, ...]:
+    """`uuid,slots,MiB,cores,model,…:` for each GPU, or a list in JSON."""
+    if len(text) > MAX_REGISTER_CHARS:
+        return ()
+    if text.startswith("["):
+        try:
+            listed = _register.decode(text)[:MAX_GPUS]
+        except msgspec.MsgspecError:
+            return ()
+        return tuple(_gpu(gpu.id, gpu.count, gpu.devmem, gpu.type) for gpu in listed)
+    rows = [row.split(",") for row in text.split(":")[:MAX_GPUS] if "," in row]
+    return tuple(_gpu(row[0], _int(row[1]), _int(row[2]), row[4]) for row in rows if len(row) > 4 and row[0])
+
+
+def _gpu(uuid: str, slots: int | None, memory_mib: int | None, model: str | None) -> RegisteredGpu:
+    memory = memory_mib * _MIB_BYTES if memory_mib else None
+    return RegisteredGpu(uuid[:MAX_FIELD_CHARS], slots or None, memory, (model or "")[:MAX_FIELD_CHARS] or None)
+
+
+def assigned_shares(pod: PodFact) -> tuple[GpuShare, ...]:
+    """Parts of GPUs that a scheduler assigned to the pod, containers together; none if no annotation says so."""
+    if not pod.annotations or pod.annotations.get(_BIND_PHASE) == "failed":
+        return ()
+    for name in _ASSIGNED:
+        if shares := _assigned(pod.annotations.get(name, "")):
+            return shares
+    return _aliyun(pod.annotations)
+
+
+@lru_cache(maxsize=16384)
+def _assigned(text: str) -> tuple[GpuShare, ...]:
+    """`uuid,type,MiB,percent of the cores:` for each GPU; containers are separated by `;`."""
+    rows = (row.split(",") for container in text.split(";") for row in container.split(":"))
+    named = [row for row in rows if len(row) >= 4 and row[0]]
+    return tuple(
+        GpuShare(row[0][:MAX_FIELD_CHARS], None, _bytes(row[2], _MIB_BYTES), _ratio(row[3]))
+        for row in named[:MAX_SHARES]
+    )
+
+
+def _aliyun(annotations: dict[str, str]) -> tuple[GpuShare, ...]:
+    if (allocation := annotations.get(_ALIYUN_ALLOCATION)) is not None:
+        try:
+            parts = [part for parts in _allocation.decode(allocation).values() for part in parts.items()]
+        except msgspec.MsgspecError:
+            return ()
+        known = [(index, gib) for text, gib in parts[:MAX_SHARES] if (index := _int(text)) is not None]
+        return tuple(GpuShare(None, index, round(gib * _GIB_BYTES)) for index, gib in known)
+    index = _int(annotations.get(_ALIYUN_INDEX, ""))
+    if index is None:
+        return ()
+    return (GpuShare(None, index, _bytes(annotations.get(_ALIYUN_MEMORY, ""), _GIB_BYTES)),)
+
+
+def _int(text: str) -> int | None:
+    """A number of at most 9 digits."""
+    return int(text) if len(text) <= 9 and text.isascii() and text.isdecimal() else None
+
+
+def _bytes(text: str, factor: int) -> int | None:
+    """An amount of memory; HAMi writes 0 for all of it."""
+    amount = _int(text)
+    return amount * factor if amount else None
+
+
+def _ratio(text: str) -> float | None:
+    """A percentage as a ratio; HAMi writes 0 for no limit."""
+    amount = _int(text)
+    return amount / 100 if amount else None

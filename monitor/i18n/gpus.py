@@ -1,0 +1,71 @@
+"""Amounts of GPUs, of shares of them and of other accelerators in words. Pure."""
+
+from __future__ import annotations
+
+from monitor.facts.gpu_requests import brief, parse_amounts
+from monitor.facts.gpu_resources import PERCENTAGES, Family, GpuResource, Part, Unit, resource_kind
+from monitor.i18n.en.gpus import GPUS as EN
+from monitor.i18n.figures import number
+from monitor.i18n.zh.gpus import GPUS as ZH
+
+_WORDS = {"en": EN, "zh": ZH}
+_VGPU = (Family.HAMI, Family.VOLCANO)
+
+
+def free_gpus(value: str | float, lang: str) -> str:
+    """The same as free: `8 free GPUs`, `10 GiB of GPU memory free`."""
+    if isinstance(value, str):
+        return _say(lang, "free-share", gpus(value, lang))
+    return _say(lang, "free", number(value))
+
+
+def gpus(value: str | float, lang: str) -> str:
+    """`8 GPUs` of a number; `1 vGPU (8000 MiB, 50% of the cores)` or `10 GiB of GPU memory` of `resource=amount,…`."""
+    if not isinstance(value, str):
+        return _say(lang, "whole", number(value))
+    amounts = [(_kind(name), str(brief(name, amount))) for name, amount in parse_amounts(value).items()]
+    counts = [each for each in amounts if each[0].countable]
+    shares = sorted((each for each in amounts if not each[0].countable), key=lambda each: _PARTS.index(each[0].part))
+    words = _WORDS[lang]
+    if not counts:
+        alone = (_say(lang, _share_key(kind), amount, kind.name) for kind, amount in shares)
+        return words["and"].join(alone) or value
+    named = (_say(lang, _count_key(kind, bool(shares)), amount, _name(kind)) for kind, amount in counts)
+    counted = words["and"].join(named)
+    if not shares:
+        return counted
+    parts = (_say(lang, f"with.{_share_key(kind)}", amount, kind.name) for kind, amount in shares)
+    return words["with"].format(counted=counted, shares=words["comma"].join(parts))
+
+
+_PARTS = tuple(Part)
+
+
+def _say(lang: str, key: str, amount: str, name: str = "") -> str:
+    words = _WORDS[lang]
+    template = words.get(f"{key}.one") if amount == "1" else None
+    return (template or words[key]).format(amount=amount, name=name)
+
+
+def _kind(name: str) -> GpuResource:
+    """What is known about a resource; one that the table does not know is a device."""
+    return resource_kind(name) or GpuResource(name, Family.OTHER, Unit.DEVICE)
+
+
+def _name(kind: GpuResource) -> str:
+    return kind.name.rpartition("/mig-")[2] if kind.unit is Unit.SLICE else kind.name
+
+
+def _count_key(kind: GpuResource, with_shares: bool) -> str:
+    """Key of a count; `with_shares`: an amount of memory or cores restricts it."""
+    if kind.unit in (Unit.DEVICE, Unit.SLICE):
+        return kind.unit.value
+    if kind.unit is Unit.GPU and not with_shares:
+        return "whole"
+    return "vgpu" if with_shares or kind.family in _VGPU else "shared"
+
+
+def _share_key(kind: GpuResource) -> str:
+    if kind.family is Family.OTHER or kind.unit is Unit.UNKNOWN:
+        return "other"
+    return "memory-percent" if kind.part is Part.MEMORY and kind.unit in PERCENTAGES else kind.part.value

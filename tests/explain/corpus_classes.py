@@ -114,6 +114,7 @@ _BY_KEY = {
     "kueue_never": "queue-too-small",
     "quota_exceeded": "quota",
     "quota_unspecified": "quota-unset",
+    "quota_scope": "quota",
     "limit_range": "limit-range",
     "webhook_denied": "webhook",
     "webhook_down": "webhook-down",

@@ -98,6 +98,7 @@ HELPER = (
     "unknown filesystem type", "/sbin/mount.", "helper program", "no such device", "executable file not found",
     "command not found", "mount.nfs: not found", "modprobe", "module not found", "not installed", "no kernel module",
     "failed to load kernel", "kernel module", "fuse: device not found", "/dev/fuse: no such file",
+    "multipathd is not running", "iscsid is not running", "rpc.statd is not running", "rpcbind is not running",
 )  # fmt: skip
 BAD_FILESYSTEM = (
     "structure needs cleaning", "run fsck manually", "please run fsck",
@@ -154,6 +155,6 @@ LAST = wording(
 # What is called on the node itself, and a warning of LVM.
 LOCAL_CALLS = ("dial unix", "unix:/", "lvmetad", "d-bus", "system bus", "127.0.0.1", "localhost", "169.254.", "[::1]")
 TIMED_OUT = (
-    "timed out waiting", "context deadline exceeded", "deadlineexceeded", "timeout", "timed out", "time out",
-    "is not ready, mountpod", "in progress", "pending operation",
+    "context deadline exceeded", "deadlineexceeded", "timed out", "time out", "is not ready, mountpod", "in progress",
+    "pending operation",
 )  # fmt: skip

@@ -31,6 +31,11 @@ _NFS_HELPER = re.compile(r"mount\.nfs4?: (.*)", re.DOTALL)
 _KERNEL_PATH = re.compile(r"mkdir /(?:sys|proc)/")  # the kernel creates directories there, mkdir does not
 # A share of a server, or a directory that a driver binds; not a device nor a path of the kubelet.
 _NO_SOURCE = re.compile(r"special device (?!/(?:dev|var/lib|run|proc|sys)/)\S+ does not exist")
+_TIMEOUT = re.compile(r"timeout(?![\w\"':=])")  # not an option nor a field
+# The kubelet creates a host path that does not exist.
+_READ_ONLY_HOST = re.compile(
+    r"setup failed for volume [^:]{1,300}:+ (?:mkdir|open) /(?!var/lib/kubelet)[^\s:]+: read-only file system$"
+)
 _CSI = re.compile(r"(?<!is)csi")  # not the daemon of iSCSI
 _NODE_DEVICE = re.compile(r"/dev/(?!fuse)[\w/.-]+:? (?:[^:]{0,60}: )?no such device")
 _NETWORK_SOURCE = re.compile(r"-t (?:nfs|cifs|ceph|lustre|glusterfs|smb3?|beegfs|gpfs|fuse)|\bon [\w.\-@]+:/|on //")
@@ -75,6 +80,8 @@ def _of_kubelet(chain: Chain) -> M | None:
     if "newmounter initialization failed" in chain.low and "does not exist" in chain.low:
         return M.HOST_PATH
     if chain.last.words == "path _ does not exist" or ("stat /" in chain.low and _LOCAL_PATH.search(chain.low)):
+        return M.HOST_PATH
+    if "read-only" in chain.words and _READ_ONLY_HOST.search(chain.low):
         return M.HOST_PATH
     return find(chain.low, phrases.KUBELET)
 
@@ -146,6 +153,8 @@ def _of_node(chain: Chain) -> M | None:
 
 
 def _times_out(chain: Chain) -> bool:
-    return says(chain.low.replace("timeout=", ""), phrases.TIMED_OUT) or any(
-        clause.code == "DeadlineExceeded" for clause in chain.clauses
+    return (
+        says(chain.low, phrases.TIMED_OUT)
+        or _TIMEOUT.search(chain.low) is not None
+        or any(clause.code == "DeadlineExceeded" for clause in chain.clauses)
     )

@@ -37,6 +37,7 @@ UNMISTAKABLE = wording(
         P.WRONG_ARCHITECTURE,
         (
             "no match for platform", "no matching manifest for", "no image found in manifest list for",
+            "no supported platform found",
             "no image found in image index for", "cannot be used on this platform",
             "does not match the specified platform",
             "no manifest found for platform", "no suitable image found for", "does not match the expected platform",

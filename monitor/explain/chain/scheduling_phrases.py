@@ -124,7 +124,7 @@ SENTENCES = wording(
             "not collect enough", "gang has not init", "can't find gang", "cannot find enough sibling",
             "enough sibling pods",
             "not enough valid tasks", "not enough pods of task", "notenoughpods", "notenoughtasks", "gang to appear",
-            "less than minmember", "pods number less", "to appear in scheduling queue",
+            "less than minmember", "less than minavailable", "pods number less", "to appear in scheduling queue",
         ),
     ),
     (
@@ -132,6 +132,7 @@ SENTENCES = wording(
         (
             "gang", "pod group", "podgroup", "coscheduling", "minavailable", "minmember", "optimistic rejection",
             "placeholder timed out", "placeholder timeout", "resourcereservationtimeout",
+            "can possibly be assigned to",  # Volcano, of a pod that fits while others of its gang do not
         ),
     ),
     (C.QUEUED, ("is queued and waiting", "pending for the requested resources", "scheduled and waiting for")),

@@ -148,7 +148,7 @@ NODE_STORE = (
     "failed to get image from containerd", "unable to find image", "blob not found", "no such image",
     "snapshot does not exist", "failed to unpack image", "failed to stat snapshot", "no such container layer",
     "creating read-write layer", "rw layer", "failed to mount rootfs", "failed to create snapshot",
-    "failed to get snapshot", "layer does not exist", "creating overlay mount",
+    "failed to get snapshot", "layer does not exist", "creating overlay mount", "does not resolve to an image id",
 )  # fmt: skip
 RUNTIME_BROKEN = (
     "unable to retrieve oci runtime error",

@@ -87,6 +87,8 @@ def _of_gpu(chain: Chain) -> S | None:
         return _of_nvidia_cli(said)
     if cause := find(chain.low, phrases.NVML):
         return cause
+    if "device plugin prestartcontainer" in chain.low:
+        return S.DEVICE_PLUGIN
     if says(chain.low, phrases.CDI):
         return S.CDI
     if _TOOLKIT.search(chain.low):
@@ -222,7 +224,7 @@ def _of_runtime(chain: Chain) -> S | None:
         and not _starts_program(chain)
     ):
         return S.NODE_STORE
-    if says(chain.low, phrases.RUNTIME_BROKEN):
+    if says(chain.low, phrases.RUNTIME_BROKEN) or ("oci runtime state failed" in words and "invalid character" in words):
         return S.RUNTIME_BROKEN
     return S.RUNTIME_SLOW if says(chain.low, phrases.SLOW) and not says(chain.low, phrases.NOT_RUNTIME) else None
 

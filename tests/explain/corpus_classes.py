@@ -115,6 +115,8 @@ _BY_KEY = {
     "quota_exceeded": "quota",
     "quota_unspecified": "quota-unset",
     "quota_scope": "quota",
+    "namespace_ending": "bad-configuration",
+    "workload_none": "gated",
     "limit_range": "limit-range",
     "webhook_denied": "webhook",
     "webhook_down": "webhook-down",

@@ -144,7 +144,7 @@ STORAGE = wording(
     ),
     (
         M.MULTI_ATTACH,
-        ("is still being used", "already attached to", "volume is in use", "exclusively locked", "image is locked"),
+        ("is still being used", "still mounted on node", "already attached to", "volume is in use", "exclusively locked", "image is locked"),
     ),
     (M.TIMED_OUT, ("not ready in", "function timeout", "operation with the given volume", "mount timeout")),
 )  # fmt: skip

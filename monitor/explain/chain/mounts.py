@@ -116,7 +116,7 @@ def _of_storage(chain: Chain) -> M | None:
     """Object stores, Ceph, Lustre and CSI drivers that name the storage's answer."""
     if _NO_SOURCE.search(chain.low):
         return M.VOLUME_MISSING
-    cause = find(chain.low, phrases.STORAGE)
+    cause = find(chain.end, phrases.STORAGE)
     return None if cause is M.UNREACHABLE and says(chain.low, phrases.LOCAL_CALLS) else cause
 
 
@@ -154,7 +154,7 @@ def _of_node(chain: Chain) -> M | None:
 
 def _times_out(chain: Chain) -> bool:
     return (
-        says(chain.low, phrases.TIMED_OUT)
-        or _TIMEOUT.search(chain.low) is not None
+        says(chain.end, phrases.TIMED_OUT)
+        or _TIMEOUT.search(chain.end) is not None
         or any(clause.code == "DeadlineExceeded" for clause in chain.clauses)
     )

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 MAX_CHARS = 8192
 MAX_CLAUSES = 96
+# A chain states its cause at its end; a cause that is mentioned further out is that of another error.
+MAX_STATEMENTS = 4
 
 # runc and Docker before 2021 quote the error they wrap, each level with one more backslash per quote.
 _ESCAPED = re.compile(r"(?<!\\)\\+([\"'nt])")
@@ -21,6 +23,8 @@ _END_OF_CLAUSE = "\x00"
 _NEXT_ERROR = ", rpc error: "
 _CODE, _DESCRIPTION = "code = ", "desc = "
 _CODE_NAMES = frozenset(("unknown", "unavailable", "failed precondition", "not implemented", "canceled", "output"))
+# Arguments of mount(8) and of NVIDIA's hook contain options, hosts and paths.
+_ARGUMENTS = ("-t ", "[--description", "exec command", "[/usr/bin/nvidia-container-cli", "mount -t ")
 _TRIM = " \t\r\"'`,;[]"
 _QUOTES = "\"'`"
 _END_OF_NAME = ",.;:)"
@@ -49,6 +53,22 @@ class Chain:
     def __post_init__(self) -> None:
         object.__setattr__(self, "low", ": ".join([clause.low for clause in self.clauses]))
         object.__setattr__(self, "words", ": ".join([clause.words for clause in self.clauses]))
+
+    @property
+    def statements(self) -> tuple[Clause, ...]:
+        """The innermost clauses, without arguments of commands and names of codes: what may state the cause."""
+        found: list[Clause] = []
+        for clause in reversed(self.clauses):
+            if clause.words not in _CODE_NAMES and not clause.low.startswith(_ARGUMENTS):
+                found.append(clause)
+                if len(found) == MAX_STATEMENTS:
+                    break
+        return tuple(reversed(found))
+
+    @property
+    def end(self) -> str:
+        """The wording of the statements."""
+        return ": ".join([clause.words for clause in self.statements])
 
     @property
     def last(self) -> Clause:

@@ -156,6 +156,7 @@ REGISTRY = wording(
             "incorrect username or password", "invalid username/password",
             "unable to retrieve auth token", "invalid credentials", "bad credentials", "authrequired",
             "no credentials", "unauthenticated", "accessdenied", "not accessible with", "docker login", "invalid_grant",
+            "unable to retrieve some image pull secrets",
         ),
     ),
     (

@@ -260,7 +260,7 @@ def _of_status(trail: _Trail, said: str) -> P | None:
         return P.POLICY
     if "error parsing http" in said and status not in (401, 429):
         return P.REGISTRY_ERROR  # a web page: this is not the registry's API
-    if status in (401, 403):
+    if status in (401, 402, 403):
         return P.UNAUTHORIZED
     if status == 404:
         return P.REGISTRY_ERROR if trail.is_token else P.NOT_FOUND

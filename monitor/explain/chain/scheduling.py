@@ -153,7 +153,7 @@ def _of_sentence(low: str) -> C | None:
         return C.VGPU_UNFIT
     if "device class" in low:
         return C.DEVICE_CLASS_MISSING if says(low, ("does not exist", "not found")) else C.DEVICE_CLAIM
-    cause = find(low, phrases.SENTENCES)
+    cause = find(low, phrases.SENTENCES) or _of_gang(low)
     if cause is C.QUEUE_CLOSED and not says(low, ("queue", "stoppolicy")):
         return None  # other objects are closed, stopped or inactive too
     if cause is C.GANG_WAITING and says(low, ("not found", "failed to get", "cannot find", "can't find")):
@@ -163,6 +163,11 @@ def _of_sentence(low: str) -> C | None:
     if cause is C.CLAIM_MISSING and "not found" not in low:
         return C.CLAIM_UNBOUND
     return cause
+
+
+def _of_gang(low: str) -> C | None:
+    """A gang that waits: the name of a gang or plugin alone does not tell whether its pods exist."""
+    return C.GANG_WAITING if says(low, phrases.GANG) and says(low, phrases.GANG_WAITS) else None
 
 
 def _of_taint(key: str) -> C:

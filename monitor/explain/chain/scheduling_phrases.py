@@ -109,7 +109,7 @@ SENTENCES = wording(
         C.QUEUE_FULL,
         (
             "queue resource quota", "insufficient unused quota", "does not fit in queue", "borrowing limit",
-            "insufficient quota", "in the remaining quota",
+            "insufficient quota", "in the remaining quota", "no longer fits after processing another",
             "queue is overused", "exceeds queue", "queue quota", "allowable limit", "user quota", "insufficient quotas",
             "quotaname",
             "is over quota", "overlimit: ", "overquota: ",  # KAI
@@ -130,7 +130,7 @@ SENTENCES = wording(
     (
         C.GANG_WAITING,
         (
-            "gang", "pod group", "podgroup", "coscheduling", "minavailable", "minmember", "optimistic rejection",
+            "optimistic rejection", "gets rejected due to", "from a gang to be scheduled", "scheduling has timed out",
             "placeholder timed out", "placeholder timeout", "resourcereservationtimeout",
             "can possibly be assigned to",  # Volcano, of a pod that fits while others of its gang do not
         ),
@@ -163,6 +163,9 @@ SENTENCES = wording(
     (C.GPUS, ("insufficient gpu device", "gpu devices", "insufficient numa scoped devices")),
     (C.CPU, ("insufficient amplified cpu", "not enough cpus available")),
 )  # fmt: skip
+# Who speaks of a gang, and what it says of one whose pods exist.
+GANG = ("gang", "pod group", "podgroup", "coscheduling", "minavailable", "minmember")
+GANG_WAITS = ("not ready", "unschedul", "timeout", "timed out", "schedulecycle not valid", "waiting for")
 KAI_RESOURCES = {"gpu": C.GPUS, "gpus": C.GPUS, "cpu": C.CPU, "cpu cores": C.CPU, "memory": C.MEMORY}
 CONDITION_TAINTS = wording(
     (C.DISK_PRESSURE, ("node.kubernetes.io/disk-pressure",)),

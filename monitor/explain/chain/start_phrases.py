@@ -118,6 +118,8 @@ DEAD_MOUNT = (
     "software caused connection abort",
 )  # fmt: skip
 
+# systemd's bus, of which the kernel says the same
+BUS = ("sd-bus", "dbus", "d-bus")
 # Docker checks the mounts of a container before it creates it.
 MOUNT_SPEC = ("invalid volume specification", "invalid mount config", "duplicate mount point")
 NO_SOURCE = "bind source path does not exist"

@@ -48,6 +48,8 @@ _CGROUP_FILE = re.compile(
 )
 _MEMORY_LIMIT_FILE = re.compile(r"\bmemory\.(?:max|limit_in_bytes|memsw\.limit_in_bytes|high)")
 _FORBIDDEN_SYSCTL = re.compile(r"sysctl \"?[\w./-]+\"? (?:is )?not (?:allowed|in a separate kernel namespace)")
+# What the runtime calls on the node; the container has programs of its own.
+_RUNTIME_PROGRAM = re.compile(r"exec:? \"?(?:/\S*/)?(?:containerd-shim|runc|crun|conmon|kata-|runsc|youki)")
 _TOOLKIT = re.compile(
     r"nvidia-container-cli|nvidia-container-runtime|nvidia-ctk|nvidia-cdi-hook|libnvidia-container|"
     r"(?<![\w-])nvidia-container-toolkit(?![\w-])|"  # the pods that install it have longer names
@@ -155,7 +157,7 @@ def _of_network(chain: Chain) -> S | None:
 def _of_volume(chain: Chain) -> S | None:
     """A mount of the container: what is mounted, where, and whether it is alive."""
     words = chain.words
-    if says(words, phrases.DEAD_MOUNT):
+    if says(words, phrases.DEAD_MOUNT) and not says(words, phrases.BUS):
         return S.MOUNT_DEAD
     if cause := _of_source(chain):
         return cause
@@ -244,11 +246,15 @@ def _of_program(chain: Chain) -> S | None:
     words = chain.words
     if says(chain.low, ("/proc/sys/", "sysctl")) and says(words, phrases.SYSCTL):
         return S.SYSCTL
+    if _RUNTIME_PROGRAM.search(chain.low):
+        return S.RUNTIME_BROKEN if says(words, (*phrases.MISSING, "executable file", "permission denied")) else None
+    if "sandbox" in words:
+        return None  # it runs the pause image, which has its program
     if says(words, phrases.HOOK):
         return S.HOOK
     if says(words, phrases.USER):
         return S.USER_MISSING
-    if says(words, phrases.WORKDIR):
+    if says(words, phrases.WORKDIR) or "chdir(" in chain.low:
         return S.WORKDIR
     if "exec format error" in words:
         return S.EXEC_FORMAT

@@ -27,7 +27,7 @@ _LIMIT_RANGE = re.compile(
 )
 _POLICY = re.compile(r"ValidatingAdmissionPolicy '([^']+)'[^:]{0,200} denied request: ?(.*)", re.DOTALL)
 _QUEUE_NAME = re.compile(r"queue[s:]*\s+[`'\"]([\w.-]+)[`'\"]", re.IGNORECASE)
-_DENIED = re.compile(r"admission webhook \"([^\"]+)\" denied the request: ?(.*)", re.DOTALL)
+_DENIED = re.compile(r"admission webhook \"([^\"]+)\" denied the request:? ?(.*)", re.DOTALL)
 _WEBHOOK_DOWN = re.compile(r"failed calling (?:admission )?webhook \"([^\"]+)\": ?(.*)", re.DOTALL)
 _ACCOUNT = re.compile(r"serviceaccount \"([^\"]+)\" not found")
 _POD_SECURITY = (
@@ -52,7 +52,17 @@ class AdmissionDenial:
 
 def parse_denial(message: str) -> AdmissionDenial:
     """Reason for the API server's rejection; an unrecognised message is quoted."""
-    for read in (_queue, _quota, _unspecified, _scope, _limit_range, _webhook, _pod_security, _missing_object, _namespace):
+    for read in (
+        _queue,
+        _quota,
+        _unspecified,
+        _scope,
+        _limit_range,
+        _webhook,
+        _pod_security,
+        _missing_object,
+        _namespace,
+    ):
         if denial := read(message):
             return denial
     values: dict[str, Value] = {"message": quote(message)}

@@ -71,6 +71,11 @@ class Chain:
         return ": ".join([clause.words for clause in self.statements])
 
     @property
+    def end_low(self) -> str:
+        """The lower-cased text of the statements."""
+        return ": ".join([clause.low for clause in self.statements])
+
+    @property
     def last(self) -> Clause:
         return self.clauses[-1]
 
@@ -140,12 +145,14 @@ def _wording(low: str, name: str | None) -> str:
         low = low.replace(name, "_")
     if "/" not in low and '"' not in low and "'" not in low and "sha256:" not in low:
         return low
-    return " ".join(
-        [
-            "_" if ("/" in token or token[:1] in _QUOTES or token[:7] == "sha256:") and _is_name(token) else token
-            for token in low.split(" ")
-        ]
-    )
+    tokens = low.split(" ")
+    words = [
+        "_" if ("/" in token or token[:1] in _QUOTES or token[:7] == "sha256:") and _is_name(token) else token
+        for token in tokens
+    ]
+    if len(tokens) > 1 and tokens[-1][:1] == '"':
+        words[-1] = "_"  # a name whose closing quote ended the clause
+    return " ".join(words)
 
 
 def _is_name(token: str) -> bool:

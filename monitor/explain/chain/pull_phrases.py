@@ -163,7 +163,7 @@ REGISTRY = wording(
         P.REGISTRY_ERROR,
         (
             "internal server error", "bad gateway", "service unavailable", "gateway time", "bad request",
-            "invalid character '<'", "error parsing http", "unknown error", "origin error",
+            "invalid character '<'", "error parsing http", "unknown: unknown error", "origin error",
             "looking for beginning of value",
         ),
     ),

@@ -15,15 +15,21 @@ from monitor.explain.chain.parse import MAX_CHARS
 from monitor.explain.chain.wording import find, says
 
 _PREEMPTION = re.compile(r"(?:no new claims to deallocate, |still not schedulable, )?preemption: ", re.IGNORECASE)
+_MEMBER_REASON = ' with reason "'  # why another pod of the gang does not fit
 _NODES = re.compile(
-    r"(?:(?<!\d)\d{1,9}/\d{1,9}|\ball) (?:nodes|reservations) are (?:un)?available[:,]?\s*", re.IGNORECASE
+    r"(?:(?<!\d)\d{1,9}/(\d{1,9})|\ball) (?:nodes|reservations) are (?:un)?available[:,]?\s*", re.IGNORECASE
 )
 _PART = re.compile(r"(?:^|[,.;]\s+)(\d+)\s+(?=\S)")
 # Before Kubernetes 1.11: `No nodes are available that match all of the predicates: Insufficient cpu (3).`
 _PREDICATES = re.compile(r"(?:match all of the (?:following )?predicates|fit failure summary on nodes) ?:+ ?")
 _PREDICATE = re.compile(r"([^,()]{1,200}) \((\d{1,9})\)")
 # A resource is one word: plugins say "Insufficient" of other things too.
-_RESOURCE = re.compile(r"insufficient ([\w.-]+(?:/[\w.-]+)?)$", re.IGNORECASE)
+_RESOURCE = re.compile(
+    r"insufficient ([\w.-]+/[\w.-]+|cpu|memory|ephemeral-storage|pods|storage|gpu|(?:hugepages|attachable-volumes)-[\w.-]+)$",
+    re.IGNORECASE,
+)
+# The plugin is who speaks, not what it says.
+_RUNNING_PLUGIN = re.compile(r"^running (?:\w+ plugin \"\w+\": |\"\w+\" filter plugin for pod \"[^\"]{1,300}\": )")
 # KAI: `2 node(s) didn't have enough resources: GPUs`
 _KAI_SHORTAGE = re.compile(r"have enough resources?: (gpus?|cpu(?: cores)?|memory)\b")
 _TAINT = re.compile(r"taints?(?:\(s\))?[^{(]{0,60}[{(]([\w./-]+)")
@@ -49,17 +55,20 @@ class SchedulingPart:
     text: str
     nodes: int | None = None
     name: str | None = None
+    everywhere: bool = False  # on all nodes: no other reason would place the pod
 
 
 def parse_scheduling(message: str | None) -> tuple[SchedulingPart, ...]:
     """Reasons of a message, without the result of preemption, which is about other pods."""
     text = _PREEMPTION.split((message or "")[:MAX_CHARS], maxsplit=1)[0].strip()
-    *_, reasons = _NODES.split(text)  # Volcano quotes the scheduler's message within its own
+    text = text.partition(_MEMBER_REASON)[0]
+    *_, total, reasons = (None, *_NODES.split(text))  # Volcano quotes the scheduler's message within its own
     if reasons == text:
         return _predicates(text) or _whole(text)
     pieces = _PART.split(reasons.rstrip(" ."))
     parts = [_part(pieces[0], None)] if pieces[0].strip(" .,") else []
-    parts += [_part(piece, int(count[:9])) for count, piece in zip(pieces[1::2], pieces[2::2], strict=True)]
+    for count, piece in zip(pieces[1::2], pieces[2::2], strict=True):
+        parts.append(_part(piece, int(count[:9]), everywhere=count == total))
     return tuple(parts[:MAX_PARTS])
 
 
@@ -80,6 +89,8 @@ def main_reason(parts: tuple[SchedulingPart, ...]) -> SchedulingPart | None:
 
 def _is_irrelevant(part: SchedulingPart, most: int) -> bool:
     """Nodes that the pod is not meant for: not selected, of the control plane, or a few with a taint not named."""
+    if part.everywhere:
+        return False
     if part.cause is C.TAINT:
         return part.name in _CONTROL_PLANE or (part.name is None and (part.nodes or 0) < most)
     return part.cause in (C.SELECTOR, C.OTHER)
@@ -90,7 +101,8 @@ def _rank(part: SchedulingPart, wants_gpus: bool) -> int:
         return 0
     # Nodes with GPUs are tainted with the name of the resource or as such; the others have none to offer.
     keeps_gpus = wants_gpus and part.cause is C.TAINT and "gpu" in part.text.lower()
-    return 1 if part.cause in phrases.CONSTRAINTS or keeps_gpus else 2
+    excludes = part.everywhere and part.cause in (C.SELECTOR, C.TAINT)
+    return 1 if part.cause in phrases.CONSTRAINTS or keeps_gpus or excludes else 2
 
 
 def _is_gpu_shortage(part: SchedulingPart) -> bool:
@@ -127,18 +139,18 @@ def _gang(text: str) -> C | None:
     return C.GANG_WAITING if present >= int(needed[1]) else C.GANG_INCOMPLETE
 
 
-def _part(text: str, nodes: int | None) -> SchedulingPart:
+def _part(text: str, nodes: int | None, *, everywhere: bool = False) -> SchedulingPart:
     text = text.strip().rstrip(",.\"'")
-    low = text.lower()
+    low = _RUNNING_PLUGIN.sub("", text.lower())
     cause = _of_sentence(low)
     if cause is not None:
-        return SchedulingPart(cause, text, nodes)
+        return SchedulingPart(cause, text, nodes, everywhere=everywhere)
     if "taint" in low:
         match = _TAINT.search(text)
         name = match[1].rstrip(":") if match else None
-        return SchedulingPart(_of_taint(name or ""), text, nodes, name)
+        return SchedulingPart(_of_taint(name or ""), text, nodes, name, everywhere)
     if match := _RESOURCE.search(text):
-        return SchedulingPart(_of_resource(match[1]), text, nodes, match[1])
+        return SchedulingPart(_of_resource(match[1]), text, nodes, match[1], everywhere)
     return SchedulingPart(C.OTHER, text, nodes)
 
 

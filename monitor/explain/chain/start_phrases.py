@@ -152,6 +152,8 @@ NODE_STORE = (
     "creating read-write layer", "rw layer", "failed to mount rootfs", "failed to create snapshot",
     "failed to get snapshot", "layer does not exist", "creating overlay mount", "does not resolve to an image id",
 )  # fmt: skip
+# The node cannot start any program now; the program is there.
+NO_RESOURCES = ("cannot allocate memory", "too many open files", "resource temporarily", "argument list too long")
 RUNTIME_BROKEN = (
     "unable to retrieve oci runtime error",
     *LOADER,

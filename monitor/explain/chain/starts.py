@@ -149,7 +149,7 @@ def _of_network(chain: Chain) -> S | None:
         return None
     if says(chain.words, phrases.MISSING) and says(chain.low, phrases.CNI_PATHS) and "dial " not in chain.low:
         return S.CNI_MISSING
-    cause = find(chain.low, phrases.CNI)
+    cause = find(chain.end_low, phrases.CNI)
     # A daemon that does not answer has not said what it lacks.
     return S.NETWORK if cause is None or (cause is S.NO_ADDRESS and "dial " in chain.low) else cause
 
@@ -157,7 +157,7 @@ def _of_network(chain: Chain) -> S | None:
 def _of_volume(chain: Chain) -> S | None:
     """A mount of the container: what is mounted, where, and whether it is alive."""
     words = chain.words
-    if says(words, phrases.DEAD_MOUNT) and not says(words, phrases.BUS):
+    if says(chain.end, phrases.DEAD_MOUNT) and not says(words, phrases.BUS):
         return S.MOUNT_DEAD
     if cause := _of_source(chain):
         return cause
@@ -213,22 +213,24 @@ def _of_runtime(chain: Chain) -> S | None:
     words = chain.words
     if says(chain.low, phrases.RUNTIME_CLASS):
         return S.RUNTIME_CLASS
-    if says(words, ("no space left on device", "disk quota exceeded", "free data blocks")):
+    if says(chain.end, ("no space left on device", "disk quota exceeded", "free data blocks")):
         return S.DISK_FULL
     if says(words, ("input/output error", "read-only file system", "structure needs cleaning")):
         return S.NODE_DISK if _is_node_file(chain) else None
     if "dial unix" in chain.low:
         return S.RUNTIME_SLOW if says(chain.low, phrases.RUNTIME_SOCKETS) else None
-    if says(words, phrases.NODE_STORE) or (
+    if says(chain.end, phrases.NODE_STORE) or (
         _LAYER_FILE.search(chain.low) is not None
         and says(words, (*phrases.MISSING, "invalid argument", "is a directory"))
         and "mount" not in words
         and not _starts_program(chain)
     ):
         return S.NODE_STORE
-    if says(chain.low, phrases.RUNTIME_BROKEN) or ("oci runtime state failed" in words and "invalid character" in words):
+    if (says(chain.low, phrases.RUNTIME_BROKEN) and not says(words, phrases.NO_RESOURCES)) or (
+        "oci runtime state failed" in words and "invalid character" in words
+    ):
         return S.RUNTIME_BROKEN
-    return S.RUNTIME_SLOW if says(chain.low, phrases.SLOW) and not says(chain.low, phrases.NOT_RUNTIME) else None
+    return S.RUNTIME_SLOW if says(chain.end_low, phrases.SLOW) and not says(chain.low, phrases.NOT_RUNTIME) else None
 
 
 def _is_node_file(chain: Chain) -> bool:
@@ -252,9 +254,9 @@ def _of_program(chain: Chain) -> S | None:
         return None  # it runs the pause image, which has its program
     if says(words, phrases.HOOK):
         return S.HOOK
-    if says(words, phrases.USER):
+    if says(chain.end, phrases.USER):
         return S.USER_MISSING
-    if says(words, phrases.WORKDIR) or "chdir(" in chain.low:
+    if says(chain.end, phrases.WORKDIR) or "chdir(" in chain.low:
         return S.WORKDIR
     if "exec format error" in words:
         return S.EXEC_FORMAT

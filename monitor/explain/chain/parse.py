@@ -93,15 +93,27 @@ EMPTY = Clause("", "", "")
 
 def parse(message: str | None, name: str | None = None) -> Chain:
     """The chain of one error. `name` (an image) is not taken as wording."""
-    return _chain(normalized(message), name)
+    return _chain(normalized(message), _spellings(name))
 
 
 def parse_list(message: str | None, name: str | None = None) -> tuple[Chain, ...]:
     """Chains of a list of errors (`[first, second]`), as the kubelet joins those of several attempts."""
-    text = normalized(message)
+    text, names = normalized(message), _spellings(name)
     if _NEXT_ERROR not in text:
-        return (_chain(text, name),)
-    return tuple([_chain(part, name) for part in text.split(_NEXT_ERROR)])
+        return (_chain(text, names),)
+    return tuple([_chain(part, names) for part in text.split(_NEXT_ERROR)])
+
+
+def _spellings(name: str | None) -> tuple[str, ...]:
+    """How messages spell the name of an image: in full, without its registry, without its tag."""
+    if not name:
+        return ()
+    name = name.lower()
+    host, _, path = name.partition("/")
+    short = path if path and ("." in host or ":" in host) else name
+    untagged = short.partition("@")[0].rpartition(":")[0]
+    # A single word without its tag may be wording: an image may be called `timeout`.
+    return tuple(dict.fromkeys((name, short, untagged) if "/" in untagged else (name, short)))
 
 
 def normalized(message: str | None) -> str:
@@ -116,7 +128,7 @@ def _unescape(match: re.Match[str]) -> str:
     return _UNESCAPED.get(match[1], match[1])
 
 
-def _chain(text: str, name: str | None) -> Chain:
+def _chain(text: str, names: tuple[str, ...]) -> Chain:
     for separator in _SEPARATORS:
         text = text.replace(separator, _END_OF_CLAUSE)
     parts = text.split(_END_OF_CLAUSE)
@@ -129,20 +141,21 @@ def _chain(text: str, name: str | None) -> Chain:
             code, _, sentence = sentence[len(_CODE) :].partition(f" {_DESCRIPTION}")
         sentence = sentence.removeprefix(_DESCRIPTION).strip(_TRIM)
         if sentence and sentence != "rpc error":
-            clauses.append(_clause(sentence, code, name))
+            clauses.append(_clause(sentence, code, names))
             code = None
     return Chain(tuple(clauses) or (EMPTY,))
 
 
-def _clause(text: str, code: str | None, name: str | None) -> Clause:
+def _clause(text: str, code: str | None, names: tuple[str, ...]) -> Clause:
     low = text.lower()
-    return Clause(text, low, _wording(low, name), code)
+    return Clause(text, low, _wording(low, names), code)
 
 
-def _wording(low: str, name: str | None) -> str:
+def _wording(low: str, names: tuple[str, ...]) -> str:
     """The clause without names: an image may be called `timeout`, a path may contain `503`."""
-    if name is not None and name in low:
-        low = low.replace(name, "_")
+    for name in names:
+        if name in low:
+            low = low.replace(name, "_")
     if "/" not in low and '"' not in low and "'" not in low and "sha256:" not in low:
         return low
     tokens = low.split(" ")

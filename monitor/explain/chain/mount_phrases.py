@@ -117,7 +117,7 @@ STORAGE = wording(
             "logon failure",
             "unauthorized", "status code: 403", "authorizationpermissionmismatch", "authenticationfailed",
             "login failed",
-            "invalid password", "key does not have", "mount error 13", "mount error(13)",
+            "invalid password", "key does not have", "juicefs auth error", "token or volume is invalid", "mount error 13", "mount error(13)",
         ),
     ),
     (

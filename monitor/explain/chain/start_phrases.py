@@ -64,6 +64,7 @@ DEVICE = (
 )
 
 SANDBOX_IMAGE = ("sandbox image", "pause image", "/pause:", "/pause-", "infra container image", "/pause@")
+SANDBOX_OF_CRIO = "pod network sandbox"  # whatever it fails for
 NETWORK = (
     "cni", "plugin type=", "setup network", "set up sandbox", "network for sandbox", "network for pod", "networkplugin",
     "network plugin", "multus", "adding pod to network", "pod network",

@@ -92,7 +92,7 @@ def _of_gpu(chain: Chain) -> S | None:
     if "device plugin prestartcontainer" in chain.low:
         return S.DEVICE_PLUGIN
     if says(chain.low, phrases.CDI):
-        return S.CDI
+        return find(chain.end_low, phrases.NVIDIA_RUNTIME) or S.CDI
     if _TOOLKIT.search(chain.low):
         return find(chain.low, phrases.NVIDIA_RUNTIME) or S.TOOLKIT_BROKEN
     if "nvidia" in chain.low and _RUNNING_HOOK.search(chain.words):
@@ -145,7 +145,7 @@ def _of_network(chain: Chain) -> S | None:
     """The network plugin of a sandbox. It calls the API server, daemons of its own and the kernel."""
     if says(chain.low, phrases.SANDBOX_IMAGE):
         return S.PAUSE_IMAGE
-    if not says(chain.words, phrases.NETWORK) or ("no space left on device" in chain.words and "netns" in chain.low):
+    if not says(chain.words.replace(phrases.SANDBOX_OF_CRIO, ""), phrases.NETWORK) or ("no space left on device" in chain.words and "netns" in chain.low):
         return None
     if says(chain.words, phrases.MISSING) and says(chain.low, phrases.CNI_PATHS) and "dial " not in chain.low:
         return S.CNI_MISSING
@@ -230,7 +230,8 @@ def _of_runtime(chain: Chain) -> S | None:
         "oci runtime state failed" in words and "invalid character" in words
     ):
         return S.RUNTIME_BROKEN
-    return S.RUNTIME_SLOW if says(chain.end_low, phrases.SLOW) and not says(chain.low, phrases.NOT_RUNTIME) else None
+    slow = any(clause.code == "DeadlineExceeded" for clause in chain.clauses) or says(chain.end_low, phrases.SLOW)
+    return S.RUNTIME_SLOW if slow and not says(chain.low, phrases.NOT_RUNTIME) else None
 
 
 def _is_node_file(chain: Chain) -> bool:

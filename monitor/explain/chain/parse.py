@@ -18,14 +18,24 @@ MAX_STATEMENTS = 4
 _ESCAPED = re.compile(r"(?<!\\)\\+([\"'nt])")
 _UNESCAPED = {"n": "\n", "t": " "}
 # Where one program's sentence ends and that of the program it called begins. Addresses have no space after a colon.
-_SEPARATORS = (": ", ":\n", " - Server message", ' caused "', " caused by ", " caused by:", " err:", "\n")
+_SEPARATORS = (
+    ": ",
+    ":\n",
+    " - Server message",
+    ' caused "',
+    " caused by ",
+    " caused by:",
+    " err:",
+    "\n",
+    '{"message":"',
+)
 _END_OF_CLAUSE = "\x00"
 _NEXT_ERROR = ", rpc error: "
 _CODE, _DESCRIPTION = "code = ", "desc = "
 _CODE_NAMES = frozenset(("unknown", "unavailable", "failed precondition", "not implemented", "canceled", "output"))
 # Arguments of mount(8) and of NVIDIA's hook contain options, hosts and paths.
 _ARGUMENTS = ("-t ", "[--description", "exec command", "[/usr/bin/nvidia-container-cli", "mount -t ")
-_TRIM = " \t\r\"'`,;[]"
+_TRIM = " \t\r\"'`,;[]{}"
 _QUOTES = "\"'`"
 _END_OF_NAME = ",.;:)"
 

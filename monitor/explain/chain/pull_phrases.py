@@ -170,6 +170,8 @@ REGISTRY = wording(
 )  # fmt: skip
 
 RATE_LIMIT = REGISTRY[:3]
+# Limits that are answered with the status of an error of the server.
+ACCOUNT_LIMIT = ("over the account limit", "account is being throttled", "serverbusy")
 
 # The connection itself, as Go's net, crypto/tls and net/http word it.
 TRANSPORT = wording(
@@ -208,7 +210,14 @@ TRANSPORT = wording(
         ),
     ),
 )  # fmt: skip
-CANCELLED = ("context deadline exceeded", "context canceled", "deadlineexceeded", "no progress", "operation timeout")
+CANCELLED = (
+    "context deadline exceeded",
+    "context canceled",
+    "deadlineexceeded",
+    "no progress",
+    "operation timeout",
+    "request canceled",
+)
 EXPIRED = (
     "token has expired", "token is expired", "token expired", "expiredtoken", "expired token",
     "credentials have expired",

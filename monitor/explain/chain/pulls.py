@@ -239,7 +239,7 @@ _OF_SNAPSHOTTER = (P.UNKNOWN, P.NODE_DISK)
 def _of_registry(trail: _Trail, words: str) -> P | None:
     """What the registry or its token server answered: by status, then by the words of its error."""
     said = trail.words
-    if trail.status == 429:
+    if trail.status == 429 or says(said, phrases.ACCOUNT_LIMIT):
         return P.RATE_LIMITED
     if says(said, phrases.EXPIRED) and "certificate" not in said and "x509" not in said:
         return P.TOKEN_EXPIRED

@@ -28,7 +28,8 @@ _NOT_HOST_PATHS = ("/var/lib/kubelet/", "/var/lib/containerd", "/var/lib/docker"
 _VOLUME_PATH = re.compile(r"/pods/[^/\s]+/(?:volumes|volume-subpaths)/")
 # The kubelet and containerd look for a host path or create it before the runtime mounts it.
 _HOST_PATH = re.compile(
-    r"(?:^|failed to generate spec: (?:failed to apply oci options: )?failed to (?:mkdir|stat) \"?/[^\s\"]{1,300}\"?: )"
+    r"(?:^|failed to generate spec: (?:failed to apply oci options: )?failed to (?:mkdir|stat) \"?/[^\s\"]{1,300}\"?: |"
+    r"error while creating mount source path '?/[^\s']{1,300}'?: )"
     r"(?:l?stat|mkdir) (?P<path>/[^\s:]{1,300}): "
     r"(?:no such file or directory|read-only file system|not a directory)(?:: unknown)?$"
 )
@@ -92,7 +93,8 @@ def _of_gpu(chain: Chain) -> S | None:
     if "device plugin prestartcontainer" in chain.low:
         return S.DEVICE_PLUGIN
     if says(chain.low, phrases.CDI):
-        return find(chain.end_low, phrases.NVIDIA_RUNTIME) or S.CDI
+        cause = find(chain.end_low, phrases.NVIDIA_RUNTIME)
+        return cause if cause is S.DRIVER_NOT_LOADED else S.CDI
     if _TOOLKIT.search(chain.low):
         return find(chain.low, phrases.NVIDIA_RUNTIME) or S.TOOLKIT_BROKEN
     if "nvidia" in chain.low and _RUNNING_HOOK.search(chain.words):
@@ -145,7 +147,9 @@ def _of_network(chain: Chain) -> S | None:
     """The network plugin of a sandbox. It calls the API server, daemons of its own and the kernel."""
     if says(chain.low, phrases.SANDBOX_IMAGE):
         return S.PAUSE_IMAGE
-    if not says(chain.words.replace(phrases.SANDBOX_OF_CRIO, ""), phrases.NETWORK) or ("no space left on device" in chain.words and "netns" in chain.low):
+    if not says(chain.words.replace(phrases.SANDBOX_OF_CRIO, ""), phrases.NETWORK) or (
+        "no space left on device" in chain.words and "netns" in chain.low
+    ):
         return None
     if says(chain.words, phrases.MISSING) and says(chain.low, phrases.CNI_PATHS) and "dial " not in chain.low:
         return S.CNI_MISSING

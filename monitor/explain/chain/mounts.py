@@ -36,6 +36,10 @@ _TIMEOUT = re.compile(r"timeout(?![\w\"':=])")  # not an option nor a field
 _READ_ONLY_HOST = re.compile(
     r"setup failed for volume [^:]{1,300}:+ (?:mkdir|open) /(?!var/lib/kubelet)[^\s:]+: read-only file system$"
 )
+_CALL_ON_PATH = re.compile(
+    r"\b(?:mkdir(?:all|at)?|open(?:at2?)?|l?chown|f?chmod|l?stat|remove|unlink(?:at)?|symlink|rename|write|mknod|readdir|rmdir|"
+    r"creat|mount|cannot (?:create|open|access) \w*) ?[`'\"]?/"
+)
 _CSI = re.compile(r"(?<!is)csi")  # not the daemon of iSCSI
 _NODE_DEVICE = re.compile(r"/dev/(?!fuse)[\w/.-]+:? (?:[^:]{0,60}: )?no such device")
 _NETWORK_SOURCE = re.compile(r"-t (?:nfs|cifs|ceph|lustre|glusterfs|smb3?|beegfs|gpfs|fuse)|\bon [\w.\-@]+:/|on //")
@@ -145,9 +149,8 @@ def _of_node(chain: Chain) -> M | None:
     cause = find(last, phrases.LAST)
     if cause is not None and not (cause is M.UNREACHABLE and says(chain.low, phrases.LOCAL_CALLS)):
         return cause
-    if says(last, ("permission denied", "operation not permitted", "access denied")) and not _KERNEL_PATH.search(
-        chain.low
-    ):
+    refused = says(last, ("permission denied", "operation not permitted", "access denied"))
+    if refused and _CALL_ON_PATH.search(chain.end_low) and not _KERNEL_PATH.search(chain.low):
         return M.PERMISSION
     return M.TIMED_OUT if _times_out(chain) else None
 

@@ -152,7 +152,7 @@ REGISTRY = wording(
             "unauthorized", "authentication required", "authentication is required",
             "no basic auth credentials", "pull access denied",
             "insufficient_scope", "insufficient scope", "access to the resource is denied", "authorization failed",
-            "denied: ", "access denied", "is denied", "denied by", "requested access", "forbidden", "not authorized",
+            ": denied: ", "access denied", "is denied", "denied by", "requested access", "forbidden", "not authorized",
             "incorrect username or password", "invalid username/password",
             "unable to retrieve auth token", "invalid credentials", "bad credentials", "authrequired",
             "no credentials", "unauthenticated", "accessdenied", "not accessible with", "docker login", "invalid_grant",

@@ -189,6 +189,9 @@ NOT_RUNTIME = (
 # Of a sysctl that the pod sets. "Permission denied" is about those that the runtime sets itself.
 SYSCTL = ("no such file or directory", "invalid argument")
 HOOK = ("lifecycle hook", "poststarthook", "prestarthook", "poststart hook", "failedpoststart")
+NO_COMMAND = ("no command specified", "no entrypoint")
+# The runtime starts the container's program, not a helper of its own.
+CONTAINER_PROCESS = ("container process", "oci runtime", "container create failed", "container init", "user process")
 USER = (
     "unable to find user", "no users found", "no matching entries in passwd", "unable to find group", "no groups found",
     "no matching entries in group", "cannot find user", "find user", "unknown user", "no such user",

@@ -17,7 +17,7 @@ _DEVICE = re.compile(r"(?:stat|open|mknod|device|device path|device nodes: mount
 _NODE_FILE = re.compile(
     r"(?:open|write|read|mkdir|mkdirall|rename|fsync|sync|l?stat|readlink|symlink|unlinkat|remove|mount|chmod|chown|"
     r"creat|create|openat|file|directory) \"?"
-    r"(?P<path>/(?:var/lib/(?:containerd|docker|containers|kubelet)|run|var/run)/[^\s:\"]*)\"?"
+    r"(?P<path>/(?:var/lib/(?:containerd|docker|containers|kubelet)|var/log/pods|run|var/run)/[^\s:\"]*)\"?"
     r"(?:: [^:]{0,80})?: (?:input/output error|read-only file system|structure needs cleaning)"
 )
 _NOT_NODE_FILE = ("/rootfs", "/merged", "/volumes/", "/volume-subpaths/", "/plugins/")
@@ -40,6 +40,7 @@ _PLUGIN_SENTENCE = re.compile(r"device error: no-gpu-has-")
 _NVIDIA_DEVICE = re.compile(r"(?:stat|open|mount operation) failed: /dev/nvidia(?:\d|-caps)")
 # Files that Docker creates for every container: its own disk is read-only, not the container's root.
 _DOCKER_FILE = re.compile(r"/var/lib/docker/containers/[^/\s]+/(?:resolv\.conf|hosts|hostname)")
+_NO_SNAPSHOT = re.compile(r"snapshot \S{1,100} does not exist")
 _LAYER_FILE = re.compile(r"/overlay(?:2|fs)?/")
 _RUNNING_HOOK = re.compile(r"error running (?:\w+ )?hook")
 # Files of a cgroup, as crun and runc name them when they write a limit.
@@ -223,18 +224,26 @@ def _of_runtime(chain: Chain) -> S | None:
         return S.NODE_DISK if _is_node_file(chain) else None
     if "dial unix" in chain.low:
         return S.RUNTIME_SLOW if says(chain.low, phrases.RUNTIME_SOCKETS) else None
-    if says(chain.end, phrases.NODE_STORE) or (
-        _LAYER_FILE.search(chain.low) is not None
-        and says(words, (*phrases.MISSING, "invalid argument", "is a directory"))
-        and "mount" not in words
-        and not _starts_program(chain)
+    if (
+        says(chain.end, phrases.NODE_STORE)
+        or _NO_SNAPSHOT.search(chain.end)
+        or (
+            _LAYER_FILE.search(chain.low) is not None
+            and says(words, (*phrases.MISSING, "invalid argument", "is a directory"))
+            and "mount" not in words
+            and not _starts_program(chain)
+        )
     ):
         return S.NODE_STORE
     if (says(chain.low, phrases.RUNTIME_BROKEN) and not says(words, phrases.NO_RESOURCES)) or (
         "oci runtime state failed" in words and "invalid character" in words
     ):
         return S.RUNTIME_BROKEN
-    slow = any(clause.code == "DeadlineExceeded" for clause in chain.clauses) or says(chain.end_low, phrases.SLOW)
+    slow = (
+        chain.last_statement == "timeout"
+        or any(clause.code == "DeadlineExceeded" for clause in chain.clauses)
+        or says(chain.end_low, phrases.SLOW)
+    )
     return S.RUNTIME_SLOW if slow and not says(chain.low, phrases.NOT_RUNTIME) else None
 
 
@@ -265,7 +274,7 @@ def _of_program(chain: Chain) -> S | None:
         return S.WORKDIR
     if "exec format error" in words:
         return S.EXEC_FORMAT
-    if says(words, ("executable file", "no command specified", "no entrypoint")):
+    if says(words, phrases.NO_COMMAND) or ("executable file" in words and says(words, phrases.CONTAINER_PROCESS)):
         return S.NO_START_FILE if "permission denied" not in words else S.NOT_EXECUTABLE
     if _starts_program(chain):
         if says(chain.last_statement, ("permission denied", "is a directory")):

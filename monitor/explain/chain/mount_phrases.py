@@ -117,7 +117,8 @@ STORAGE = wording(
             "logon failure",
             "unauthorized", "status code: 403", "authorizationpermissionmismatch", "authenticationfailed",
             "login failed",
-            "invalid password", "key does not have", "juicefs auth error", "token or volume is invalid", "mount error 13", "mount error(13)",
+            "invalid password", "key does not have", "juicefs auth error", "token or volume is invalid",
+            "mount error 13", "mount error(13)",
         ),
     ),
     (
@@ -144,7 +145,10 @@ STORAGE = wording(
     ),
     (
         M.MULTI_ATTACH,
-        ("is still being used", "still mounted on node", "already attached to", "volume is in use", "exclusively locked", "image is locked"),
+        (
+            "is still being used", "still mounted on node", "already attached to", "volume is in use",
+            "exclusively locked", "image is locked",
+        ),
     ),
     (M.TIMED_OUT, ("not ready in", "function timeout", "operation with the given volume", "mount timeout")),
 )  # fmt: skip

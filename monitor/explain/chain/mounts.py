@@ -23,22 +23,20 @@ _BY_ERRNO = {
     101: M.UNREACHABLE, 107: M.STALE, 108: M.UNREACHABLE, 110: M.UNREACHABLE, 111: M.UNREACHABLE, 112: M.UNREACHABLE,
     113: M.UNREACHABLE, 115: M.UNREACHABLE, 116: M.STALE,
 }  # fmt: skip
-# The kubelet looks for the path of a local volume; drivers look for files of their own elsewhere.
-_LOCAL_PATH = re.compile(
-    r"setup failed for volume [^:]{1,300}:+ l?stat /(?!var/lib/|dev/|run/|proc/|sys/)[^\s:]+: no such file"
+# The kubelet looks for the path of a local volume and creates host paths; drivers look for files of their own.
+_HOST_CALL = re.compile(
+    r"setup failed for volume [^:]{1,300}:+ (?:"
+    r"l?stat /(?!var/lib/|dev/|run/|proc/|sys/)[^\s:]+: no such file|"
+    r"(?:mkdir|open) /(?!var/lib/kubelet)[^\s:]+: read-only file system$)"
 )
 _NFS_HELPER = re.compile(r"mount\.nfs4?: (.*)", re.DOTALL)
 _KERNEL_PATH = re.compile(r"mkdir /(?:sys|proc)/")  # the kernel creates directories there, mkdir does not
 # A share of a server, or a directory that a driver binds; not a device nor a path of the kubelet.
 _NO_SOURCE = re.compile(r"special device (?!/(?:dev|var/lib|run|proc|sys)/)\S+ does not exist")
 _TIMEOUT = re.compile(r"timeout(?![\w\"':=])")  # not an option nor a field
-# The kubelet creates a host path that does not exist.
-_READ_ONLY_HOST = re.compile(
-    r"setup failed for volume [^:]{1,300}:+ (?:mkdir|open) /(?!var/lib/kubelet)[^\s:]+: read-only file system$"
-)
 _CALL_ON_PATH = re.compile(
     r"\b(?:mkdir(?:all|at)?|open(?:at2?)?|l?chown|f?chmod|l?stat|remove|unlink(?:at)?|symlink|rename|write|mknod|readdir|rmdir|"
-    r"creat|mount|cannot (?:create|open|access) \w*) ?[`'\"]?/"
+    r"creat|mount|cannot (?:create|open|access) \w*) ?[`'\"]?/(?!proc/|sys/)"
 )
 _CSI = re.compile(r"(?<!is)csi")  # not the daemon of iSCSI
 _NODE_DEVICE = re.compile(r"/dev/(?!fuse)[\w/.-]+:? (?:[^:]{0,60}: )?no such device")
@@ -83,9 +81,10 @@ def _of_kubelet(chain: Chain) -> M | None:
         return M.SUBPATH
     if "newmounter initialization failed" in chain.low and "does not exist" in chain.low:
         return M.HOST_PATH
-    if chain.last.words == "path _ does not exist" or ("stat /" in chain.low and _LOCAL_PATH.search(chain.low)):
-        return M.HOST_PATH
-    if "read-only" in chain.words and _READ_ONLY_HOST.search(chain.low):
+    driver = any(clause.code for clause in chain.clauses)
+    if chain.last.words == "path _ does not exist" or (
+        not driver and says(chain.low, ("stat /", "read-only")) and _HOST_CALL.search(chain.low)
+    ):
         return M.HOST_PATH
     return find(chain.low, phrases.KUBELET)
 

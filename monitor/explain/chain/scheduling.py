@@ -25,7 +25,8 @@ _PREDICATES = re.compile(r"(?:match all of the (?:following )?predicates|fit fai
 _PREDICATE = re.compile(r"([^,()]{1,200}) \((\d{1,9})\)")
 # A resource is one word: plugins say "Insufficient" of other things too.
 _RESOURCE = re.compile(
-    r"insufficient ([\w.-]+/[\w.-]+|cpu|memory|ephemeral-storage|pods|storage|gpu|(?:hugepages|attachable-volumes)-[\w.-]+)$",
+    r"insufficient ([\w.-]+/[\w.-]+|cpu|memory|ephemeral-storage|pods|storage|gpu|"
+    r"(?:hugepages|attachable-volumes)-[\w.-]+)$",
     re.IGNORECASE,
 )
 # The plugin is who speaks, not what it says.

@@ -30,7 +30,8 @@ SENTENCES = wording(
         ),
     ),
     (C.VOLUME_LIMIT, ("max volume count", "too many volumes", "volume limits", "maxvolumecount")),
-    (C.VOLUME, ("persistent volumes to bind", "enough free storage", "volumebinding", "binding volumes", "storage capacity")),
+    (C.VOLUME, ("persistent volumes to bind", "enough free storage", "volumebinding", "storage capacity")),
+    (C.VOLUME, ("binding volumes",)),
     # dynamic resource allocation
     (
         C.DEVICE_CLAIM_DRIVER,
@@ -108,7 +109,8 @@ SENTENCES = wording(
     (
         C.QUEUE_FULL,
         (
-            "queue resource quota", "insufficient unused quota", "does not fit in queue", "does not fit into", "borrowing limit",
+            "queue resource quota", "insufficient unused quota", "does not fit in queue", "does not fit into",
+            "borrowing limit",
             "insufficient quota", "in the remaining quota", "no longer fits after processing another",
             "queue is overused", "exceeds queue", "queue quota", "allowable limit", "user quota", "insufficient quotas",
             "quotaname",

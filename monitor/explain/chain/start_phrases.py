@@ -150,7 +150,7 @@ NODE_STORE = (
     "content digest", "content store", "parent snapshot", "error unpacking image", "layer not known", "image not known",
     "failed to get image from containerd", "unable to find image", "blob not found", "no such image",
     "snapshot does not exist", "failed to unpack image", "failed to stat snapshot", "no such container layer",
-    "creating read-write layer", "rw layer", "failed to mount rootfs", "failed to create snapshot",
+    "creating read-write layer", "rw layer", "failed to create snapshot",
     "failed to get snapshot", "layer does not exist", "creating overlay mount", "does not resolve to an image id",
 )  # fmt: skip
 # The node cannot start any program now; the program is there.
@@ -203,6 +203,5 @@ WORKDIR = (
     "chdir",
     "working directory",
     "getcwd",
-    "workdir",
     "set in config.json failed",
 )

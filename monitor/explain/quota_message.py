@@ -19,6 +19,7 @@ DENIAL_REASONS = ("FailedCreate", "FailedCreatePod", "CreatePodFailed", "FailedP
 _QUOTA = re.compile(r"exceeded quota: ([^,]+), requested: (?>(.+?), used: )(?>(.+?), limited: )([^;\n]+)")
 # Since Kubernetes 1.24 with the containers: `limits.cpu for: a,b; limits.memory for: a`.
 _UNSPECIFIED = re.compile(r"failed quota: ([^:]+): must specify ([\w.,/ :;-]+)")
+_NO_SCOPE = "insufficient quota to match these scopes"
 _CONTAINERS = re.compile(r" for: [\w.,-]+;?")
 _LIMIT_RANGE = re.compile(
     r"((?:(?:maximum|minimum) \S+ usage|\S+ max limit to request ratio) per \w+ is [^,]{1,100}?"
@@ -26,7 +27,7 @@ _LIMIT_RANGE = re.compile(
 )
 _POLICY = re.compile(r"ValidatingAdmissionPolicy '([^']+)'[^:]{0,200} denied request: ?(.*)", re.DOTALL)
 _QUEUE_NAME = re.compile(r"queue[s:]*\s+[`'\"]([\w.-]+)[`'\"]", re.IGNORECASE)
-_DENIED = re.compile(r"admission webhook \"([^\"]+)\" denied the request: ?(.*)", re.DOTALL)
+_DENIED = re.compile(r"admission webhook \"([^\"]+)\" denied the request:? ?(.*)", re.DOTALL)
 _WEBHOOK_DOWN = re.compile(r"failed calling (?:admission )?webhook \"([^\"]+)\": ?(.*)", re.DOTALL)
 _ACCOUNT = re.compile(r"serviceaccount \"([^\"]+)\" not found")
 _POD_SECURITY = (
@@ -51,7 +52,17 @@ class AdmissionDenial:
 
 def parse_denial(message: str) -> AdmissionDenial:
     """Reason for the API server's rejection; an unrecognised message is quoted."""
-    for read in (_queue, _quota, _unspecified, _limit_range, _webhook, _pod_security, _missing_object, _namespace):
+    for read in (
+        _queue,
+        _quota,
+        _unspecified,
+        _scope,
+        _limit_range,
+        _webhook,
+        _pod_security,
+        _missing_object,
+        _namespace,
+    ):
         if denial := read(message):
             return denial
     values: dict[str, Value] = {"message": quote(message)}
@@ -128,6 +139,14 @@ def _unspecified(message: str) -> AdmissionDenial | None:
         return None
     values: dict[str, Value] = {"quota": match[1].strip(), "fields": _fields(match[2])}
     return _denial("quota", Key.QUOTA_UNSPECIFIED, Key.QUOTA_UNSPECIFIED_ADVICE, values)
+
+
+def _scope(message: str) -> AdmissionDenial | None:
+    """A priority class or another scope that only a quota of its own admits."""
+    if _NO_SCOPE not in message:
+        return None
+    values: dict[str, Value] = {"message": quote(message)}
+    return AdmissionDenial("quota", Text(Key.QUOTA_SCOPE, values), Text(Key.QUOTA_SCOPE_ADVICE), values)
 
 
 def _fields(text: str) -> str:

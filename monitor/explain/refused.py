@@ -22,6 +22,12 @@ REFUSED_CAUSES = (
 )
 EVICTED_CAUSES = ("evicted", "evicted-own-limit", "evicted-emptydir", "evicted-pids", "evicted-other")
 _SHUTDOWN = ("Shutdown", "Terminated", "NodeShutdown", "NodeLost")
+# Other reasons of the kubelet's admission handlers.
+_OTHER_REFUSALS = (
+    "SysctlForbidden", "PodOSNotSupported", "NodePorts", "InvalidNodeInfo", "PodFeatureUnsupported",
+    "UnexpectedPredicateFailureType", "SupplementalGroupsPolicyNotSupported", "PodOSSelectorNodeLabelDoesNotMatch",
+)  # fmt: skip
+_PREDICATE = re.compile(r"(?:Pod )?Predicate \w+ failed")
 _DEVICES = re.compile(r"Requested: ?(\d+), Available: ?(\d+)")
 # The eviction manager's sentences: the pod's own limits first, then what the node ran out of.
 _EVICTIONS: Wording[tuple[str, Key, Key]] = wording(
@@ -76,13 +82,13 @@ def _not_admitted(reason: str, message: str, values: dict[str, Value]) -> PodDia
         return _diagnosis("start-apparmor", Key.START_APPARMOR, Key.START_APPARMOR_ADVICE, values)
     if reason in ("TopologyAffinityError", "SMTAlignmentError"):
         return _diagnosis("admission-topology", Key.ADMISSION_TOPOLOGY, Key.ADMISSION_TOPOLOGY_ADVICE, values)
-    if reason in ("NodeAffinity", "NodeSelectorMismatching"):
+    if reason in ("NodeAffinity", "NodeSelectorMismatching", "MatchNodeSelector"):
         return _diagnosis("admission-affinity", Key.ADMISSION_AFFINITY, Key.ADMISSION_AFFINITY_ADVICE, values)
     if reason.startswith("OutOf"):
         return _diagnosis("node-refused", Key.NODE_REFUSED, Key.NODE_REFUSED_ADVICE, values)
     if reason == "UnexpectedAdmissionError":
         return _unexpected(message, values)
-    if message.startswith("Pod was rejected"):
+    if message.startswith("Pod was rejected") or reason in _OTHER_REFUSALS or _PREDICATE.match(message):
         return _diagnosis("admission-other", Key.ADMISSION_OTHER, Key.ADMISSION_OTHER_ADVICE, values)
     return None
 

@@ -98,6 +98,7 @@ HELPER = (
     "unknown filesystem type", "/sbin/mount.", "helper program", "no such device", "executable file not found",
     "command not found", "mount.nfs: not found", "modprobe", "module not found", "not installed", "no kernel module",
     "failed to load kernel", "kernel module", "fuse: device not found", "/dev/fuse: no such file",
+    "multipathd is not running", "iscsid is not running", "rpc.statd is not running", "rpcbind is not running",
 )  # fmt: skip
 BAD_FILESYSTEM = (
     "structure needs cleaning", "run fsck manually", "please run fsck",
@@ -116,7 +117,8 @@ STORAGE = wording(
             "logon failure",
             "unauthorized", "status code: 403", "authorizationpermissionmismatch", "authenticationfailed",
             "login failed",
-            "invalid password", "key does not have", "mount error 13", "mount error(13)",
+            "invalid password", "key does not have", "juicefs auth error", "token or volume is invalid",
+            "mount error 13", "mount error(13)",
         ),
     ),
     (
@@ -143,7 +145,10 @@ STORAGE = wording(
     ),
     (
         M.MULTI_ATTACH,
-        ("is still being used", "already attached to", "volume is in use", "exclusively locked", "image is locked"),
+        (
+            "is still being used", "still mounted on node", "already attached to", "volume is in use",
+            "exclusively locked", "image is locked",
+        ),
     ),
     (M.TIMED_OUT, ("not ready in", "function timeout", "operation with the given volume", "mount timeout")),
 )  # fmt: skip
@@ -154,6 +159,6 @@ LAST = wording(
 # What is called on the node itself, and a warning of LVM.
 LOCAL_CALLS = ("dial unix", "unix:/", "lvmetad", "d-bus", "system bus", "127.0.0.1", "localhost", "169.254.", "[::1]")
 TIMED_OUT = (
-    "timed out waiting", "context deadline exceeded", "deadlineexceeded", "timeout", "timed out", "time out",
-    "is not ready, mountpod", "in progress", "pending operation",
+    "context deadline exceeded", "deadlineexceeded", "timed out", "time out", "is not ready, mountpod", "in progress",
+    "pending operation",
 )  # fmt: skip

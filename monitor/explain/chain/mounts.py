@@ -23,14 +23,21 @@ _BY_ERRNO = {
     101: M.UNREACHABLE, 107: M.STALE, 108: M.UNREACHABLE, 110: M.UNREACHABLE, 111: M.UNREACHABLE, 112: M.UNREACHABLE,
     113: M.UNREACHABLE, 115: M.UNREACHABLE, 116: M.STALE,
 }  # fmt: skip
-# The kubelet looks for the path of a local volume; drivers look for files of their own elsewhere.
-_LOCAL_PATH = re.compile(
-    r"setup failed for volume [^:]{1,300}:+ l?stat /(?!var/lib/|dev/|run/|proc/|sys/)[^\s:]+: no such file"
+# The kubelet looks for the path of a local volume and creates host paths; drivers look for files of their own.
+_HOST_CALL = re.compile(
+    r"setup failed for volume [^:]{1,300}:+ (?:"
+    r"l?stat /(?!var/lib/|dev/|run/|proc/|sys/)[^\s:]+: no such file|"
+    r"(?:mkdir|open) /(?!var/lib/kubelet)[^\s:]+: read-only file system$)"
 )
 _NFS_HELPER = re.compile(r"mount\.nfs4?: (.*)", re.DOTALL)
 _KERNEL_PATH = re.compile(r"mkdir /(?:sys|proc)/")  # the kernel creates directories there, mkdir does not
 # A share of a server, or a directory that a driver binds; not a device nor a path of the kubelet.
 _NO_SOURCE = re.compile(r"special device (?!/(?:dev|var/lib|run|proc|sys)/)\S+ does not exist")
+_TIMEOUT = re.compile(r"timeout(?![\w\"':=])")  # not an option nor a field
+_CALL_ON_PATH = re.compile(
+    r"\b(?:mkdir(?:all|at)?|open(?:at2?)?|l?chown|f?chmod|l?stat|remove|unlink(?:at)?|symlink|rename|write|mknod|readdir|rmdir|"
+    r"creat|mount|cannot (?:create|open|access) \w*) ?[`'\"]?/(?!proc/|sys/)"
+)
 _CSI = re.compile(r"(?<!is)csi")  # not the daemon of iSCSI
 _NODE_DEVICE = re.compile(r"/dev/(?!fuse)[\w/.-]+:? (?:[^:]{0,60}: )?no such device")
 _NETWORK_SOURCE = re.compile(r"-t (?:nfs|cifs|ceph|lustre|glusterfs|smb3?|beegfs|gpfs|fuse)|\bon [\w.\-@]+:/|on //")
@@ -74,7 +81,10 @@ def _of_kubelet(chain: Chain) -> M | None:
         return M.SUBPATH
     if "newmounter initialization failed" in chain.low and "does not exist" in chain.low:
         return M.HOST_PATH
-    if chain.last.words == "path _ does not exist" or ("stat /" in chain.low and _LOCAL_PATH.search(chain.low)):
+    driver = any(clause.code for clause in chain.clauses)
+    if chain.last.words == "path _ does not exist" or (
+        not driver and says(chain.low, ("stat /", "read-only")) and _HOST_CALL.search(chain.low)
+    ):
         return M.HOST_PATH
     return find(chain.low, phrases.KUBELET)
 
@@ -109,7 +119,7 @@ def _of_storage(chain: Chain) -> M | None:
     """Object stores, Ceph, Lustre and CSI drivers that name the storage's answer."""
     if _NO_SOURCE.search(chain.low):
         return M.VOLUME_MISSING
-    cause = find(chain.low, phrases.STORAGE)
+    cause = find(chain.end, phrases.STORAGE)
     return None if cause is M.UNREACHABLE and says(chain.low, phrases.LOCAL_CALLS) else cause
 
 
@@ -138,14 +148,15 @@ def _of_node(chain: Chain) -> M | None:
     cause = find(last, phrases.LAST)
     if cause is not None and not (cause is M.UNREACHABLE and says(chain.low, phrases.LOCAL_CALLS)):
         return cause
-    if says(last, ("permission denied", "operation not permitted", "access denied")) and not _KERNEL_PATH.search(
-        chain.low
-    ):
+    refused = says(last, ("permission denied", "operation not permitted", "access denied"))
+    if refused and _CALL_ON_PATH.search(chain.end_low) and not _KERNEL_PATH.search(chain.low):
         return M.PERMISSION
     return M.TIMED_OUT if _times_out(chain) else None
 
 
 def _times_out(chain: Chain) -> bool:
-    return says(chain.low.replace("timeout=", ""), phrases.TIMED_OUT) or any(
-        clause.code == "DeadlineExceeded" for clause in chain.clauses
+    return (
+        says(chain.end, phrases.TIMED_OUT)
+        or _TIMEOUT.search(chain.end) is not None
+        or any(clause.code == "DeadlineExceeded" for clause in chain.clauses)
     )

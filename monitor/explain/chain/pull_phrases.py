@@ -37,6 +37,7 @@ UNMISTAKABLE = wording(
         P.WRONG_ARCHITECTURE,
         (
             "no match for platform", "no matching manifest for", "no image found in manifest list for",
+            "no supported platform found",
             "no image found in image index for", "cannot be used on this platform",
             "does not match the specified platform",
             "no manifest found for platform", "no suitable image found for", "does not match the expected platform",
@@ -151,23 +152,26 @@ REGISTRY = wording(
             "unauthorized", "authentication required", "authentication is required",
             "no basic auth credentials", "pull access denied",
             "insufficient_scope", "insufficient scope", "access to the resource is denied", "authorization failed",
-            "denied: ", "access denied", "is denied", "denied by", "requested access", "forbidden", "not authorized",
+            ": denied: ", "access denied", "is denied", "denied by", "requested access", "forbidden", "not authorized",
             "incorrect username or password", "invalid username/password",
             "unable to retrieve auth token", "invalid credentials", "bad credentials", "authrequired",
             "no credentials", "unauthenticated", "accessdenied", "not accessible with", "docker login", "invalid_grant",
+            "unable to retrieve some image pull secrets",
         ),
     ),
     (
         P.REGISTRY_ERROR,
         (
             "internal server error", "bad gateway", "service unavailable", "gateway time", "bad request",
-            "invalid character '<'", "error parsing http", "unknown error", "origin error",
+            "invalid character '<'", "error parsing http", "unknown: unknown error", "origin error",
             "looking for beginning of value",
         ),
     ),
 )  # fmt: skip
 
 RATE_LIMIT = REGISTRY[:3]
+# Limits that are answered with the status of an error of the server.
+ACCOUNT_LIMIT = ("over the account limit", "account is being throttled", "serverbusy")
 
 # The connection itself, as Go's net, crypto/tls and net/http word it.
 TRANSPORT = wording(
@@ -206,7 +210,14 @@ TRANSPORT = wording(
         ),
     ),
 )  # fmt: skip
-CANCELLED = ("context deadline exceeded", "context canceled", "deadlineexceeded", "no progress", "operation timeout")
+CANCELLED = (
+    "context deadline exceeded",
+    "context canceled",
+    "deadlineexceeded",
+    "no progress",
+    "operation timeout",
+    "request canceled",
+)
 EXPIRED = (
     "token has expired", "token is expired", "token expired", "expiredtoken", "expired token",
     "credentials have expired",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from monitor.explain.chain import pull_phrases as phrases
 from monitor.explain.chain.causes import PullFailureCause as P
 from monitor.explain.chain.hosts import Request, find_request
-from monitor.explain.chain.parse import Chain, Clause, parse_list
+from monitor.explain.chain.parse import Chain, Clause, parse, parse_list
 from monitor.explain.chain.stores import of_store
 from monitor.explain.chain.wording import find, says
 
@@ -40,9 +40,13 @@ _STORE = re.compile(
     r"(?:adding|committing|applying) (?:layer|blob|the finished)|"  # not storing a blob: that is the download
     r"untar|unpigz|archive/tar|gzip|filesystem layer|layer verification|content digest|blob \S+ expected|"
     r"parent snapshot|snapshot \S+|"
-    r"(?:write|mkdir|open|rename|l?chown|chmod|symlink|link|unlinkat|remove|l?stat|mknod|truncate|f?sync|readdirent) /|"
+    r"(?:write|mkdir|open|rename|l?chown|chmod|symlink|link|unlinkat|remove|l?stat|mknod|truncate|f?sync|readdirent) /"
+    r"(?!etc/)|"  # the runtime's own configuration
     r"lsetxattr|wrong diff id|unexpected commit|store"
 )
+_MIRRORS_FAILED, _END_OF_MIRRORS = "(Mirrors also failed: [", "]): "
+# Certificates that the runtime reads before it asks the registry.
+_CERTIFICATE_FILE = re.compile(r"(?:open|read|stat) /\S+\.(?:crt|cert|key|pem): ")
 _PING_PATHS = ("/v2", "/v2/")
 # Links between layers; other paths may belong to the image.
 _LAYER_LINKS = ("readlink /var/lib/docker/overlay", "readlink /var/lib/containers/storage/overlay")
@@ -96,6 +100,8 @@ class _Trail:
 
 def classify_pull(message: str | None, image: str | None = None) -> PullAnswer:
     """Cause of a failed pull; of several attempts, the last one whose cause is known."""
+    if message is not None and _MIRRORS_FAILED in message:
+        return _after_mirrors(message, image)
     chains = parse_list(message, image)
     if len(chains) == 1:
         return _decide(chains[0], image)
@@ -104,6 +110,19 @@ def classify_pull(message: str | None, image: str | None = None) -> PullAnswer:
     # The kubelet tries each pull secret: where one of them is let in, its answer counts.
     admitted = [answer for answer in known if answer.cause is P.NOT_FOUND]
     return admitted[0] if admitted and all(answer.cause in _OF_SECRETS for answer in known) else known[0]
+
+
+def _after_mirrors(message: str, image: str | None) -> PullAnswer:
+    """CRI-O lists the failures of the mirrors before that of the registry.
+
+    What the registry says of the image counts; a registry that is out of reach or limits pulls is what a mirror is for.
+    """
+    mirrors, end, rest = message.partition(_MIRRORS_FAILED)[2].partition(_END_OF_MIRRORS)
+    own = _decide(parse(rest if end else "", image), image)
+    if own.cause not in _FOR_MIRRORS:
+        return own
+    failed = _decide(parse(mirrors, image), image)
+    return PullAnswer(P.MIRROR, failed.host, own.clause) if failed.cause in _FAILED_MIRROR else own
 
 
 def _decide(chain: Chain, image: str | None) -> PullAnswer:
@@ -122,6 +141,8 @@ def _decide(chain: Chain, image: str | None) -> PullAnswer:
 
 
 _OF_SECRETS = (P.NOT_FOUND, P.UNAUTHORIZED, P.TOKEN_EXPIRED)
+_FOR_MIRRORS = (P.RATE_LIMITED, P.DNS, P.CONNECTION_REFUSED, P.TIMEOUT, P.TOO_SLOW)
+_FAILED_MIRROR = (P.MIRROR, P.DNS, P.CONNECTION_REFUSED, P.TIMEOUT, P.TLS, P.PLAIN_HTTP, P.REGISTRY_ERROR)
 _NOT_OF_MIRROR = (P.UNKNOWN, P.RATE_LIMITED, P.TOKEN_EXPIRED)
 
 
@@ -196,12 +217,16 @@ def _of_node(trail: _Trail, chain: Chain, image: str | None) -> P | None:
         return P.SNAPSHOTTER if _SNAPSHOTTER.search(trail.socket) else P.RUNTIME_DOWN
     if trail.request is None and (says(words, _NODE_SOCKET_LOST) or "unknown service runtime" in words):
         return P.RUNTIME_DOWN
+    if _CERTIFICATE_FILE.search(chain.low):
+        return P.TLS
     if says(chain.low, _LAYER_LINKS):
         return P.NODE_STORE
     if trail.store:
         cause = of_store(trail.said)
         if cause is P.CONNECTION_BROKEN:
             return None
+        if cause is P.UNKNOWN and chain.last.words == "unavailable" and "snapshot" in words:
+            return P.SNAPSHOTTER  # a service of its own: the snapshotters of containerd are always available
         low = chain.low.replace(image, "") if image else chain.low
         return P.SNAPSHOTTER if cause in _OF_SNAPSHOTTER and says(low, _REMOTE_SNAPSHOTTERS) else cause
     return P.DISK_FULL if trail.status is None and "no space left on device" in words else None
@@ -214,7 +239,7 @@ _OF_SNAPSHOTTER = (P.UNKNOWN, P.NODE_DISK)
 def _of_registry(trail: _Trail, words: str) -> P | None:
     """What the registry or its token server answered: by status, then by the words of its error."""
     said = trail.words
-    if trail.status == 429:
+    if trail.status == 429 or says(said, phrases.ACCOUNT_LIMIT):
         return P.RATE_LIMITED
     if says(said, phrases.EXPIRED) and "certificate" not in said and "x509" not in said:
         return P.TOKEN_EXPIRED
@@ -227,15 +252,15 @@ def _of_registry(trail: _Trail, words: str) -> P | None:
 
 def _of_status(trail: _Trail, said: str) -> P | None:
     status = trail.status or 0
-    if "error parsing http" in said and status not in (401, 429):
-        return P.REGISTRY_ERROR  # a web page: this is not the registry's API
     if status == 404 and _pings(trail, said):
         return P.REGISTRY_ERROR
     if status == 407:
         return P.PROXY
     if status == 412:
         return P.POLICY
-    if status in (401, 403):
+    if "error parsing http" in said and status not in (401, 429):
+        return P.REGISTRY_ERROR  # a web page: this is not the registry's API
+    if status in (401, 402, 403):
         return P.UNAUTHORIZED
     if status == 404:
         return P.REGISTRY_ERROR if trail.is_token else P.NOT_FOUND

@@ -16,15 +16,22 @@ from monitor.explain.chain.wording import find, says
 from monitor.facts.gpu_resources import Family, Part, resource_kind
 
 _PREEMPTION = re.compile(r"(?:no new claims to deallocate, |still not schedulable, )?preemption: ", re.IGNORECASE)
+_MEMBER_REASON = ' with reason "'  # why another pod of the gang does not fit
 _NODES = re.compile(
-    r"(?:(?<!\d)\d{1,9}/\d{1,9}|\ball) (?:nodes|reservations) are (?:un)?available[:,]?\s*", re.IGNORECASE
+    r"(?:(?<!\d)\d{1,9}/(\d{1,9})|\ball) (?:nodes|reservations) are (?:un)?available[:,]?\s*", re.IGNORECASE
 )
 _PART = re.compile(r"(?:^|[,.;]\s+)(\d+)\s+(?=\S)")
 # Before Kubernetes 1.11: `No nodes are available that match all of the predicates: Insufficient cpu (3).`
 _PREDICATES = re.compile(r"(?:match all of the (?:following )?predicates|fit failure summary on nodes) ?:+ ?")
 _PREDICATE = re.compile(r"([^,()]{1,200}) \((\d{1,9})\)")
 # A resource is one word: plugins say "Insufficient" of other things too.
-_RESOURCE = re.compile(r"insufficient ([\w.-]+(?:/[\w.-]+)?)$", re.IGNORECASE)
+_RESOURCE = re.compile(
+    r"insufficient ([\w.-]+/[\w.-]+|cpu|memory|ephemeral-storage|pods|storage|gpu|"
+    r"(?:hugepages|attachable-volumes)-[\w.-]+)$",
+    re.IGNORECASE,
+)
+# The plugin is who speaks, not what it says.
+_RUNNING_PLUGIN = re.compile(r"^running (?:\w+ plugin \"\w+\": |\"\w+\" filter plugin for pod \"[^\"]{1,300}\": )")
 # KAI: `2 node(s) didn't have enough resources: GPUs`
 _KAI_SHORTAGE = re.compile(r"have enough resources?: (gpus?|cpu(?: cores)?|memory)\b")
 _TAINT = re.compile(r"taints?(?:\(s\))?[^{(]{0,60}[{(]([\w./-]+)")
@@ -44,17 +51,20 @@ class SchedulingPart:
     text: str
     nodes: int | None = None
     name: str | None = None
+    everywhere: bool = False  # on all nodes: no other reason would place the pod
 
 
 def parse_scheduling(message: str | None) -> tuple[SchedulingPart, ...]:
     """Reasons of a message, without the result of preemption, which is about other pods."""
     text = _PREEMPTION.split((message or "")[:MAX_CHARS], maxsplit=1)[0].strip()
-    *_, reasons = _NODES.split(text)  # Volcano quotes the scheduler's message within its own
+    text = text.partition(_MEMBER_REASON)[0]
+    *_, total, reasons = (None, *_NODES.split(text))  # Volcano quotes the scheduler's message within its own
     if reasons == text:
         return _predicates(text) or _whole(text)
     pieces = _PART.split(reasons.rstrip(" ."))
     parts = [_part(pieces[0], None)] if pieces[0].strip(" .,") else []
-    parts += [_part(piece, int(count[:9])) for count, piece in zip(pieces[1::2], pieces[2::2], strict=True)]
+    for count, piece in zip(pieces[1::2], pieces[2::2], strict=True):
+        parts.append(_part(piece, int(count[:9]), everywhere=count == total))
     return tuple(parts[:MAX_PARTS])
 
 
@@ -70,6 +80,8 @@ def main_reason(parts: tuple[SchedulingPart, ...]) -> SchedulingPart | None:
 
 def _is_irrelevant(part: SchedulingPart, most: int) -> bool:
     """Nodes that the pod is not meant for: not selected, of the control plane, or a few with a taint not named."""
+    if part.everywhere:
+        return False
     if part.cause is C.TAINT:
         return part.name in _CONTROL_PLANE or (part.name is None and (part.nodes or 0) < most)
     return part.cause in (C.SELECTOR, C.OTHER)
@@ -80,7 +92,8 @@ def _rank(part: SchedulingPart, wants_gpus: bool) -> int:
         return 0
     # Nodes with GPUs are tainted with the name of the resource or as such; the others have none to offer.
     keeps_gpus = wants_gpus and part.cause is C.TAINT and "gpu" in part.text.lower()
-    return 1 if part.cause in phrases.CONSTRAINTS or keeps_gpus else 2
+    excludes = part.everywhere and part.cause in (C.SELECTOR, C.TAINT)
+    return 1 if part.cause in phrases.CONSTRAINTS or keeps_gpus or excludes else 2
 
 
 def _is_gpu_shortage(part: SchedulingPart) -> bool:
@@ -117,18 +130,18 @@ def _gang(text: str) -> C | None:
     return C.GANG_WAITING if present >= int(needed[1]) else C.GANG_INCOMPLETE
 
 
-def _part(text: str, nodes: int | None) -> SchedulingPart:
+def _part(text: str, nodes: int | None, *, everywhere: bool = False) -> SchedulingPart:
     text = text.strip().rstrip(",.\"'")
-    low = text.lower()
+    low = _RUNNING_PLUGIN.sub("", text.lower())
     cause = _of_sentence(low)
     if cause is not None:
-        return SchedulingPart(cause, text, nodes)
+        return SchedulingPart(cause, text, nodes, everywhere=everywhere)
     if "taint" in low:
         match = _TAINT.search(text)
         name = match[1].rstrip(":") if match else None
-        return SchedulingPart(_of_taint(name or ""), text, nodes, name)
+        return SchedulingPart(_of_taint(name or ""), text, nodes, name, everywhere)
     if match := _RESOURCE.search(text):
-        return SchedulingPart(_of_resource(match[1]), text, nodes, match[1])
+        return SchedulingPart(_of_resource(match[1]), text, nodes, match[1], everywhere)
     return SchedulingPart(C.OTHER, text, nodes)
 
 
@@ -143,7 +156,7 @@ def _of_sentence(low: str) -> C | None:
         return C.VGPU_UNFIT
     if "device class" in low:
         return C.DEVICE_CLASS_MISSING if says(low, ("does not exist", "not found")) else C.DEVICE_CLAIM
-    cause = find(low, phrases.SENTENCES)
+    cause = find(low, phrases.SENTENCES) or _of_gang(low)
     if cause is C.QUEUE_CLOSED and not says(low, ("queue", "stoppolicy")):
         return None  # other objects are closed, stopped or inactive too
     if cause is C.GANG_WAITING and says(low, ("not found", "failed to get", "cannot find", "can't find")):
@@ -153,6 +166,11 @@ def _of_sentence(low: str) -> C | None:
     if cause is C.CLAIM_MISSING and "not found" not in low:
         return C.CLAIM_UNBOUND
     return cause
+
+
+def _of_gang(low: str) -> C | None:
+    """A gang that waits: the name of a gang or plugin alone does not tell whether its pods exist."""
+    return C.GANG_WAITING if says(low, phrases.GANG) and says(low, phrases.GANG_WAITS) else None
 
 
 def _of_taint(key: str) -> C:

@@ -31,6 +31,7 @@ SENTENCES = wording(
     ),
     (C.VOLUME_LIMIT, ("max volume count", "too many volumes", "volume limits", "maxvolumecount")),
     (C.VOLUME, ("persistent volumes to bind", "enough free storage", "volumebinding", "storage capacity")),
+    (C.VOLUME, ("binding volumes",)),
     # dynamic resource allocation
     (
         C.DEVICE_CLAIM_DRIVER,
@@ -108,8 +109,9 @@ SENTENCES = wording(
     (
         C.QUEUE_FULL,
         (
-            "queue resource quota", "insufficient unused quota", "does not fit in queue", "borrowing limit",
-            "insufficient quota", "in the remaining quota",
+            "queue resource quota", "insufficient unused quota", "does not fit in queue", "does not fit into",
+            "borrowing limit",
+            "insufficient quota", "in the remaining quota", "no longer fits after processing another",
             "queue is overused", "exceeds queue", "queue quota", "allowable limit", "user quota", "insufficient quotas",
             "quotaname",
             "is over quota", "overlimit: ", "overquota: ",  # KAI
@@ -124,14 +126,15 @@ SENTENCES = wording(
             "not collect enough", "gang has not init", "can't find gang", "cannot find enough sibling",
             "enough sibling pods",
             "not enough valid tasks", "not enough pods of task", "notenoughpods", "notenoughtasks", "gang to appear",
-            "less than minmember", "pods number less", "to appear in scheduling queue",
+            "less than minmember", "less than minavailable", "pods number less", "to appear in scheduling queue",
         ),
     ),
     (
         C.GANG_WAITING,
         (
-            "gang", "pod group", "podgroup", "coscheduling", "minavailable", "minmember", "optimistic rejection",
+            "optimistic rejection", "gets rejected due to", "from a gang to be scheduled", "scheduling has timed out",
             "placeholder timed out", "placeholder timeout", "resourcereservationtimeout",
+            "can possibly be assigned to",  # Volcano, of a pod that fits while others of its gang do not
         ),
     ),
     (C.QUEUED, ("is queued and waiting", "pending for the requested resources", "scheduled and waiting for")),
@@ -162,6 +165,9 @@ SENTENCES = wording(
     (C.GPUS, ("insufficient gpu device", "gpu devices", "insufficient numa scoped devices")),
     (C.CPU, ("insufficient amplified cpu", "not enough cpus available")),
 )  # fmt: skip
+# Who speaks of a gang, and what it says of one whose pods exist.
+GANG = ("gang", "pod group", "podgroup", "coscheduling", "minavailable", "minmember")
+GANG_WAITS = ("not ready", "unschedul", "timeout", "timed out", "schedulecycle not valid", "waiting for")
 KAI_RESOURCES = {"gpu": C.GPUS, "gpus": C.GPUS, "cpu": C.CPU, "cpu cores": C.CPU, "memory": C.MEMORY}
 CONDITION_TAINTS = wording(
     (C.DISK_PRESSURE, ("node.kubernetes.io/disk-pressure",)),

@@ -64,6 +64,7 @@ DEVICE = (
 )
 
 SANDBOX_IMAGE = ("sandbox image", "pause image", "/pause:", "/pause-", "infra container image", "/pause@")
+SANDBOX_OF_CRIO = "pod network sandbox"  # whatever it fails for
 NETWORK = (
     "cni", "plugin type=", "setup network", "set up sandbox", "network for sandbox", "network for pod", "networkplugin",
     "network plugin", "multus", "adding pod to network", "pod network",
@@ -118,6 +119,8 @@ DEAD_MOUNT = (
     "software caused connection abort",
 )  # fmt: skip
 
+# systemd's bus, of which the kernel says the same
+BUS = ("sd-bus", "dbus", "d-bus")
 # Docker checks the mounts of a container before it creates it.
 MOUNT_SPEC = ("invalid volume specification", "invalid mount config", "duplicate mount point")
 NO_SOURCE = "bind source path does not exist"
@@ -147,9 +150,11 @@ NODE_STORE = (
     "content digest", "content store", "parent snapshot", "error unpacking image", "layer not known", "image not known",
     "failed to get image from containerd", "unable to find image", "blob not found", "no such image",
     "snapshot does not exist", "failed to unpack image", "failed to stat snapshot", "no such container layer",
-    "creating read-write layer", "rw layer", "failed to mount rootfs", "failed to create snapshot",
-    "failed to get snapshot", "layer does not exist", "creating overlay mount",
+    "creating read-write layer", "rw layer", "failed to create snapshot",
+    "failed to get snapshot", "layer does not exist", "creating overlay mount", "does not resolve to an image id",
 )  # fmt: skip
+# The node cannot start any program now; the program is there.
+NO_RESOURCES = ("cannot allocate memory", "too many open files", "resource temporarily", "argument list too long")
 RUNTIME_BROKEN = (
     "unable to retrieve oci runtime error",
     *LOADER,
@@ -184,6 +189,9 @@ NOT_RUNTIME = (
 # Of a sysctl that the pod sets. "Permission denied" is about those that the runtime sets itself.
 SYSCTL = ("no such file or directory", "invalid argument")
 HOOK = ("lifecycle hook", "poststarthook", "prestarthook", "poststart hook", "failedpoststart")
+NO_COMMAND = ("no command specified", "no entrypoint")
+# The runtime starts the container's program, not a helper of its own.
+CONTAINER_PROCESS = ("container process", "oci runtime", "container create failed", "container init", "user process")
 USER = (
     "unable to find user", "no users found", "no matching entries in passwd", "unable to find group", "no groups found",
     "no matching entries in group", "cannot find user", "find user", "unknown user", "no such user",
@@ -195,6 +203,5 @@ WORKDIR = (
     "chdir",
     "working directory",
     "getcwd",
-    "workdir",
     "set in config.json failed",
 )

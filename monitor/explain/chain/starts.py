@@ -17,7 +17,7 @@ _DEVICE = re.compile(r"(?:stat|open|mknod|device|device path|device nodes: mount
 _NODE_FILE = re.compile(
     r"(?:open|write|read|mkdir|mkdirall|rename|fsync|sync|l?stat|readlink|symlink|unlinkat|remove|mount|chmod|chown|"
     r"creat|create|openat|file|directory) \"?"
-    r"(?P<path>/(?:var/lib/(?:containerd|docker|containers|kubelet)|run|var/run)/[^\s:\"]*)\"?"
+    r"(?P<path>/(?:var/lib/(?:containerd|docker|containers|kubelet)|var/log/pods|run|var/run)/[^\s:\"]*)\"?"
     r"(?:: [^:]{0,80})?: (?:input/output error|read-only file system|structure needs cleaning)"
 )
 _NOT_NODE_FILE = ("/rootfs", "/merged", "/volumes/", "/volume-subpaths/", "/plugins/")
@@ -28,7 +28,8 @@ _NOT_HOST_PATHS = ("/var/lib/kubelet/", "/var/lib/containerd", "/var/lib/docker"
 _VOLUME_PATH = re.compile(r"/pods/[^/\s]+/(?:volumes|volume-subpaths)/")
 # The kubelet and containerd look for a host path or create it before the runtime mounts it.
 _HOST_PATH = re.compile(
-    r"(?:^|failed to generate spec: (?:failed to apply oci options: )?failed to (?:mkdir|stat) \"?/[^\s\"]{1,300}\"?: )"
+    r"(?:^|failed to generate spec: (?:failed to apply oci options: )?failed to (?:mkdir|stat) \"?/[^\s\"]{1,300}\"?: |"
+    r"error while creating mount source path '?/[^\s']{1,300}'?: )"
     r"(?:l?stat|mkdir) (?P<path>/[^\s:]{1,300}): "
     r"(?:no such file or directory|read-only file system|not a directory)(?:: unknown)?$"
 )
@@ -39,6 +40,8 @@ _PLUGIN_SENTENCE = re.compile(r"device error: no-gpu-has-")
 _NVIDIA_DEVICE = re.compile(r"(?:stat|open|mount operation) failed: /dev/nvidia(?:\d|-caps)")
 # Files that Docker creates for every container: its own disk is read-only, not the container's root.
 _DOCKER_FILE = re.compile(r"/var/lib/docker/containers/[^/\s]+/(?:resolv\.conf|hosts|hostname)")
+_NO_SNAPSHOT = re.compile(r"snapshot \S{1,100} does not exist")
+_BARE_CLAUSES = 3  # `exec: "file": error` without who calls it is what a container printed
 _LAYER_FILE = re.compile(r"/overlay(?:2|fs)?/")
 _RUNNING_HOOK = re.compile(r"error running (?:\w+ )?hook")
 # Files of a cgroup, as crun and runc name them when they write a limit.
@@ -48,6 +51,8 @@ _CGROUP_FILE = re.compile(
 )
 _MEMORY_LIMIT_FILE = re.compile(r"\bmemory\.(?:max|limit_in_bytes|memsw\.limit_in_bytes|high)")
 _FORBIDDEN_SYSCTL = re.compile(r"sysctl \"?[\w./-]+\"? (?:is )?not (?:allowed|in a separate kernel namespace)")
+# What the runtime calls on the node; the container has programs of its own.
+_RUNTIME_PROGRAM = re.compile(r"exec:? \"?(?:/\S*/)?(?:containerd-shim|runc|crun|conmon|kata-|runsc|youki)")
 _TOOLKIT = re.compile(
     r"nvidia-container-cli|nvidia-container-runtime|nvidia-ctk|nvidia-cdi-hook|libnvidia-container|"
     r"(?<![\w-])nvidia-container-toolkit(?![\w-])|"  # the pods that install it have longer names
@@ -87,8 +92,11 @@ def _of_gpu(chain: Chain) -> S | None:
         return _of_nvidia_cli(said)
     if cause := find(chain.low, phrases.NVML):
         return cause
+    if "device plugin prestartcontainer" in chain.low:
+        return S.DEVICE_PLUGIN
     if says(chain.low, phrases.CDI):
-        return S.CDI
+        cause = find(chain.end_low, phrases.NVIDIA_RUNTIME)
+        return cause if cause is S.DRIVER_NOT_LOADED else S.CDI
     if _TOOLKIT.search(chain.low):
         return find(chain.low, phrases.NVIDIA_RUNTIME) or S.TOOLKIT_BROKEN
     if "nvidia" in chain.low and _RUNNING_HOOK.search(chain.words):
@@ -141,11 +149,13 @@ def _of_network(chain: Chain) -> S | None:
     """The network plugin of a sandbox. It calls the API server, daemons of its own and the kernel."""
     if says(chain.low, phrases.SANDBOX_IMAGE):
         return S.PAUSE_IMAGE
-    if not says(chain.words, phrases.NETWORK) or ("no space left on device" in chain.words and "netns" in chain.low):
+    if not says(chain.words.replace(phrases.SANDBOX_OF_CRIO, ""), phrases.NETWORK) or (
+        "no space left on device" in chain.words and "netns" in chain.low
+    ):
         return None
     if says(chain.words, phrases.MISSING) and says(chain.low, phrases.CNI_PATHS) and "dial " not in chain.low:
         return S.CNI_MISSING
-    cause = find(chain.low, phrases.CNI)
+    cause = find(chain.end_low, phrases.CNI)
     # A daemon that does not answer has not said what it lacks.
     return S.NETWORK if cause is None or (cause is S.NO_ADDRESS and "dial " in chain.low) else cause
 
@@ -153,7 +163,7 @@ def _of_network(chain: Chain) -> S | None:
 def _of_volume(chain: Chain) -> S | None:
     """A mount of the container: what is mounted, where, and whether it is alive."""
     words = chain.words
-    if says(words, phrases.DEAD_MOUNT):
+    if says(chain.end, phrases.DEAD_MOUNT) and not says(words, phrases.BUS):
         return S.MOUNT_DEAD
     if cause := _of_source(chain):
         return cause
@@ -209,22 +219,33 @@ def _of_runtime(chain: Chain) -> S | None:
     words = chain.words
     if says(chain.low, phrases.RUNTIME_CLASS):
         return S.RUNTIME_CLASS
-    if says(words, ("no space left on device", "disk quota exceeded", "free data blocks")):
+    if says(chain.end, ("no space left on device", "disk quota exceeded", "free data blocks")):
         return S.DISK_FULL
     if says(words, ("input/output error", "read-only file system", "structure needs cleaning")):
         return S.NODE_DISK if _is_node_file(chain) else None
     if "dial unix" in chain.low:
         return S.RUNTIME_SLOW if says(chain.low, phrases.RUNTIME_SOCKETS) else None
-    if says(words, phrases.NODE_STORE) or (
-        _LAYER_FILE.search(chain.low) is not None
-        and says(words, (*phrases.MISSING, "invalid argument", "is a directory"))
-        and "mount" not in words
-        and not _starts_program(chain)
+    if (
+        says(chain.end, phrases.NODE_STORE)
+        or _NO_SNAPSHOT.search(chain.end)
+        or (
+            _LAYER_FILE.search(chain.low) is not None
+            and says(words, (*phrases.MISSING, "invalid argument", "is a directory"))
+            and "mount" not in words
+            and not _starts_program(chain)
+        )
     ):
         return S.NODE_STORE
-    if says(chain.low, phrases.RUNTIME_BROKEN):
+    if (says(chain.low, phrases.RUNTIME_BROKEN) and not says(words, phrases.NO_RESOURCES)) or (
+        "oci runtime state failed" in words and "invalid character" in words
+    ):
         return S.RUNTIME_BROKEN
-    return S.RUNTIME_SLOW if says(chain.low, phrases.SLOW) and not says(chain.low, phrases.NOT_RUNTIME) else None
+    slow = (
+        chain.last_statement == "timeout"
+        or any(clause.code == "DeadlineExceeded" for clause in chain.clauses)
+        or says(chain.end_low, phrases.SLOW)
+    )
+    return S.RUNTIME_SLOW if slow and not says(chain.low, phrases.NOT_RUNTIME) else None
 
 
 def _is_node_file(chain: Chain) -> bool:
@@ -242,17 +263,24 @@ def _of_program(chain: Chain) -> S | None:
     words = chain.words
     if says(chain.low, ("/proc/sys/", "sysctl")) and says(words, phrases.SYSCTL):
         return S.SYSCTL
+    if _RUNTIME_PROGRAM.search(chain.low):
+        return S.RUNTIME_BROKEN if says(words, (*phrases.MISSING, "executable file", "permission denied")) else None
+    if "sandbox" in words:
+        return None  # it runs the pause image, which has its program
     if says(words, phrases.HOOK):
         return S.HOOK
-    if says(words, phrases.USER):
+    if says(chain.end, phrases.USER):
         return S.USER_MISSING
-    if says(words, phrases.WORKDIR):
-        return S.WORKDIR
+    return S.WORKDIR if says(chain.end, phrases.WORKDIR) or "chdir(" in chain.low else _of_start_file(chain)
+
+
+def _of_start_file(chain: Chain) -> S | None:
+    words = chain.words
     if "exec format error" in words:
         return S.EXEC_FORMAT
-    if says(words, ("executable file", "no command specified", "no entrypoint")):
+    if says(words, phrases.NO_COMMAND) or ("executable file" in words and says(words, phrases.CONTAINER_PROCESS)):
         return S.NO_START_FILE if "permission denied" not in words else S.NOT_EXECUTABLE
-    if _starts_program(chain):
+    if _starts_program(chain) and (len(chain.clauses) <= _BARE_CLAUSES or says(words, phrases.CONTAINER_PROCESS)):
         if says(chain.last_statement, ("permission denied", "is a directory")):
             return S.NOT_EXECUTABLE
         return S.NO_START_FILE if says(chain.last_statement, phrases.MISSING) else None

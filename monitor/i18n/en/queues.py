@@ -95,6 +95,11 @@ WORDS: dict[str, str] = {
     ),
     "quota_unspecified": "The namespace's quota {quota} requires every pod to specify {fields}; this one does not.",
     "quota_unspecified_advice": "Set {fields} in the job's resources (quota {quota}).",
+    "quota_scope": "No quota of the namespace admits pods of this kind: {message}",
+    "quota_scope_advice": (
+        "Add a ResourceQuota with that scope to the namespace, or drop what the scope names from the job, mostly its "
+        "priority class."
+    ),
     "quota_books": "Quota {quota} right now: {used} of {limit} {resource} in use.",
     "quota_holders": "Largest holders in {namespace}: {holders}.",
     "limit_range": "The namespace's LimitRange forbids it: {rule}.",

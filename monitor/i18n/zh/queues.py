@@ -58,6 +58,10 @@ WORDS: dict[str, str] = {
     "quota_exceeded_advice": "结束该命名空间里的其他作业、减少 {resource} 的申请，或请管理员提高配额 {quota}。",
     "quota_unspecified": "命名空间配额 {quota} 要求每个 Pod 都写明：{fields}，这个作业没有写。",
     "quota_unspecified_advice": "在作业的 resources 里写明 {fields}（配额 {quota}）。",
+    "quota_scope": "命名空间里没有配额允许这类 Pod：{message}",
+    "quota_scope_advice": (
+        "在命名空间里添加带这个 scope 的 ResourceQuota，或者从作业中去掉 scope 所指的内容，通常是它的优先级类。"
+    ),
     "quota_books": "配额 {quota} 当前：{resource} 已用 {used}，上限 {limit}。",
     "quota_holders": "{namespace} 主要被以下用户占用：{holders}。",
     "limit_range": "命名空间的 LimitRange 不允许：{rule}。",

@@ -123,8 +123,8 @@ class CriImages:
 
         containerd serializes writes and blocks them during garbage collection: a creation that looked up the image long
         ago may still be waiting to write. Our own write queues behind those, and after it each of them has a lease
-        until its container is recorded. A pull has a lease too, but that one holds content. Since containerd 2.1 each pod
-        has a lease for life, whose id is that of the sandbox.
+        until its container is recorded. A pull has a lease too, but that one holds content. Since containerd 2.1 each
+        pod has a lease for life, whose id is that of the sandbox.
         """
         containerd.hold(hold.guard, hold.digests)
         deadline = time.monotonic() + _CREATE_SECONDS

@@ -64,8 +64,8 @@ def identify(
             continue
         user = user or _first(rule.user if known.namespace_owner is None else rule.trusted_user, known)
         queue = queue or _first(rule.queue, known)
-        if naming is None and (job := _first(rule.job, known)):
-            naming = rule
+        if naming is None and (name := _first(rule.job, known)) and not _is_shared(name):
+            naming, job = rule, name
         if naming and user and queue:
             break  # later rules cannot change the result
     user = user or known.namespace_owner
@@ -167,6 +167,8 @@ def _reader(selector: Selector) -> Reader:
             return lambda known: known.namespace_owner
         case "owner":
             return lambda known: known.workload.name
+        case "text":
+            return lambda _known: selector.value
         case _:
             return lambda known: known.pod.name
 
@@ -188,6 +190,11 @@ def _annotation(text: str | None, field: str) -> str | None:
     except (msgspec.MsgspecError, UnicodeError, RecursionError):  # any user may write anything there
         return None
     return value if isinstance(value, str) else None
+
+
+def _is_shared(job: str) -> bool:
+    """Whether it is YuniKorn's application for all pods of a namespace that name none."""
+    return job.startswith("yunikorn-") and job.endswith("-autogen")
 
 
 def _user_name(user: str | None) -> str | None:

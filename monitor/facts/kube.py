@@ -117,6 +117,7 @@ class PodVolumeFact(Fact, frozen=True, kw_only=True):
     claim: str | None = None
     server: str | None = None
     path: str | None = None
+    image: str | None = None
     names: tuple[str, ...] = ()
     medium: str | None = None
     size_limit_bytes: float | None = None

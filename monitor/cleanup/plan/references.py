@@ -89,7 +89,10 @@ def _any_begins(forms: Iterable[str], prefix: str) -> bool:
 
 
 def _images(pod: PodFact) -> Iterator[str]:
-    """Image names in a pod's spec, and the image ids that the kubelet resolved them to."""
+    """Image names in a pod's spec, also of volumes, and the image ids that the kubelet resolved them to."""
+    for volume in pod.volumes:
+        if volume.image:
+            yield volume.image
     for container in pod.containers:
         if container.image:
             yield container.image

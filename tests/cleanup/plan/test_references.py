@@ -23,13 +23,15 @@ def test_what_a_node_has_to_keep() -> None:
     pods = [
         pod("here", "n1", image="here:1", statuses=(ContainerStatusFact(name="c", image_id=f"x@sha256:{A}"),)),
         pod("waits", None, "Pending", image="waits:1"),
+        pod("mounts", "n1", image="here:1", volumes=(PodVolumeFact(name="model", kind="image", image="model:1"),)),
         pod("there", "n2", image="there:1"),
         pod("done", "n1", "Succeeded", image="done:1"),
     ]
     templates = [Template("CronJob", "team", "nightly", ("nightly:1",)), Template("VolcanoJob", "x", "y", (B,))]
     references = image_references("n1", pods, templates)
     assert references.names == {
-        "docker.io/library/here:1": "Pod team/here",
+        "docker.io/library/here:1": "Pod team/mounts",
+        "docker.io/library/model:1": "Pod team/mounts",
         f"docker.io/library/x@sha256:{A}": "Pod team/here",
         f"sha256:{A}": "Pod team/here",
         "docker.io/library/waits:1": "Pod team/waits",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -223,6 +224,29 @@ def test_which_conditions_are_kept(phase: str | None, expect: list[str]) -> None
     given = [{"type": "PodScheduled", "status": "True"}, {"type": "Ready", "status": "False"}, {"type": "Odd"}]
     given.append({"type": "PodResizePending", "status": "True"})
     assert [condition.type for condition in one(status={"phase": phase, "conditions": given}).conditions] == expect
+
+
+def test_an_image_mounted_as_a_volume() -> None:
+    volume = {"name": "model", "image": {"reference": "lab.io/llama:3", "pullPolicy": "IfNotPresent"}}
+    (found,) = one(spec={"volumes": [volume]}).volumes
+    assert (found.kind, found.image) == ("image", "lab.io/llama:3")
+
+
+@pytest.mark.parametrize(
+    ("times", "first", "last"),
+    [
+        ({"eventTime": "2026-11-18T12:00:00.250000Z"}, 0.25, 0.25),
+        ({"eventTime": "2026-11-18T12:00:00.250000Z", "firstTimestamp": None, "lastTimestamp": None}, 0.25, 0.25),
+        ({"eventTime": None, "firstTimestamp": "2026-11-18T12:00:01Z", "lastTimestamp": "2026-11-18T12:00:09Z"}, 1, 9),
+        ({"lastTimestamp": "2026-11-18T12:00:09Z"}, 5, 9),
+        ({"eventTime": "0001-01-01T00:00:00Z"}, 5, 5),
+    ],
+)
+def test_times_of_events(times: dict[str, str | None], first: float, last: float) -> None:
+    meta = {"name": "e", "namespace": "lab", "uid": "u", "creationTimestamp": "2026-11-18T12:00:05Z"}
+    noon = datetime(2026, 11, 18, 12, tzinfo=UTC).timestamp()
+    (event,) = stream.EVENTS.page(json.dumps({"items": [{"metadata": meta, **times}]}).encode()).items
+    assert (event.first_at, event.last_at) == (noon + first, noon + last)
 
 
 def test_the_token_volume_of_every_pod_is_left_out() -> None:

@@ -55,9 +55,10 @@ def test_the_lease_of_a_pod_does_not_stop_a_removal(engine: ContainerdRig, conta
 def test_a_lease_without_a_sandbox_is_a_container_in_creation(
     engine: ContainerdRig, containerd: Containerd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cri_images, "_CREATE_SECONDS", 0.5)
     lease(containerd, "f" * 64)
-    assert remove(engine, "local/creating:1") == "in-use"
+    with monkeypatch.context() as patch:
+        patch.setattr(cri_images, "_CREATE_SECONDS", 0.5)
+        assert remove(engine, "local/creating:1") == "in-use"
     assert "local/creating:1" in engine.facts()
     containerd.delete_lease("f" * 64, collect=False)
     assert remove(engine, "local/creating:1") == "removed"
@@ -67,7 +68,6 @@ def test_a_pod_whose_network_is_being_set_up_does_not_stop_a_removal(
     engine: ContainerdRig, containerd: Containerd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """CRI lists a sandbox when it runs; containerd's store has it from its lease on."""
-    monkeypatch.setattr(cri_images, "_CREATE_SECONDS", 0.5)
     monkeypatch.setattr(Containerd, "sandboxes", lambda _: frozenset({"e" * 64}))
     lease(containerd, "e" * 64)
     assert remove(engine, "local/networking:1") == "removed"

@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 SETUP := deploy/setup/system-packages
 VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' monitor/__init__.py)
 PYTEST := $(BIN)/python -m pytest
+# Versions of the lab, the Kubernetes of the end-to-end tests: 1.35 with containerd, or 1.20 with Docker.
+export LAB ?= 1.35
 E2E := tests/e2e tests/scorecard tests/deploy/test_install.py tests/docs/test_shell.py
 
 .DEFAULT_GOAL := help
@@ -41,7 +43,7 @@ check: $(VENV)/.dev
 unit: $(VENV)/.dev
 	$(PYTEST) -m "not e2e" -n 4 --dist loadfile --no-loadscope-reorder --durations=10 $(ARGS)
 
-e2e: $(VENV)/.dev ## end-to-end tests in a real Kubernetes (built once, about 9 minutes, then cached)
+e2e: $(VENV)/.dev ## end-to-end tests in a real Kubernetes 1.35 with containerd (LAB=1.20: with Docker), built once within 25 minutes
 	$(BIN)/python -m tests.lab build
 	$(PYTEST) -m "e2e and not long" --durations=10 $(E2E) $(ARGS)
 

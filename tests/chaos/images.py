@@ -7,7 +7,7 @@ from pathlib import Path
 from monitor.agent.actions.images import GUARD_PREFIX
 from tests.chaos.page import Page
 from tests.e2e import small_disk
-from tests.lab.engine import IMAGE
+from tests.lab.images import IMAGE
 from tests.lab.lab import Lab
 
 HIGH, LOW = 0.70, 0.55
@@ -30,7 +30,7 @@ class Images:
         self.removed = 0
         for name in (PINNED, USED):
             small_disk.load(lab, name, megabytes=2)
-        self._known = small_disk.images(lab)
+        self._known = lab.engine.images()
 
     def pile_up(self, may_cross: bool) -> bool:
         """Load one more image, up to just above the cleanup threshold; return whether usage is above it.
@@ -49,7 +49,7 @@ class Images:
     def unplanned(self, page: Page) -> list[str]:
         """Images that disappeared since the last call without being removed by a run, or that are protected."""
         # A removal keeps an image under a temporary name while it rechecks whether the image is in use.
-        now = {name for name in small_disk.images(self._lab) if f":{GUARD_PREFIX}" not in name}
+        now = {name for name in self._lab.engine.images() if f":{GUARD_PREFIX}" not in name}
         gone, self._known = self._known - now, now
         self.removed += len(gone)
         return sorted(gone - page.acted("images") | gone & {PINNED, USED, IMAGE}) if gone else []

@@ -169,8 +169,7 @@ def _agents(lab: Lab, directory: Path, nas: Path, wire: Cable, keys: ActionKeys)
     for index, uuid in enumerate(lab.gpu_ids):
         nvml.gpu(index, uuid=uuid)
     real = {
-        "AGENT__PATHS__KUBELET": str(lab.kubelet_root),
-        "AGENT__PATHS__DOCKER_SOCKET": str(lab.docker_socket),
+        **lab.agent_settings(),
         "AGENT__ACTIONS": keys.agent_actions(", limits: {images_per_hour: 100000}"),
         "AGENT__MOUNTS": f"[{{path: {nas}, writable: false}}]",
     }

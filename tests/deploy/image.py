@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import docker
-
+from tests.lab.engine import Engine
 from tests.lab.layout import cache_dir
 from tests.support import need
+from tests.support.engines import make_docker
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LOCK = REPOSITORY / "requirements" / "runtime.txt"
@@ -32,17 +32,15 @@ PARTS = ("pyproject.toml", "README.md", "LICENSE", "monitor", "requirements/runt
 LIMIT = 600
 
 
-def load_image(socket: Path) -> str:
-    """Load the image of this source tree into the engine at this socket and return its name."""
+def load_image(engine: Engine) -> str:
+    """Load the image of this source tree into an engine and return its name."""
     sources = sorted(_files())
     archive = _cache() / f"image-{_digest((*sources, DOCKERFILE))}.tar"
-    with _engine(socket) as client:
-        if archive.exists():
-            with archive.open("rb") as content:
-                client.load_image(content)
-        else:
+    if not archive.exists():
+        with _builder() as client:
             _build(client, sources)
             _save(client, archive)
+    engine.load(archive)
     return IMAGE
 
 
@@ -129,12 +127,17 @@ def _finished(target: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _engine(socket: Path) -> Iterator[Any]:
-    client = docker.APIClient(base_url=f"unix://{socket}", version="1.41", timeout=LIMIT)
-    try:
-        yield client
-    finally:
-        client.close()
+def _builder() -> Iterator[Any]:
+    """Client of a Docker engine that lives only for this build."""
+    with tempfile.TemporaryDirectory(dir=_cache(), ignore_cleanup_errors=True) as directory:
+        engine = make_docker(Path(directory))
+        try:
+            engine.start()
+            engine.client.api.timeout = LIMIT
+            yield engine.client.api
+        finally:
+            engine.stop()
+            engine.clean_up()
 
 
 def _run(*line: str) -> None:

@@ -22,7 +22,6 @@ from monitor.facts.storage import ImageFact
 from monitor.present.cleanup import ShownPlan, ShownRun
 from tests.e2e.detecting import acting_node, agent_of
 from tests.e2e.scenes import Scene
-from tests.lab.engine import engine
 from tests.lab.lab import Lab
 from tests.nvml import FakeNvml
 from tests.support import free_port, need, wait_until
@@ -55,10 +54,8 @@ def dead_kubelet(lab: Lab) -> Iterator[None]:
 
 def end_containers(lab: Lab, *pods: Any) -> None:
     """Kill the containers of pods and their sandboxes behind the kubelet's back."""
-    with engine(lab.docker_socket) as client:
-        for pod in pods:
-            for found in client.containers(filters={"label": f"io.kubernetes.pod.uid={pod.metadata.uid}"}):
-                client.kill(found["Id"])
+    for pod in pods:
+        lab.engine.kill_containers_of(pod.metadata.uid)
 
 
 @contextmanager

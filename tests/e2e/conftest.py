@@ -16,7 +16,7 @@ import pytest
 
 from tests.lab.errors import LabError
 from tests.lab.lab import Lab
-from tests.lab.programs import find_programs
+from tests.lab.variants import chosen
 from tests.support import need
 
 HERE = Path(__file__).parent
@@ -31,6 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "lab(variant): an end-to-end test of what only this variant of the lab has")
     config.addinivalue_line("markers", "read_only: an end-to-end test that changes nothing and fits any cluster")
 
 
@@ -40,10 +41,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in here:
         item.add_marker(pytest.mark.e2e)
         item.add_marker(pytest.mark.filterwarnings(f"ignore:{DROPPED}:pytest.PytestUnraisableExceptionWarning"))
+    _deselect(config, items, [item for item in here if not fits(item, chosen().name)])
     if is_read_only(config):
-        writing = [item for item in here if item.get_closest_marker("read_only") is None]
-        config.hook.pytest_deselected(items=writing)
-        items[:] = [item for item in items if item not in writing]
+        _deselect(config, items, [item for item in here if item.get_closest_marker("read_only") is None])
+
+
+def _deselect(config: pytest.Config, items: list[pytest.Item], unwanted: list[pytest.Item]) -> None:
+    config.hook.pytest_deselected(items=unwanted)
+    items[:] = [item for item in items if item not in unwanted]
+
+
+def fits(item: pytest.Item, variant: str) -> bool:
+    """Whether a test runs in this variant of the lab: its mark `lab` names one, or it has none."""
+    mark = item.get_closest_marker("lab")
+    return mark is None or variant in mark.args
 
 
 def is_read_only(config: pytest.Config) -> bool:
@@ -65,7 +76,7 @@ def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
             yield found
             found.close()
             return
-    need(os.geteuid() == 0, "root, for the Docker engine and the kubelet of the lab")
+    need(os.geteuid() == 0, "root, for the container engine and the kubelet of the lab")
     missing = _missing()
     need(missing is None, f"the lab: {missing}")
     own = Lab.start(owned=True)
@@ -87,7 +98,7 @@ def kubeconfig(request: pytest.FixtureRequest) -> Path:
 
 def _missing() -> str | None:
     try:
-        find_programs()
+        chosen().find_programs()
     except LabError as error:
         return str(error)
     return None

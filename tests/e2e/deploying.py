@@ -20,7 +20,6 @@ from monitor.facts import NodeSnapshot
 from monitor.facts.cluster import ClusterView
 from tests.deploy.helm import Object, render
 from tests.e2e.scenes import Api
-from tests.lab.engine import engine
 from tests.lab.lab import Lab
 from tests.lab.layout import NODE
 from tests.nvml import FakeNvml, build
@@ -129,9 +128,7 @@ class Deployed:
             events = self.applier.api.get(f"/api/v1/namespaces/{NAMESPACE}/events")["items"]
             uid = pod["metadata"]["uid"]
             parts += [each["message"] for each in events if each["involvedObject"].get("uid") == uid]
-            with engine(self.lab.docker_socket) as client:
-                found = client.containers(all=True, filters={"label": f"io.kubernetes.pod.uid={uid}"})
-                parts += [client.logs(each["Id"], tail=20).decode() for each in found]
+            parts += self.lab.engine.logs_of(uid)
         return "\n".join(parts)
 
     def _ask(self, port: int, method: str, path: str, body: Any, token: str | None) -> tuple[int, str]:
@@ -198,8 +195,7 @@ def lab_values(lab: Lab, image: str, directory: Path, address: str, agent_port: 
             "host": {
                 "propagation": "None",
                 "kubelet": str(lab.kubelet_root),
-                "dockerSocket": str(lab.docker_socket),
-                "criSockets": [],
+                **lab.engine.chart_values(),
                 "state": str(directory / "agent-state"),
             },
             "extraEnv": [{"name": "FAKE_NVML_CONTROL", "value": f"/host{directory / 'nvml'}"}],

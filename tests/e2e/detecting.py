@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import docker.errors
 import pytest
 
 from monitor.cluster.live import LiveCluster
@@ -30,9 +29,9 @@ from monitor.facts.findings import Finding, Severity
 from monitor.facts.storage import DiskFact
 from monitor.probes.runner import ServiceProbes, ServiceTarget
 from monitor.queries.cluster import cluster_facts_of
-from tests.lab.engine import engine
 from tests.lab.lab import Lab
 from tests.lab.layout import NODE
+from tests.lab.registry import push_layer
 from tests.nvml import FakeNvml
 from tests.support import free_port, need, wait_until
 from tests.support.action_keys import write_keys
@@ -138,8 +137,7 @@ def acting_node(lab: Lab, directory: Path) -> tuple[Path, FakeNvml, dict[str, st
         nvml.gpu(index, uuid=uuid)
     settings = {
         "AGENT__NODE_NAME": NODE,
-        "AGENT__PATHS__KUBELET": str(lab.kubelet_root),
-        "AGENT__PATHS__DOCKER_SOCKET": str(lab.docker_socket),
+        **lab.agent_settings(),
         "AGENT__ACTIONS": keys.agent_actions(),
     }
     return keys.private_file, nvml, settings
@@ -202,26 +200,9 @@ def host_alias(name: str, address: str) -> Iterator[None]:
 
 def push_new_image(lab: Lab, name: str, megabytes: int = 1) -> str:
     """Push an image without any layer on the node, so that a pod must pull all of it; return its full name."""
-    repository, _, tag = name.partition(":")
-    target = f"{lab.registry}/{repository}"
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w") as tar:
         member = tarfile.TarInfo("data")
         member.size = megabytes << 20
         tar.addfile(member, io.BytesIO(secrets.token_bytes(member.size)))  # incompressible and unique
-    with engine(lab.docker_socket) as client:
-        client.import_image_from_data(content.getvalue(), repository=target, tag=tag)
-        errors = [line for line in client.push(target, tag, stream=True, decode=True) if "error" in line]
-        client.remove_image(f"{target}:{tag}")
-    assert not errors, errors
-    return f"{target}:{tag}"
-
-
-def pull_error(lab: Lab, image: str) -> str:
-    """The lab engine's error for pulling an image."""
-    repository, _, tag = image.rpartition(":")
-    with engine(lab.docker_socket) as client:
-        try:
-            return str(client.pull(repository, tag))
-        except docker.errors.APIError as error:
-            return str(error)
+    return push_layer(lab.registry, name, content.getvalue())

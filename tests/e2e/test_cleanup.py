@@ -19,7 +19,6 @@ from monitor.present.cleanup import ShownRun
 from tests.e2e import small_disk
 from tests.e2e.cleaning import NODE, Account, Cleaner, cleaning, dead_kubelet, end_containers, left_by
 from tests.e2e.scenes import Scene
-from tests.lab.engine import container_pid
 from tests.lab.lab import Lab
 from tests.support import wait_until
 
@@ -147,7 +146,7 @@ def use(lab: Lab, scene: Scene, pods: Pods) -> list[Any]:
     pods.run("finished", image=image("finished"), command=("echo", "done"), phase="Succeeded")
     pods.run("waits", image=image("waits"), gpus=9, phase=None)
     cron = {"schedule": "0 3 * * *", "suspend": True, "jobTemplate": {"spec": {"template": template("nightly")}}}
-    scene.create_here("batch/v1beta1", "cronjobs", "nightly", spec=cron)
+    scene.create_here(lab.variant.cron_jobs, "cronjobs", "nightly", spec=cron)
     always = template("serving", restartPolicy="Always")
     serving = {"replicas": 0, "selector": {"matchLabels": {"app": "serving"}}, "template": always}
     scene.create_here("apps/v1", "deployments", "serving", spec=serving)
@@ -166,7 +165,7 @@ def pile_up(lab: Lab, disk: Path) -> list[str]:
     while small_disk.used_share(disk) < LOW + 0.01:
         old.append(image(f"old-{len(old)}"))
         small_disk.load(lab, old[-1], megabytes=12)
-        small_disk.tag(lab, old[-1], second_name(old[-1]))
+        lab.engine.tag(old[-1], second_name(old[-1]))
     return old
 
 
@@ -191,13 +190,13 @@ def test_a_disk_full_of_images_is_back_under_the_low_water_mark_by_itself(
     running = use(lab, scene, pods)
     as_before = containers(lab, running)
     old = pile_up(lab, disk)
-    with small_disk.container_of(lab, old[0]):  # least recently used first
+    with lab.engine.container_of(old[0]):  # least recently used first
         wait_until(lambda: (seen := cleaner.image(old[0])) and seen.last_used_at, 20, "its use is seen")
     assert small_disk.used_share(disk) < HIGH
     assert cleaner.history("images") == ()
 
-    names = small_disk.images(lab)
-    small_disk.pour(lab, image("new"), megabytes=40)
+    names = lab.engine.images()
+    small_disk.load(lab, image("new"), megabytes=40)
     shown = cleaner.wait_run("images", 0, limit=90)
     used, available = small_disk.used_bytes(disk)
 
@@ -206,7 +205,7 @@ def test_a_disk_full_of_images_is_back_under_the_low_water_mark_by_itself(
     done = {name for name, state, _ in outcomes(shown) if state is ItemState.DONE}
     assert done < set(old[1:]), "those that nobody used for the longest time go, and no more than need be"
     assert {state for _, state, _ in outcomes(shown)} <= {ItemState.DONE, ItemState.PLANNED}
-    assert small_disk.images(lab) & names == names - done - set(map(second_name, done))
+    assert lab.engine.images() & names == names - done - set(map(second_name, done))
     assert containers(lab, running) == as_before
     assert all(runs for pod in as_before for _, _, runs in pod)
     # Kept images are still usable, and there is no registry to pull them from.
@@ -234,8 +233,8 @@ def test_a_zombie_is_released_once_its_container_is_gone(lab: Lab, cleaner: Clea
             refused = cleaner.ask("release", NODE, str(index))
             assert refused.returncode == 1
             assert "which is protected: container-left" in refused.stderr
-            container = pod.status.container_statuses[0].container_id.removeprefix("docker://")
-            assert container_pid(lab.docker_socket, container) == pid, "it still runs"
+            container = pod.status.container_statuses[0].container_id.partition("://")[2]
+            assert lab.engine.container_pid(container) == pid, "it still runs"
 
             end_containers(lab, pod)
             cleaner.nvml.end_process(index, pid)

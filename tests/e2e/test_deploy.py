@@ -19,7 +19,6 @@ from tests.deploy.image import load_image
 from tests.deploy.values import EVERYTHING
 from tests.e2e.deploying import NAMESPACE, TOKENS, VERSION, Applier, Deployed, deployed
 from tests.e2e.scenes import Api
-from tests.lab.engine import engine
 from tests.lab.lab import Lab
 from tests.lab.layout import NODE
 from tests.support import wait_until
@@ -31,7 +30,7 @@ pytestmark = pytest.mark.timeout(600)  # includes building the image once
 
 @pytest.fixture(scope="module")
 def installed(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
-    image = load_image(lab.docker_socket)
+    image = load_image(lab.engine)
     with deployed(lab, image, tmp_path_factory.mktemp("deployed")) as found:
         yield found
 
@@ -141,16 +140,13 @@ def test_an_upgrade_keeps_the_tokens_that_are_there(installed: Deployed) -> None
 
 
 def test_the_daemon_is_no_root_and_the_agent_has_no_account(installed: Deployed) -> None:
-    with engine(installed.lab.docker_socket) as client:
-        for component, user, writes in (("agent", "0", False), ("daemon", "65532", False)):
-            (pod,) = installed.pods(component)
-            container = pod["status"]["containerStatuses"][0]["containerID"].removeprefix("docker://")
-            found = client.inspect_container(container)
-            assert found["Config"]["User"].split(":")[0] == user
-            assert found["HostConfig"]["ReadonlyRootfs"] is not writes
-            assert found["HostConfig"]["Privileged"] is False
-            account = [each for each in found["Mounts"] if "serviceaccount" in each["Destination"]]
-            assert len(account) == (component == "daemon")
+    for component, user in (("agent", "0"), ("daemon", "65532")):
+        (pod,) = installed.pods(component)
+        container = pod["status"]["containerStatuses"][0]["containerID"].partition("://")[2]
+        found = installed.lab.engine.confinement(container)
+        assert (found.user, found.read_only_root, found.privileged) == (user, True, False)
+        account = [point for point in found.mount_points if "serviceaccount" in point]
+        assert len(account) == (component == "daemon")
 
 
 def test_what_is_not_allowed_is_refused_by_the_api_server_and_said_clearly(installed: Deployed, idle: Any) -> None:

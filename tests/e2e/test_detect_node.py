@@ -44,8 +44,7 @@ def looker(lab: Lab, share: Path, tmp_path_factory: pytest.TempPathFactory) -> I
         nvml.gpu(index, uuid=uuid)
     settings = {
         "AGENT__NODE_NAME": NODE,
-        "AGENT__PATHS__KUBELET": str(lab.kubelet_root),
-        "AGENT__PATHS__DOCKER_SOCKET": str(lab.docker_socket),
+        **lab.agent_settings(),
         "AGENT__MOUNTS": f"['{share}']",
     }
     with (

@@ -19,7 +19,6 @@ from tests.e2e.detecting import (
     host_alias,
     looking,
     probing,
-    pull_error,
     push_new_image,
     second_registry,
 )
@@ -76,16 +75,16 @@ def without_tls(lab: Lab, undo: ExitStack, directory: Path) -> str:
     port = undo.enter_context(second_registry(directory, "::1"))
     undo.enter_context(host_alias(NAME, "::1"))
     image = f"{NAME}:{port}/team/train:1"
-    wait_until(lambda: "no such host" not in pull_error(lab, image), 15, "the engine has read the new name")
+    wait_until(lambda: "no such host" not in lab.engine.pull_error(image), 15, "the engine has read the new name")
     return image
 
 
 def no_room(lab: Lab, undo: ExitStack, _directory: Path) -> str:
     """The engine's download directory is on a full disk of its own."""
     image = push_new_image(lab, "team/large:1", megabytes=8)
-    root = lab.docker_socket.parent / "docker"
-    undo.callback((root / "tmp.img").unlink)
-    fill(undo.enter_context(ext4_disk(root, "tmp", megabytes=4, inodes=64)))
+    downloads = lab.engine.downloads
+    undo.callback(downloads.with_name(f"{downloads.name}.img").unlink)
+    fill(undo.enter_context(ext4_disk(downloads.parent, downloads.name, megabytes=4, inodes=64)))
     return image
 
 

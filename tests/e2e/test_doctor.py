@@ -63,8 +63,7 @@ def examined(lab: Lab, kubeconfig: Path, folder: Path) -> dict[str, list[dict[st
         folder / "state",
         DAEMON__KUBERNETES__ENABLED="yes",
         DAEMON__KUBERNETES__KUBECONFIG=str(kubeconfig),
-        AGENT__PATHS__KUBELET=str(lab.kubelet_root),
-        AGENT__PATHS__DOCKER_SOCKET=str(lab.docker_socket),
+        **lab.agent_settings(),
     )
     done = run("doctor", "--json", "--lang", "en", environ=environ)
     assert (done.returncode, done.stderr) == (1, "")  # this cluster has no agents

@@ -69,8 +69,7 @@ def node(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     directory = tmp_path_factory.mktemp("node")
     settings = {
         "AGENT__NODE_NAME": NODE,
-        "AGENT__PATHS__KUBELET": str(lab.kubelet_root),
-        "AGENT__PATHS__DOCKER_SOCKET": str(lab.docker_socket),
+        **lab.agent_settings(),
     }
     nvml = FakeNvml(directory / "nvml", gpus=1)
     with (

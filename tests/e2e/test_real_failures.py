@@ -18,8 +18,9 @@ import pytest
 from monitor.facts.findings import Finding
 from tests.detect.builders_pods import text
 from tests.e2e.detecting import Looker, looking, second_registry
-from tests.e2e.registry_content import damage_layer, push_layer
+from tests.e2e.registry_content import damage_layer
 from tests.lab.lab import Lab
+from tests.lab.registry import push_layer
 
 FAILURE_SECONDS = 60.0  # until the components fail and Kubernetes reports it
 DIAGNOSIS_SECONDS = 60.0  # generous: other tests may occupy the machine
@@ -58,14 +59,14 @@ def refusing_proxy(_lab: Lab, _undo: ExitStack, _directory: Path) -> dict[str, A
 
 def corrupt_layer(_lab: Lab, undo: ExitStack, directory: Path) -> dict[str, Any]:
     port, content = undo.enter_context(second_registry(directory, "127.0.0.1")), layer()
-    image = push_layer(f"127.0.0.1:{port}", "team/corrupt", content)
+    image = push_layer(f"127.0.0.1:{port}", "team/corrupt:1", content)
     damage_layer(directory, content)
     return {"image": image}
 
 
 def malformed_tar(_lab: Lab, undo: ExitStack, directory: Path) -> dict[str, Any]:
     port = undo.enter_context(second_registry(directory, "127.0.0.1"))
-    return {"image": push_layer(f"127.0.0.1:{port}", "team/malformed", secrets.token_bytes(LAYER_BYTES))}
+    return {"image": push_layer(f"127.0.0.1:{port}", "team/malformed:1", secrets.token_bytes(LAYER_BYTES))}
 
 
 def revoked_credential(lab: Lab, undo: ExitStack, directory: Path) -> dict[str, Any]:

@@ -110,8 +110,7 @@ def quick_agent(lab: Lab, directory: Path, port: int, mounts: list[str], keys: A
         AGENT__LISTEN=f"{ADDRESS}:{port}",
         AGENT__NODE_NAME=NODE,
         AGENT__TOKEN=READ_TOKEN,
-        AGENT__PATHS__KUBELET=str(lab.kubelet_root),
-        AGENT__PATHS__DOCKER_SOCKET=str(lab.docker_socket),
+        **lab.agent_settings(),
         AGENT__MOUNTS=yaml.safe_dump(mounts, default_flow_style=True),
         AGENT__REGISTRIES=yaml.safe_dump(registries, default_flow_style=True),
         AGENT__ACTIONS=keys.agent_actions(),
@@ -284,7 +283,7 @@ def waiting_for(hung: Path) -> Iterator[subprocess.Popen[bytes]]:
 def act(node: Node) -> None:
     """Let the agent perform and refuse actions, and run the policy."""
     now = time.time()
-    image = RemoveImage(runtime="docker", image_id=f"sha256:{'0' * 64}", min_age_seconds=0.0)
+    image = RemoveImage(runtime=node.lab.engine.runtime, image_id=f"sha256:{'0' * 64}", min_age_seconds=0.0)
     request = ActionRequest(id="scraped-1", issued_at=now, expires_at=now + 60, policy="images", plan="p", action=image)
     agent = AgentTarget(NODE, node.agent)
     ActionClient(Access(node.signer), threading.Event()).submit(agent, request)
@@ -295,14 +294,21 @@ def act(node: Node) -> None:
 
 
 def break_agent(node: Node) -> None:
-    """Hang the driver and corrupt the kubelet's checkpoint."""
-    (node.lab.kubelet_root / "config.yaml").write_text("{")
+    """Hang the driver and corrupt the kubelet's configuration, which only a new kubelet would read."""
+    config = node.lab.kubelet_root / "config.yaml"
+    if config.exists():
+        config.rename(config.with_suffix(".kept"))
+    config.write_text("{")
     node.nvml.hang()
 
 
 def mend_agent(node: Node) -> None:
     node.nvml.release()
-    (node.lab.kubelet_root / "config.yaml").unlink(missing_ok=True)
+    config = node.lab.kubelet_root / "config.yaml"
+    config.unlink(missing_ok=True)
+    kept = config.with_suffix(".kept")
+    if kept.exists():
+        kept.rename(config)
 
 
 def stop_agent(node: Node) -> None:

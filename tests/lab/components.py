@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 
-from tests.lab.layout import GPU_RESOURCE, KUBELET_SOCKET, NODE, PLUGIN_SOCKET, Layout
+from tests.lab.layout import GPU_RESOURCE, KUBELET_SOCKET, LOOPBACK, PLUGIN_SOCKET, Layout
 from tests.lab.ports import Ports
 from tests.lab.programs import Programs
+from tests.lab.variant import Variant
 
-LOOPBACK = "127.0.0.1"
-PAUSE_IMAGE = "local/pause:1"
 DEAD_PROXY = f"http://{LOOPBACK}:1"
+# Variables of container engines. Their proxy does not exist; loopback addresses do not use it.
+ENGINE_ENVIRONMENT = {"HTTP_PROXY": DEAD_PROXY, "HTTPS_PROXY": DEAD_PROXY, "NO_PROXY": ".invalid,.test"}
 # Components that start containers or react to others stopping: stopped first.
-FIRST_TO_STOP = ("device-plugin", "kubelet", "scheduler", "controller-manager")
+FIRST_TO_STOP = ("dra-driver", "device-plugin", "kubelet", "scheduler", "controller-manager")
 
 
-def command_lines(layout: Layout, ports: Ports, programs: Programs, gpu_ids: Iterable[str]) -> dict[str, list[str]]:
+def command_lines(
+    variant: Variant, layout: Layout, ports: Ports, programs: Programs, gpu_ids: Sequence[str]
+) -> dict[str, list[str]]:
     """Command line of every component, by name."""
-    return {
+    lines = {
         "etcd": _etcd(layout, ports, programs),
-        "dockerd": _dockerd(layout, ports, programs),
         "registry": [programs["docker-registry"], "serve", str(layout.registry_config)],
         "apiserver": _apiserver(layout, ports, programs),
         "scheduler": _scheduler(layout, ports, programs),
         "controller-manager": _controller_manager(layout, ports, programs),
-        "kubelet": _kubelet(layout, ports, programs),
         "device-plugin": _device_plugin(layout, gpu_ids),
     }
+    shared = {name: [*line, *variant.options(name)] for name, line in lines.items()}
+    return shared | variant.commands(layout, ports, programs, gpu_ids)
 
 
 def _etcd(layout: Layout, ports: Ports, programs: Programs) -> list[str]:
@@ -41,31 +44,6 @@ def _etcd(layout: Layout, ports: Ports, programs: Programs) -> list[str]:
         f"--listen-peer-urls={peer}",
         f"--initial-advertise-peer-urls={peer}",
         f"--initial-cluster=default={peer}",
-    ]
-
-
-def environments() -> dict[str, dict[str, str]]:
-    """Variables of single components. The engine's proxy does not exist; loopback addresses do not use it."""
-    return {"dockerd": {"HTTP_PROXY": DEAD_PROXY, "HTTPS_PROXY": DEAD_PROXY, "NO_PROXY": ".invalid,.test"}}
-
-
-def _dockerd(layout: Layout, ports: Ports, programs: Programs) -> list[str]:
-    return [
-        programs["dockerd"],
-        f"--host=unix://{layout.docker_socket}",
-        f"--config-file={layout.docker_config}",
-        f"--data-root={layout.root / 'docker'}",
-        f"--exec-root={layout.docker_exec}",
-        f"--pidfile={layout.root / 'docker.pid'}",
-        "--bridge=none",
-        "--iptables=false",
-        "--ip6tables=false",
-        "--ip-forward=false",
-        "--oom-score-adjust=0",
-        "--shutdown-timeout=5",
-        f"--insecure-registry={LOOPBACK}:{ports.registry}",
-        f"--add-runtime=lab={layout.runtime}",
-        "--default-runtime=lab",
     ]
 
 
@@ -100,7 +78,6 @@ def _scheduler(layout: Layout, ports: Ports, programs: Programs) -> list[str]:
         programs["kube-scheduler"],
         f"--kubeconfig={layout.kubeconfig}",
         "--leader-elect=false",
-        "--port=0",
         f"--bind-address={LOOPBACK}",
         f"--secure-port={ports.scheduler}",
     ]
@@ -111,7 +88,6 @@ def _controller_manager(layout: Layout, ports: Ports, programs: Programs) -> lis
         programs["kube-controller-manager"],
         f"--kubeconfig={layout.kubeconfig}",
         "--leader-elect=false",
-        "--port=0",
         f"--bind-address={LOOPBACK}",
         f"--secure-port={ports.controller_manager}",
         f"--service-account-private-key-file={layout.service_account_key}",
@@ -119,41 +95,7 @@ def _controller_manager(layout: Layout, ports: Ports, programs: Programs) -> lis
     ]
 
 
-def _kubelet(layout: Layout, ports: Ports, programs: Programs) -> list[str]:
-    return [
-        programs["kubelet"],
-        f"--kubeconfig={layout.kubeconfig}",
-        f"--hostname-override={NODE}",
-        "--container-runtime=docker",
-        f"--container-runtime-endpoint=unix://{layout.root / 'dockershim.sock'}",
-        f"--docker-endpoint=unix://{layout.docker_socket}",
-        f"--docker=unix://{layout.docker_socket}",
-        f"--containerd={layout.docker_exec / 'containerd' / 'containerd.sock'}",
-        f"--pod-infra-container-image={PAUSE_IMAGE}",
-        f"--root-dir={layout.kubelet_root}",
-        f"--cert-dir={layout.root / 'kubelet-certs'}",
-        f"--experimental-dockershim-root-directory={layout.root / 'dockershim'}",
-        f"--volume-plugin-dir={layout.root / 'volume-plugins'}",
-        f"--address={LOOPBACK}",
-        f"--port={ports.kubelet}",
-        "--healthz-port=0",
-        "--read-only-port=0",
-        "--cgroup-driver=cgroupfs",
-        "--enforce-node-allocatable=",
-        "--fail-swap-on=false",
-        "--oom-score-adj=0",
-        "--resolv-conf=",
-        # Ignore this machine's own disk and firewall.
-        "--eviction-hard=",
-        "--image-gc-high-threshold=100",
-        "--make-iptables-util-chains=false",
-        "--hairpin-mode=none",
-        # Makes the GPUs appear in the node status soon after the device plugin registers.
-        "--node-status-update-frequency=2s",
-    ]
-
-
-def _device_plugin(layout: Layout, gpu_ids: Iterable[str]) -> list[str]:
+def _device_plugin(layout: Layout, gpu_ids: Sequence[str]) -> list[str]:
     return [
         sys.executable,
         "-m",

@@ -1,4 +1,4 @@
-"""Configuration files of the components."""
+"""Configuration files of the components of every variant."""
 
 from __future__ import annotations
 
@@ -6,26 +6,10 @@ import json
 import secrets
 import subprocess
 
-from tests.lab.components import LOOPBACK
-from tests.lab.layout import DEVICE_PLUGINS, PRODUCT_USER, Layout
+from tests.lab.layout import DEVICE_PLUGINS, LOOPBACK, PRODUCT_USER, Layout
 from tests.lab.ports import Ports
 from tests.lab.programs import Programs
 
-# A VM or container may forbid the negative values that pod sandboxes request, and the sandboxes would never start.
-RUNTIME = """\
-#!/bin/sh
-previous=
-for argument in "$@"; do
-  case $previous in
-    --bundle) file=$argument/config.json ;;
-    --process) file=$argument ;;
-    *) file= ;;
-  esac
-  [ -z "$file" ] || sed -i -E 's/"oomScoreAdj":-[0-9]+/"oomScoreAdj":0/' "$file"
-  previous=$argument
-done
-exec {runc} "$@"
-"""
 KUBECONFIG = """\
 apiVersion: v1
 kind: Config
@@ -56,11 +40,7 @@ AUDIT_POLICY = {
 
 
 def write_files(layout: Layout, ports: Ports, token: str, programs: Programs) -> None:
-    """Write all configuration files; CalledProcessError if key generation fails."""
-    layout.runtime.write_text(RUNTIME.format(runc=programs["runc"]))
-    layout.runtime.chmod(0o755)
-    # There is no option for the key's directory; without this variable it goes to /etc.
-    layout.docker_config.write_text(json.dumps({"deprecated-key-path": str(layout.root / "docker-key.json")}))
+    """Write these configuration files; CalledProcessError if key generation fails."""
     registry = REGISTRY.format(root=layout.root / "registry", address=f"{LOOPBACK}:{ports.registry}")
     layout.registry_config.write_text(registry)
     _write_credentials(layout, f"{LOOPBACK}:{ports.apiserver}", {"admin": token, PRODUCT_USER: secrets.token_hex(16)})

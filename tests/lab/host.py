@@ -1,13 +1,13 @@
 """Changes of the lab outside its state directory, recorded before and reverted afterwards.
 
 The kubelet uses fixed paths for device plugins and container log links, sets kernel parameters and creates cgroups;
-Docker's containerd uses a fixed path for sockets.
+containerd uses a fixed path for sockets of shims.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -27,13 +27,14 @@ SYSCTLS = (
 )
 FILES = (KUBELET_SOCKET, PLUGIN_SOCKET, CHECKPOINT, DEVICE_PLUGINS / "DEPRECATION")
 LOG_LINKS = (Path("/var/log/containers"), Path("/var/log/pods"))
+SHIM_SOCKETS = Path("/run/containerd/s")
 # Innermost first, in the order of removal.
 DIRECTORIES = (
     DEVICE_PLUGINS,
     DEVICE_PLUGINS.parent,
     *LOG_LINKS,
-    Path("/run/containerd/s"),
-    Path("/run/containerd"),
+    SHIM_SOCKETS,
+    SHIM_SOCKETS.parent,
     Path("/run/docker/plugins"),
     Path("/run/docker"),
 )
@@ -66,12 +67,13 @@ def remember() -> HostRecord:
     )
 
 
-def restore(record: HostRecord, layout: Layout) -> None:
+def restore(record: HostRecord, layout: Layout, shim_sockets: Iterable[Path] = ()) -> None:
     """Restore the machine's state; call only when all lab processes have ended."""
     for name, value in record.sysctls.items():
         if (PARAMETERS / name).read_text() != value:
             (PARAMETERS / name).write_text(value)
-    for path in [*map(Path, record.files), *_log_links(layout), *_shim_sockets(layout)]:
+    sockets = [socket for socket in shim_sockets if socket.is_relative_to(SHIM_SOCKETS)]
+    for path in [*map(Path, record.files), *_log_links(layout), *sockets]:
         path.unlink(missing_ok=True)
     cgroups = [directory for top in record.cgroups for directory in _innermost_first(top)]
     logs = [directory for top in LOG_LINKS for directory in _innermost_first(top)[:-1]]
@@ -109,11 +111,3 @@ def _log_links(layout: Layout) -> list[Path]:
     """Links to this lab's container logs: links to links that end in the state directory."""
     found = [Path(parent) / name for top in LOG_LINKS for parent, _, names in os.walk(top) for name in names]
     return [path for path in found if path.is_symlink() and os.path.realpath(path).startswith(f"{layout.root}/")]
-
-
-def _shim_sockets(layout: Layout) -> Iterator[Path]:
-    """Shim sockets that killed containerd shims leave behind."""
-    for address in layout.docker_exec.glob("containerd/daemon/io.containerd.runtime.*/*/*/address"):
-        socket = address.read_text().strip().removeprefix("unix://")
-        if socket.startswith("/run/containerd/"):
-            yield Path(socket)

@@ -11,20 +11,24 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.lab import engine, host, process
+from tests.lab import host, process
 from tests.lab.cluster import Cluster, FakeNodes, is_ready
-from tests.lab.components import LOOPBACK, command_lines, environments
+from tests.lab.components import ENGINE_ENVIRONMENT, command_lines
+from tests.lab.engine import Engine
 from tests.lab.errors import LabError, wait_for
 from tests.lab.files import write_files
-from tests.lab.layout import GPU_RESOURCE, KUBELET_SOCKET, NODE, PRODUCT_USER, Layout, gpu_ids, state_dir
+from tests.lab.images import root_file_system
+from tests.lab.layout import GPU_RESOURCE, KUBELET_SOCKET, LOOPBACK, NODE, PRODUCT_USER, Layout, gpu_ids, state_dir
 from tests.lab.lock import locked
 from tests.lab.logs import tail
 from tests.lab.manifests import pod_manifest
 from tests.lab.ports import choose_ports
 from tests.lab.probes import readiness
-from tests.lab.programs import SEARCH, find_programs
+from tests.lab.programs import SEARCH
+from tests.lab.registry import push_layer
 from tests.lab.state import State, load, save
 from tests.lab.teardown import tear_down
+from tests.lab.variants import chosen, named
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 # One lab per machine: the kubelet's device plugin socket has a fixed path.
@@ -39,8 +43,11 @@ class Lab:
     def __init__(self, layout: Layout, state: State) -> None:
         self._layout = layout
         self._state = state
-        self._commands = command_lines(layout, state.ports, find_programs(), state.gpu_ids)
-        self._ready = readiness(layout, state)
+        self.variant = named(state.variant)
+        self.engine: Engine = self.variant.engine(layout)
+        self._programs = self.variant.find_programs()
+        self._commands = command_lines(self.variant, layout, state.ports, self._programs, state.gpu_ids)
+        self._ready = readiness(layout, state, self.engine) | self.variant.readiness(layout)
         self._cluster: Cluster | None = None
         self._fake_nodes: FakeNodes | None = None
 
@@ -55,11 +62,13 @@ class Lab:
         """
         layout = Layout.at(root or state_dir())
         if os.geteuid() != 0:
-            raise LabError("the lab needs root: it starts a Docker engine and a kubelet")
-        programs = find_programs()
+            raise LabError("the lab needs root: it starts a container engine and a kubelet")
+        variant = chosen()
+        programs = variant.find_programs()
         with locked(START_LOCK, START_LIMIT):
             clear(layout)
             state = State(
+                variant=variant.name,
                 ports=choose_ports(),
                 token=secrets.token_hex(16),
                 gpu_ids=tuple(ids or gpu_ids()),
@@ -71,7 +80,8 @@ class Lab:
             lab = cls(layout, state)
             try:
                 write_files(layout, state.ports, state.token, programs)
-                lab._start_all(programs["busybox"])
+                variant.write_files(layout, state.ports, programs)
+                lab._start_all()
             except BaseException:  # also on an interrupt: a lab that failed to start leaves nothing behind
                 lab.stop()
                 raise
@@ -99,13 +109,13 @@ class Lab:
             self._cluster.close()
         self._fake_nodes = self._cluster = None
 
-    def _start_all(self, busybox: str) -> None:
-        for name in ("etcd", "dockerd", "registry"):
+    def _start_all(self) -> None:
+        for name in ("etcd", self.engine.component, "registry"):
             self._spawn(name)
         self._wait_ready("etcd")
         self._spawn("apiserver")
-        self._wait_ready("dockerd")
-        engine.import_images(self._layout.docker_socket, busybox)
+        self._wait_ready(self.engine.component)
+        self.engine.import_images(self.busybox)
         self._wait_ready("apiserver")
         for name in ("scheduler", "controller-manager", "kubelet", "device-plugin"):
             self._spawn(name)
@@ -131,12 +141,16 @@ class Lab:
         return [event for event in events if event["user"]["username"] == PRODUCT_USER]
 
     @property
-    def docker_socket(self) -> Path:
-        return self._layout.docker_socket
+    def busybox(self) -> str:
+        return self._programs["busybox"]
 
     @property
     def kubelet_root(self) -> Path:
         return self._layout.kubelet_root
+
+    def agent_settings(self) -> dict[str, str]:
+        """Settings of an agent on the lab's node: paths of kubelet and container engine."""
+        return {"AGENT__PATHS__KUBELET": str(self.kubelet_root), **self.engine.agent_settings()}
 
     @property
     def registry(self) -> str:
@@ -160,7 +174,8 @@ class Lab:
     def running(self) -> dict[str, bool]:
         """Whether each component's process runs."""
         known = self._state.processes
-        return {name: name in known and process.is_running(known[name]) for name in self._commands}
+        expected = [name for name in self._commands if name in known or name not in self.variant.optional]
+        return {name: name in known and process.is_running(known[name]) for name in expected}
 
     # Breaking and repairing
 
@@ -199,7 +214,7 @@ class Lab:
 
     def push_image(self, name: str) -> str:
         """Push an image such as `team/train:1` to the registry and return its full name."""
-        return engine.push(self.docker_socket, self.registry, name)
+        return push_layer(self.registry, name, root_file_system(self.busybox))
 
     def run_pod(self, name: str, *, phase: str | None = "Running", limit: float = 60.0, **fields: Any) -> Any:
         """Create a pod (fields: see `pod_manifest`) and wait for `phase`, or return immediately if it is None.
@@ -216,7 +231,7 @@ class Lab:
     def container_pid(self, pod: Any) -> int:
         """Host pid of the first process of the pod's first container."""
         container = self.cluster.read_pod(pod).status.container_statuses[0].container_id
-        return engine.container_pid(self.docker_socket, container.removeprefix("docker://"))
+        return self.engine.container_pid(container.partition("://")[2])
 
     def add_fake_node(
         self,
@@ -239,10 +254,10 @@ class Lab:
     def _spawn(self, name: str) -> None:
         environment = {
             "HOME": str(self._layout.root),
-            "PATH": SEARCH,
+            "PATH": os.pathsep.join((str(self.variant.bin_dir()), SEARCH)),
             "PYTHONPATH": str(REPOSITORY),
             process.MARK: str(self._layout.root),
-            **environments().get(name, {}),
+            **(ENGINE_ENVIRONMENT if name == self.engine.component else {}),
         }
         self._state.processes[name] = process.spawn(name, self._commands[name], environment, self._log(name))
         save(self._state, self._layout.state)

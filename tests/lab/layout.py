@@ -9,6 +9,7 @@ from pathlib import Path
 from tests.lab.errors import LabError
 
 NODE = "gpu-01"
+LOOPBACK = "127.0.0.1"
 PRODUCT_USER = "gpuwarden"
 GPU_RESOURCE = "nvidia.com/gpu"
 # The kubelet uses these fixed paths regardless of --root-dir.
@@ -17,6 +18,7 @@ KUBELET_SOCKET = DEVICE_PLUGINS / "kubelet.sock"
 PLUGIN_SOCKET = DEVICE_PLUGINS / "gpuwarden-lab.sock"
 CHECKPOINT = DEVICE_PLUGINS / "kubelet_internal_checkpoint"
 
+# Of the Docker engine; those of the other components are shorter.
 LONGEST_SOCKET_BELOW = len("/docker-exec/containerd/containerd-debug.sock")
 LONGEST_SOCKET_PATH = 107
 
@@ -79,14 +81,6 @@ class Layout:
         return self.logs / "audit.log"
 
     @property
-    def docker_socket(self) -> Path:
-        return self.root / "docker.sock"
-
-    @property
-    def docker_exec(self) -> Path:
-        return self.root / "docker-exec"
-
-    @property
     def kubelet_root(self) -> Path:
         return self.root / "kubelet"
 
@@ -108,13 +102,5 @@ class Layout:
         return self.root / "registry.yml"
 
     @property
-    def docker_config(self) -> Path:
-        return self.root / "daemon.json"
-
-    @property
     def registration(self) -> Path:
         return self.root / "device-plugin-registered"
-
-    @property
-    def runtime(self) -> Path:
-        return self.root / "runc-without-negative-oom-score"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from tests.lab.engine import IMAGE
+from tests.lab.images import IMAGE
 from tests.lab.layout import GPU_RESOURCE, NODE
 
 LEASE_SECONDS = 40

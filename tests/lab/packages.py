@@ -8,21 +8,7 @@ import subprocess
 from collections.abc import Iterable
 
 from tests.lab.errors import LabError
-from tests.lab.programs import SYSTEM
 
-# Run-time packages. dockerd and the kubelet look for iptables and iproute2.
-RUN = tuple(sorted({*SYSTEM.values(), "iproute2", "iptables"}))
-# Build dependencies of Kubernetes.
-BUILD = (
-    "dpkg-dev",
-    "gcc",
-    "golang-1.19-go",
-    "golang-github-modern-go-reflect2-dev",
-    "jq",
-    "libc6-dev",
-    "make",
-    "rsync",
-)
 APT_LIMIT = 900.0
 
 

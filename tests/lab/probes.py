@@ -3,44 +3,17 @@
 from __future__ import annotations
 
 import http.client
-import socket
 import ssl
 from collections.abc import Callable
-from pathlib import Path
 
-from tests.lab.components import LOOPBACK
-from tests.lab.layout import KUBELET_SOCKET, Layout
+from tests.lab.engine import Engine
+from tests.lab.http_probes import ANSWER_LIMIT, answers
+from tests.lab.layout import KUBELET_SOCKET, LOOPBACK, Layout
 from tests.lab.registration import is_registered
 from tests.lab.state import State
 
-ANSWER_LIMIT = 3.0
 
-
-class UnixConnection(http.client.HTTPConnection):
-    """HTTP over a Unix socket."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__("localhost", timeout=ANSWER_LIMIT)
-        self._path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(ANSWER_LIMIT)
-        self.sock.connect(str(self._path))
-
-
-def answers(connection: http.client.HTTPConnection, path: str, token: str | None = None) -> bool:
-    """Whether a GET of `path` returns 200."""
-    try:
-        connection.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})
-        return connection.getresponse().status == http.client.OK
-    except (OSError, http.client.HTTPException):
-        return False
-    finally:
-        connection.close()
-
-
-def readiness(layout: Layout, state: State) -> dict[str, Callable[[], bool]]:
+def readiness(layout: Layout, state: State, engine: Engine) -> dict[str, Callable[[], bool]]:
     """Readiness check of each component."""
     ports = state.ports
 
@@ -55,7 +28,7 @@ def readiness(layout: Layout, state: State) -> dict[str, Callable[[], bool]]:
 
     return {
         "etcd": lambda: answers(plain(ports.etcd), "/health"),
-        "dockerd": lambda: answers(UnixConnection(layout.docker_socket), "/_ping"),
+        engine.component: engine.answers,
         "registry": lambda: answers(plain(ports.registry), "/v2/"),
         "apiserver": lambda: answers(secure(ports.apiserver), "/readyz", state.token),
         "scheduler": lambda: answers(secure(ports.scheduler), "/healthz"),

@@ -8,9 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.lab.errors import LabError
-from tests.lab.layout import cache_dir
-
 # Kubernetes programs and the variable that overrides each.
 KUBERNETES = {
     "kube-apiserver": "KUBE_APISERVER",
@@ -18,12 +15,10 @@ KUBERNETES = {
     "kube-scheduler": "KUBE_SCHEDULER",
     "kubelet": "KUBELET",
 }
-# System programs and the Debian package of each.
+# System programs of every variant and the Debian package of each.
 SYSTEM = {
     "busybox": "busybox-static",
-    "containerd": "containerd",
     "docker-registry": "docker-registry",
-    "dockerd": "docker.io",
     "etcd": "etcd-server",
     "mount": "mount",
     "openssl": "openssl",
@@ -43,48 +38,35 @@ class Programs:
         return str(self.paths[name])
 
 
-def find_programs(environment: Mapping[str, str] = os.environ) -> Programs:
-    """Every program the lab runs; LabError lists all missing ones and how to install them."""
-    found = {name: kubernetes_program(name, environment) for name in KUBERNETES}
-    found |= {name: _system_program(name) for name in SYSTEM}
-    missing = missing_words(found)
-    if missing:
-        raise LabError(
-            "; ".join(missing) + "; `python -m tests.lab build` (as root) installs and builds what is missing"
-        )
-    return Programs({name: path for name, path in found.items() if path is not None})
-
-
-def missing_words(found: Mapping[str, Path | None]) -> list[str]:
-    """One sentence per kind of missing program."""
+def missing_words(found: Mapping[str, Path | None], packages_of: Mapping[str, str]) -> list[str]:
+    """One sentence per kind of missing program: of a Debian package, of Kubernetes, or built with it."""
     absent = [name for name, path in found.items() if path is None]
-    packages = sorted({SYSTEM[name] for name in absent if name in SYSTEM})
-    programs = [name for name in absent if name in KUBERNETES]
+    packages = sorted({packages_of[name] for name in absent if name in packages_of})
+    kubernetes = [name for name in absent if name in KUBERNETES]
+    others = [name for name in absent if name not in packages_of and name not in KUBERNETES]
     words = []
     if packages:
         words.append("Debian packages missing: " + " ".join(packages))
-    if programs:
-        variables = ", ".join(KUBERNETES[name] for name in programs)
-        words.append(f"Kubernetes programs missing: {' '.join(programs)} (or set KUBE_BIN_DIR, or {variables})")
+    if kubernetes:
+        variables = ", ".join(KUBERNETES[name] for name in kubernetes)
+        words.append(f"Kubernetes programs missing: {' '.join(kubernetes)} (or set KUBE_BIN_DIR, or {variables})")
+    if others:
+        words.append("programs missing: " + " ".join(others))
     return words
 
 
-def bin_dir(environment: Mapping[str, str] = os.environ) -> Path:
-    """Directory of the Kubernetes programs."""
-    given = environment.get("KUBE_BIN_DIR")
-    return Path(given) if given else cache_dir() / "bin"
-
-
-def kubernetes_program(name: str, environment: Mapping[str, str]) -> Path | None:
+def kubernetes_program(name: str, built: Path, environment: Mapping[str, str]) -> Path | None:
     """Path of a Kubernetes program: from its own variable, the configured directory, or the build; None if absent."""
     given = environment.get(KUBERNETES[name])
-    return _executable(Path(given) if given else bin_dir(environment) / name)
+    return executable(Path(given) if given else Path(environment.get("KUBE_BIN_DIR") or built) / name)
 
 
-def _system_program(name: str) -> Path | None:
+def system_program(name: str) -> Path | None:
+    """Path of a program of this system; None if absent."""
     found = shutil.which(name, path=SEARCH)
     return Path(found) if found else None
 
 
-def _executable(path: Path) -> Path | None:
+def executable(path: Path) -> Path | None:
+    """This path if it is a program, otherwise None."""
     return path.resolve() if path.is_file() and os.access(path, os.X_OK) else None

@@ -16,6 +16,7 @@ from tests.lab.process import Process
 class State(msgspec.Struct, kw_only=True):
     """A lab: its ports, its processes, and the recorded state of the machine."""
 
+    variant: str
     ports: Ports
     token: str
     gpu_ids: tuple[str, ...]

@@ -9,21 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.build import (
-    build_environment,
-    build_kubernetes,
-    fetch_source,
-    is_complete,
-    pick_version,
-    prepare_source,
-    publish,
-    run_logged,
-)
+from tests.lab.building import is_complete, publish, run_logged
 from tests.lab.errors import LabError
 from tests.lab.lock import locked
 from tests.lab.packages import not_installed
 from tests.lab.process import start_ticks
 from tests.lab.programs import KUBERNETES
+from tests.lab.v1_20.build import build_environment, build_kubernetes, fetch_source, pick_version, prepare_source
 from tests.support import wait_until
 
 
@@ -103,16 +95,16 @@ def test_preparing_the_source_twice_is_preparing_it_once(tmp_path: Path) -> None
 def test_programs_appear_all_at_once_and_replace_half_of_an_earlier_build(tmp_path: Path) -> None:
     built, target = programs_in(tmp_path / "built"), programs_in(tmp_path / "bin", ("kubelet",))
     (tmp_path / "bin.incoming").mkdir()
-    assert not is_complete(target)
-    publish(built, target)
-    assert is_complete(target)
+    assert not is_complete(KUBERNETES, target)
+    publish(KUBERNETES, built, target)
+    assert is_complete(KUBERNETES, target)
     assert sorted(os.listdir(tmp_path)) == ["bin", "built"]
 
 
 def test_a_missing_program_leaves_nothing_that_looks_complete(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        publish(programs_in(tmp_path / "built", ("kube-apiserver",)), tmp_path / "bin")
-    assert not is_complete(tmp_path / "bin")
+        publish(KUBERNETES, programs_in(tmp_path / "built", ("kube-apiserver",)), tmp_path / "bin")
+    assert not is_complete(KUBERNETES, tmp_path / "bin")
 
 
 def test_a_failing_command_is_quoted(tmp_path: Path) -> None:

@@ -15,19 +15,36 @@ import pytest
 import yaml
 
 from tests.lab.components import command_lines
-from tests.lab.engine import root_file_system
 from tests.lab.files import KUBECONFIG, REGISTRY
+from tests.lab.images import root_file_system
 from tests.lab.layout import Layout, gpu_ids
 from tests.lab.manifests import lease_manifest, node_manifest, node_status, pod_manifest
 from tests.lab.ports import Ports
 from tests.lab.programs import KUBERNETES, SYSTEM, Programs
+from tests.lab.variant import Variant
+from tests.lab.variants import VARIANTS
 from tests.nvml import FakeNvml
 from tests.support import need
 
 ROOT = Path("/tmp/lab")
 PORTS = Ports(*range(20001, 20008))
-PROGRAMS = Programs({name: Path("/programs") / name for name in (*KUBERNETES, *SYSTEM)})
-COMMANDS = command_lines(Layout(ROOT), PORTS, PROGRAMS, ("GPU-a", "GPU-b"))
+GPUS = ("GPU-a", "GPU-b")
+
+
+def programs_of(variant: Variant) -> tuple[str, ...]:
+    return (*KUBERNETES, *SYSTEM, *variant.system, *variant.built)
+
+
+def commands_of(variant: Variant) -> dict[str, list[str]]:
+    programs = Programs({name: Path("/programs") / name for name in programs_of(variant)})
+    return command_lines(variant, Layout(ROOT), PORTS, programs, GPUS)
+
+
+COMMANDS = {
+    f"{variant.name} {name}": line for variant in VARIANTS.values() for name, line in commands_of(variant).items()
+}
+# These have their addresses in files, or listen on sockets alone.
+WITHOUT_ADDRESS = ("registry", "device-plugin", "dra-driver", "containerd", "1.35 kubelet")
 NOW = datetime(2024, 5, 6, 7, 8, 9, 10, tzinfo=UTC)
 
 
@@ -37,7 +54,7 @@ def test_everything_is_on_loopback(name: str) -> None:
     addresses = re.findall(r"\d+\.\d+\.\d+\.\d+", line.replace("10.0.0.0/24", ""))
     assert set(addresses) <= {"127.0.0.1"}
     listens = re.findall(r"--(?:bind-address|address|listen-client-urls|listen-peer-urls|host|config-file)=(\S+)", line)
-    if name not in ("registry", "device-plugin"):
+    if not name.endswith(WITHOUT_ADDRESS):
         assert listens, "it is told where to listen"
 
 
@@ -49,7 +66,8 @@ def test_every_path_is_in_the_state_directory_or_the_kubelets_fixed_place(name: 
 
 
 def test_the_gpus_are_given_to_the_device_plugin() -> None:
-    assert COMMANDS["device-plugin"][-2:] == ["GPU-a", "GPU-b"]
+    plugins = [line for name, line in COMMANDS.items() if name.endswith(("device-plugin", "dra-driver"))]
+    assert [line[-2:] for line in plugins] == [list(GPUS)] * 3
 
 
 def test_the_gpus_are_those_of_the_driver_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +135,8 @@ def test_the_image_holds_busybox_under_the_names_of_its_applets() -> None:
         assert tar.getmember("tmp").isdir()
 
 
-def test_each_program_of_the_lab_is_looked_for() -> None:
+@pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
+def test_each_program_of_the_lab_is_looked_for(variant: Variant) -> None:
     asked: set[str] = set()
 
     class Recorder(Programs):
@@ -125,6 +144,6 @@ def test_each_program_of_the_lab_is_looked_for() -> None:
             asked.add(name)
             return name
 
-    command_lines(Layout(ROOT), PORTS, Recorder({}), ())
-    assert asked <= {*KUBERNETES, *SYSTEM}
+    command_lines(variant, Layout(ROOT), PORTS, Recorder({}), ())
+    assert asked <= set(programs_of(variant))
     assert set(KUBERNETES) <= asked

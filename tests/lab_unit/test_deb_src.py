@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.deb_src import apt_options, deb822_to_source, one_line_to_source, write_sources
+from tests.lab.v1_20.deb_src import apt_options, deb822_to_source, one_line_to_source, write_sources
 
 # From a Debian 12 image, in both formats.
 DEB822 = """\

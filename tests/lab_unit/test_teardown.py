@@ -38,7 +38,9 @@ def sleeper(layout: Layout, *, mark: bool = True) -> Process:
 
 def lab_state(owner: Process | None = None, **processes: Process) -> State:
     ports = Ports(*range(20001, 20008))
-    return State(ports=ports, token="t", gpu_ids=("GPU-a",), host=HostRecord(), owner=owner, processes=processes)
+    return State(
+        variant="1.20", ports=ports, token="t", gpu_ids=("GPU-a",), host=HostRecord(), owner=owner, processes=processes
+    )
 
 
 def gone() -> Process:

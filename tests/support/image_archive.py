@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import gzip
 import hashlib
 import io
 import json
@@ -42,13 +44,14 @@ def busybox_layer() -> bytes:
     return layer({"bin/busybox": BUSYBOX.read_bytes()}, {f"bin/{applet}": "busybox" for applet in APPLETS})
 
 
-def archive(images: tuple[Image, ...]) -> bytes:
+def archive(images: tuple[Image, ...], *, compressed: bool = False) -> bytes:
     """An archive of several images, with shared layers stored once."""
+    pack = functools.partial(gzip.compress, compresslevel=1, mtime=0) if compressed else bytes
     contents: dict[str, bytes] = {}
     manifest = []
     for image in images:
         digests = [hashlib.sha256(one).hexdigest() for one in image.layers]
-        contents |= {f"{digest}.tar": one for digest, one in zip(digests, image.layers, strict=True)}
+        contents |= {f"{digest}.tar": pack(one) for digest, one in zip(digests, image.layers, strict=True)}
         config = json.dumps(
             {
                 "architecture": "amd64",

@@ -8,23 +8,33 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tests.lab.deb_src import APT, apt_options, write_sources
+from tests.lab.building import is_complete, publish, run_logged
 from tests.lab.errors import LabError
 from tests.lab.lock import locked
-from tests.lab.logs import tail
-from tests.lab.packages import APT_LIMIT, BUILD, install
+from tests.lab.packages import APT_LIMIT, install
 from tests.lab.programs import KUBERNETES
+from tests.lab.v1_20.deb_src import APT, apt_options, write_sources
 
 VERSION = "1.20.2"
 GO = Path("/usr/lib/go-1.19")
 NEWER_REFLECT2 = Path("/usr/share/gocode/src/github.com/modern-go/reflect2")
 VENDORED_REFLECT2 = Path("vendor/github.com/modern-go/reflect2")
 MAKE_LIMIT = 3600.0
+# Build dependencies of Kubernetes.
+PACKAGES = (
+    "dpkg-dev",
+    "gcc",
+    "golang-1.19-go",
+    "golang-github-modern-go-reflect2-dev",
+    "jq",
+    "libc6-dev",
+    "make",
+    "rsync",
+)
 GIT_VERSION = f"""\
 KUBE_GIT_COMMIT='faecb196815e248d3ecfb03c680a4507229c2a56'
 KUBE_GIT_TREE_STATE='archive'
@@ -40,26 +50,21 @@ def build_kubernetes(cache: Path, say: Callable[[str], None]) -> Path:
     LabError if a package is missing and cannot be installed, or a step fails.
     """
     programs = cache / "bin"
-    if is_complete(programs):
+    if is_complete(KUBERNETES, programs):
         return programs
     say(f"building Kubernetes {VERSION} in {cache}")
     with locked(cache / "build.lock", limit=MAKE_LIMIT):
-        if is_complete(programs):  # another process built them meanwhile
+        if is_complete(KUBERNETES, programs):  # another process built them meanwhile
             return programs
-        install(BUILD)
+        install(PACKAGES)
         work = cache / "build"
         tree = fetch_source(work, say)
         prepare_source(tree, NEWER_REFLECT2)
         say(f"compiling, about 10 minutes on two cores; output in {work / 'make.log'}")
         compile_programs(tree, work)
-        publish(tree / "_output" / "bin", programs)
+        publish(KUBERNETES, tree / "_output" / "bin", programs)
         shutil.rmtree(work)
     return programs
-
-
-def is_complete(programs: Path) -> bool:
-    """Whether all programs are in this directory."""
-    return all(os.access(programs / name, os.X_OK) for name in KUBERNETES)
 
 
 def fetch_source(work: Path, say: Callable[[str], None]) -> Path:
@@ -138,40 +143,3 @@ def build_environment(tree: Path, inherited: Mapping[str, str]) -> dict[str, str
         "KUBE_GIT_VERSION_FILE": str(tree / ".git-version"),
         "PATH": f"{GO / 'bin'}{os.pathsep}{inherited.get('PATH', os.defpath)}",
     }
-
-
-def publish(built: Path, programs: Path) -> None:
-    """Move the built programs to `programs`, all or none."""
-    incoming = programs.with_name(programs.name + ".incoming")
-    shutil.rmtree(incoming, ignore_errors=True)
-    incoming.mkdir(parents=True)
-    for name in KUBERNETES:
-        shutil.copy2(built / name, incoming / name)
-    shutil.rmtree(programs, ignore_errors=True)
-    incoming.rename(programs)
-
-
-def run_logged(
-    argv: Sequence[str], log: Path, limit: float, *, cwd: Path, environment: Mapping[str, str] | None = None
-) -> None:
-    """Run a command with its output appended to `log`; LabError with the log's end if it fails or exceeds `limit`."""
-    with log.open("ab") as output:
-        child = subprocess.Popen(
-            argv,
-            cwd=cwd,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        try:
-            code = child.wait(limit)
-        except BaseException as error:  # also on an interrupt: child processes must not outlive us
-            os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
-            if not isinstance(error, subprocess.TimeoutExpired):
-                raise
-            raise LabError(f"`{argv[0]}` took longer than {limit:g} s; the end of {log}:\n{tail(log)}") from None
-    if code != 0:
-        raise LabError(f"`{argv[0]}` ended with {code}; the end of {log}:\n{tail(log)}")

@@ -1,0 +1,1 @@
+"""A current Kubernetes with containerd 2, from Go modules."""

@@ -66,8 +66,8 @@ def identify(
         user = user or _first(rule.user if known.namespace_owner is None else rule.trusted_user, known)
         queue = queue or _first(rule.queue, known)
         inference = rule.inference if inference is None else inference
-        if naming is None and (job := _first(rule.job, known)):
-            naming = rule
+        if naming is None and (name := _first(rule.job, known)) and not _is_shared(name):
+            naming, job = rule, name
     user = user or known.namespace_owner
     if naming is None:
         return Identity(
@@ -175,6 +175,8 @@ def _reader(selector: Selector) -> Reader:
             return lambda known: key if known.workload.kind == key else None
         case "serves":
             return lambda known: "true" if any(container.serves for container in known.pod.containers) else None
+        case "text":
+            return lambda _known: selector.value
         case _:
             return lambda known: known.pod.name
 
@@ -196,6 +198,11 @@ def _annotation(text: str | None, field: str) -> str | None:
     except (msgspec.MsgspecError, UnicodeError, RecursionError):  # any user may write anything there
         return None
     return value if isinstance(value, str) else None
+
+
+def _is_shared(job: str) -> bool:
+    """Whether it is YuniKorn's application for all pods of a namespace that name none."""
+    return job.startswith("yunikorn-") and job.endswith("-autogen")
 
 
 def _user_name(user: str | None) -> str | None:

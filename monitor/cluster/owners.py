@@ -6,6 +6,7 @@ derives the names of ReplicaSets and of the Jobs of CronJobs by a fixed rule.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from monitor.facts.kube import OwnerFact, OwnerRef, PodFact
@@ -15,6 +16,8 @@ MAX_STEPS = 8  # nothing prevents a cycle of owner references
 _TEMPLATE_HASH = "pod-template-hash"
 _SCHEDULE_DIGITS = (8, 10)  # minutes since the epoch; seconds, until Kubernetes 1.21
 _VOLCANO_JOBS = "batch.volcano.sh/"
+_RAY_ORIGIN, _RAY_ORIGIN_KIND = "ray.io/originated-from-cr-name", "ray.io/originated-from-crd"
+_RAY_GENERATED = re.compile(r"(.+)-raycluster-[bcdfghjklmnpqrstvwxz2456789]{5}")
 
 
 def no_owners(_uid: str) -> OwnerFact | None:
@@ -64,6 +67,14 @@ def _framework(pod: PodFact, reference: OwnerRef) -> OwnerRef | None:
     return OwnerRef(kind="Framework", name=name) if name and reference.name.startswith(name) else None
 
 
+def _ray(pod: PodFact, reference: OwnerRef) -> OwnerRef | None:
+    """RayJobs and RayServices create RayClusters with generated names."""
+    if name := pod.labels.get(_RAY_ORIGIN):
+        return OwnerRef(kind=pod.labels.get(_RAY_ORIGIN_KIND) or reference.kind, name=name)
+    match = _RAY_GENERATED.fullmatch(reference.name)
+    return OwnerRef(kind=reference.kind, name=match[1], uid=reference.uid) if match is not None else None
+
+
 def _static_pod(pod: PodFact, reference: OwnerRef) -> OwnerRef | None:
     return OwnerRef(kind="StaticPod", name=pod.name.removesuffix(f"-{reference.name}"), uid=pod.uid)
 
@@ -73,4 +84,5 @@ _GUESSES: dict[str, Callable[[PodFact, OwnerRef], OwnerRef | None]] = {
     "Job": _cron_job,
     "ConfigMap": _framework,
     "Node": _static_pod,
+    "RayCluster": _ray,
 }

@@ -12,6 +12,7 @@ A rule consists of selectors. A selector reads one value of a pod, or nothing:
     name                   the pod's name
     kind:NAME              the kind of the pod's top-level owner, if it is NAME
     serves                 "true" if a container has a port, and a readiness probe over HTTP or gRPC
+    text:VALUE             VALUE itself
 
 Of several selectors, the first with a value counts. In `when` a selector may end in `=VALUE`, and several may be
 joined by ` & `; a rule applies to every pod that matches one entry of `when`, or to all pods if there is none.
@@ -30,7 +31,12 @@ from monitor.kube.decode.pod import PodFieldFilter
 
 READ_BY_KEY = ("label", "annotation", "env")
 _WITH_KEY = (*READ_BY_KEY, "kind")
+_TEXT = "text"
 _WITHOUT_KEY = ("namespace", "namespace-owner", "owner", "name", "serves")
+_COMPLETION_INDEX = (
+    "label:batch.kubernetes.io/job-completion-index",
+    "annotation:batch.kubernetes.io/job-completion-index",
+)
 USER_LABELS = ("userName", "user", "owner")
 # Annotations used for more than identity: static pods by hash, and the gang of a pod.
 ALSO_REQUIRED = (
@@ -44,7 +50,7 @@ class Selector(msgspec.Struct, frozen=True):
     source: str
     key: str = ""
     field: str = ""
-    value: str = ""  # required value, in `when`
+    value: str = ""  # required value, in `when`; the text of `text`
 
 
 class PlatformRule(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
@@ -79,12 +85,14 @@ def parse_selector(text: str) -> Selector:
     source, colon, key = text.strip().partition(":")
     if not colon and source in _WITHOUT_KEY:
         return Selector(source)
+    if source == _TEXT and key:
+        return Selector(source, value=key)
     key, _, value = key.partition("=")
     key, _, field = key.partition("#")
     if source not in _WITH_KEY or not key or (field and source != "annotation"):
         raise ValueError(
             f"{text!r} is not a selector; write label:KEY, annotation:KEY, annotation:KEY#FIELD, env:NAME, "
-            "namespace, namespace-owner, owner, name, kind:NAME or serves"
+            "namespace, namespace-owner, owner, name, kind:NAME, serves or text:VALUE"
         )
     return Selector(source, key, field, value)
 
@@ -116,11 +124,7 @@ def plain_rule(user_labels: Iterable[str] = USER_LABELS) -> PlatformRule:
         name="plain",
         user=(*(f"label:{label}" for label in user_labels), "namespace-owner", "namespace"),
         job=("owner",),
-        index=(
-            "label:apps.kubernetes.io/pod-index",
-            "label:batch.kubernetes.io/job-completion-index",
-            "annotation:batch.kubernetes.io/job-completion-index",
-        ),
+        index=("label:apps.kubernetes.io/pod-index", *_COMPLETION_INDEX),
         queue=("namespace",),
     )
 
@@ -185,6 +189,38 @@ PLATFORMS: tuple[PlatformRule, ...] = (
         job=("label:training.kubeflow.org/job-name", "label:job-name"),
         role=("label:training.kubeflow.org/replica-type", "label:replica-type"),
         index=("label:training.kubeflow.org/replica-index", "label:replica-index"),
+    ),
+    PlatformRule(
+        name="trainer",  # Kubeflow's TrainJob, whose JobSet has the same name
+        when=("label:jobset.sigs.k8s.io/jobset-name & label:trainer.kubeflow.org/trainjob-ancestor-step",),
+        job=("label:jobset.sigs.k8s.io/jobset-name",),
+        role=("label:trainer.kubeflow.org/trainjob-ancestor-step",),
+        index=_COMPLETION_INDEX,
+        kind="TrainJob",
+    ),
+    PlatformRule(
+        name="jobset",
+        when=("label:jobset.sigs.k8s.io/jobset-name",),
+        job=("label:jobset.sigs.k8s.io/jobset-name",),
+        role=("label:jobset.sigs.k8s.io/replicatedjob-name",),
+        index=(*_COMPLETION_INDEX, "label:jobset.sigs.k8s.io/job-index"),
+        kind="JobSet",
+    ),
+    PlatformRule(
+        name="leaderworkerset",
+        when=("label:leaderworkerset.sigs.k8s.io/name & label:leaderworkerset.sigs.k8s.io/worker-index=0",),
+        job=("label:leaderworkerset.sigs.k8s.io/name",),
+        role=("text:leader",),
+        index=("label:leaderworkerset.sigs.k8s.io/group-index",),
+        kind="LeaderWorkerSet",
+    ),
+    PlatformRule(
+        name="leaderworkerset",
+        when=("label:leaderworkerset.sigs.k8s.io/name",),
+        job=("label:leaderworkerset.sigs.k8s.io/name",),
+        role=("text:worker",),
+        index=("label:leaderworkerset.sigs.k8s.io/worker-index",),
+        kind="LeaderWorkerSet",
     ),
     PlatformRule(
         name="kueue",
@@ -255,6 +291,12 @@ PLATFORMS: tuple[PlatformRule, ...] = (
         inference=True,
     ),
     PlatformRule(
+        name="ray",
+        when=("label:ray.io/cluster", "label:ray.io/originated-from-cr-name"),
+        job=("label:ray.io/originated-from-cr-name", "owner"),
+        role=("label:ray.io/node-type",),
+    ),
+    PlatformRule(
         name="inference",  # job and user come from the next rules
         when=(
             "kind:InferenceService",
@@ -268,5 +310,22 @@ PLATFORMS: tuple[PlatformRule, ...] = (
             "label:seldon-deployment-id",
         ),
         inference=True,
+    ),
+    PlatformRule(
+        name="kai",
+        when=("label:kai.scheduler/queue",),
+        queue=("label:kai.scheduler/queue",),
+    ),
+    PlatformRule(
+        name="yunikorn",
+        when=(
+            "label:yunikorn.apache.org/app-id",
+            "annotation:yunikorn.apache.org/app-id",
+            "label:yunikorn.apache.org/queue",
+            "annotation:yunikorn.apache.org/queue",
+            "label:applicationId & label:queue",  # either alone is too common
+        ),
+        job=("label:yunikorn.apache.org/app-id", "annotation:yunikorn.apache.org/app-id", "label:applicationId"),
+        queue=("label:yunikorn.apache.org/queue", "annotation:yunikorn.apache.org/queue", "label:queue"),
     ),
 )

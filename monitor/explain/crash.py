@@ -11,7 +11,7 @@ from monitor.explain.chain.pulls import classify_pull
 from monitor.explain.chain.starts import classify_start
 from monitor.explain.keys import Key
 from monitor.explain.log_tail import crash_member, log_evidence, log_tail_of, log_values, message_tail, proves
-from monitor.explain.model import PodDiagnosis, PodStatus, family_diagnosis, pod_values
+from monitor.explain.model import PodDiagnosis, PodStatus, deciding_containers, family_diagnosis, pod_values
 from monitor.explain.quote import quote
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import ContainerStatusFact, PodFact, TerminationFact
@@ -89,6 +89,11 @@ def _was_not_executed(end: TerminationFact) -> bool:
     if not end.exit_code or not _EXEC_FAILED.match(end.message or ""):
         return False
     return classify_start(end.message).cause is not StartFailureCause.OTHER
+
+
+def failed_containers(pod: PodFact) -> list[ContainerStatusFact]:
+    """Containers that failed, now or before their last restart."""
+    return [status for status in deciding_containers(pod) if last_termination(status).exit_code]
 
 
 def last_termination(status: ContainerStatusFact) -> TerminationFact:

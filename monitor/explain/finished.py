@@ -20,7 +20,7 @@ def finished(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis:
         return PodDiagnosis(PodStatus.FINISHED, "done", Text(Key.DONE, {"pod": pod.name}))
     if diagnosis := refused(pod):
         return diagnosis
-    failed = [status for status in pod.statuses if crash.last_termination(status).exit_code]
+    failed = crash.failed_containers(pod)
     if failed:
         first = min(failed, key=lambda status: crash.last_termination(status).finished_at or 0.0)
         not_started = crash.last_termination(first).reason in crash.START_FAILED_REASONS

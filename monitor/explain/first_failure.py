@@ -45,7 +45,7 @@ def with_first_failure(pod: PodFact, diagnosis: PodDiagnosis, facts: ClusterFact
 
 def _order(pod: PodFact, facts: ClusterFacts) -> FailureOrder | None:
     """When and how a pod failed first; None if none of its containers has failed."""
-    failed = [status for status in pod.statuses if crash.last_termination(status).exit_code]
+    failed = crash.failed_containers(pod)
     orders = (
         failure_order(crash.crashed(pod, status, facts).cause, crash.last_termination(status).finished_at, pod.name)
         for status in failed

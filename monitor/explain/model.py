@@ -85,6 +85,14 @@ def running_containers(pod: PodFact) -> list[ContainerStatusFact]:
     return [status for status in pod.statuses if status.state == "running" and not status.init]
 
 
+def deciding_containers(pod: PodFact) -> list[ContainerStatusFact]:
+    """Containers whose exit matters, sidecars last: these are stopped once the other containers have ended."""
+    others = [status for status in pod.statuses if not status.sidecar]
+    main = [status.state for status in others if not status.init]
+    ended = bool(main) and all(state == "terminated" for state in main)
+    return others if ended else others + [status for status in pod.statuses if status.sidecar]
+
+
 @dataclass(frozen=True)
 class PodRef:
     """A pod and its owner. For a job without pods, `name` is the requested name."""

@@ -7,8 +7,9 @@ from dataclasses import replace
 from monitor.explain import crash, finished, pulling, running, starting, terminating
 from monitor.explain.first_failure import with_first_failure
 from monitor.explain.image_pull import PULL_REASONS
-from monitor.explain.model import Explanation, PodDiagnosis, PodRef, PodStatus, running_containers
+from monitor.explain.model import Explanation, PodDiagnosis, PodRef, PodStatus, deciding_containers, running_containers
 from monitor.explain.pending import pending
+from monitor.explain.resize import pending_resize
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import ContainerStatusFact, PodFact
 
@@ -25,7 +26,8 @@ CANNOT_START_REASONS = (
 def explain_pod(pod: PodFact, facts: ClusterFacts, now: float) -> Explanation:
     """Why the pod is in its current status."""
     diagnosis = _diagnosis(pod, facts, now)
-    diagnosis = replace(diagnosis, evidence=(*with_first_failure(pod, diagnosis, facts), *diagnosis.evidence))
+    first = with_first_failure(pod, diagnosis, facts)
+    diagnosis = replace(diagnosis, evidence=(*first, *diagnosis.evidence, *pending_resize(pod)))
     since = _since(pod, diagnosis.status, facts)
     seconds = max(0.0, now - since) if since is not None else None
     return diagnosis.explain(pod_reference(pod, facts), seconds)
@@ -51,8 +53,8 @@ def _diagnosis(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis:
 
 
 def _failing(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis | None:
-    """Diagnosis of the first failing container, init containers first, or None."""
-    for status in pod.statuses:
+    """Diagnosis of the first failing container, init containers first and sidecars last, or None."""
+    for status in deciding_containers(pod):
         if status.state == "waiting" and status.reason in PULL_REASONS:
             return pulling.failing(pod, status, facts)
         if status.state == "waiting" and status.reason in CONFIGURATION_REASONS:

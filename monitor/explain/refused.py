@@ -45,6 +45,14 @@ _EVICTIONS: Wording[tuple[str, Key, Key]] = wording(
         ("ephemeral-storage", "inodes", "nodefs", "imagefs", "containerfs", "diskpressure", "disk"),
     ),
 )  # fmt: skip
+_EVICTED_OTHER = "evicted-other", Key.EVICTED_OTHER, Key.EVICTED_OTHER_ADVICE
+# Reasons of the condition DisruptionTarget, except that of the kubelet, whose message says more.
+_DISRUPTIONS = {
+    "PreemptionByScheduler": ("preempted", Key.PREEMPTED, Key.PRIORITY_ADVICE),
+    "EvictionByEvictionAPI": ("evicted-by-api", Key.DISRUPTED_EVICTION, Key.DISRUPTED_EVICTION_ADVICE),
+    "DeletionByTaintManager": ("evicted-by-taint", Key.DISRUPTED_TAINT, Key.DISRUPTED_TAINT_ADVICE),
+    "DeletionByPodGC": ("node-lost", Key.NODE_WENT_DOWN, Key.SUBMIT_AGAIN_ADVICE),
+}
 _QUEUE_REASONS = (
     SchedulingCause.QUEUE_MISSING,
     SchedulingCause.QUEUE_CLOSED,
@@ -66,14 +74,32 @@ def refused(pod: PodFact) -> PodDiagnosis | None:
     }
     if reason == "Evicted":
         found = find(message.lower(), _EVICTIONS)
-        return _diagnosis(*(found or ("evicted-other", Key.EVICTED_OTHER, Key.EVICTED_OTHER_ADVICE)), values)
+        return _diagnosis(*(found or _EVICTED_OTHER), values)
     if reason in ("Preempted", "Preempting", "PreemptionByScheduler"):
         return _diagnosis("preempted", Key.PREEMPTED, Key.PRIORITY_ADVICE, values)
     if reason == "DeadlineExceeded":
         return _diagnosis("deadline", Key.DEADLINE, Key.DEADLINE_ADVICE, values)
     if reason in _SHUTDOWN:
         return _diagnosis("node-lost", Key.NODE_WENT_DOWN, Key.SUBMIT_AGAIN_ADVICE, values)
-    return _not_admitted(reason, message, values) or _rejected_by_queue(message, values)
+    return _not_admitted(reason, message, values) or _rejected_by_queue(message, values) or disrupted(pod)
+
+
+def disrupted(pod: PodFact) -> PodDiagnosis | None:
+    """Diagnosis from the condition in which Kubernetes records why it ends a pod, or None."""
+    condition = next((part for part in pod.conditions if part.type == "DisruptionTarget" and part.status), None)
+    if condition is None:
+        return None
+    values: dict[str, Value] = {
+        "pod": pod.name,
+        "namespace": pod.namespace,
+        "node": pod.node or "?",
+        "message": quote(condition.message),
+    }
+    if condition.reason == "TerminationByKubelet":
+        found = find((condition.message or "").lower(), _EVICTIONS)
+        return _diagnosis(*(found or _EVICTED_OTHER), values)
+    known = _DISRUPTIONS.get(condition.reason or "")
+    return _diagnosis(*known, values) if known is not None else None
 
 
 def _not_admitted(reason: str, message: str, values: dict[str, Value]) -> PodDiagnosis | None:

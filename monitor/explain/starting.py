@@ -79,8 +79,9 @@ def bad_configuration(pod: PodFact, status: ContainerStatusFact, facts: ClusterF
 
 
 def _initializing(pod: PodFact, now: float) -> PodDiagnosis | None:
-    """Diagnosis naming the init container that is still running, or None."""
-    running = next((status for status in pod.statuses if status.init and status.state == "running"), None)
+    """Diagnosis naming the init container that is still running, or None. A sidecar that has started runs on."""
+    initializing = (status for status in pod.statuses if status.init and not (status.sidecar and status.started))
+    running = next((status for status in initializing if status.state == "running"), None)
     if running is None:
         return None
     seconds = max(0.0, now - (running.started_at or now))
@@ -90,6 +91,9 @@ def _initializing(pod: PodFact, now: float) -> PodDiagnosis | None:
         "pod": pod.name,
         "namespace": pod.namespace,
     }
+    if running.sidecar:
+        keys = Key.SIDECAR_NOT_STARTED, Key.SIDECAR_NOT_STARTED_ADVICE
+        return _creating("sidecar-not-started", keys[0], values, keys[1], values)
     return _creating("init-running", Key.INIT_RUNNING, values, Key.INIT_RUNNING_ADVICE, values)
 
 

@@ -9,6 +9,7 @@ from monitor.explain.fit import gpu_resource, gpus_in_words, requested_gpus
 from monitor.explain.keys import Key
 from monitor.explain.model import PodDiagnosis, PodStatus, pod_values
 from monitor.explain.quote import quote
+from monitor.explain.refused import disrupted
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import EventFact, PodFact
 from monitor.facts.text import Evidence, Text, Value
@@ -31,7 +32,7 @@ def terminating(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis:
     """What a terminating pod waits for. `deletion_at` is the end of its grace period."""
     overdue = now - (pod.deletion_at or now)
     if overdue < 0:
-        return _with_gpus(_in_grace(pod, -overdue), pod, facts)
+        return _with_gpus(_with_disruption(_in_grace(pod, -overdue), pod), pod, facts)
     diagnosis = (
         _node_gone(pod, facts)
         or _finalizer(pod)
@@ -44,7 +45,13 @@ def terminating(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis:
         diagnosis = (
             _diagnosis("just-ending", Key.TERM_ENDING, {}) if overdue < TEARDOWN_SECONDS else _unknown(pod, overdue)
         )
-    return _with_gpus(diagnosis, pod, facts)
+    return _with_gpus(_with_disruption(diagnosis, pod), pod, facts)
+
+
+def _with_disruption(diagnosis: PodDiagnosis, pod: PodFact) -> PodDiagnosis:
+    """Add why Kubernetes deleted the pod, if it recorded that."""
+    disruption = disrupted(pod)
+    return replace(diagnosis, evidence=(*diagnosis.evidence, disruption.headline)) if disruption else diagnosis
 
 
 def _diagnosis(cause: str, headline: Key, values: dict[str, Value], advice: Key | None = None) -> PodDiagnosis:

@@ -17,6 +17,13 @@ NO_IDENTITY = Identity()
 GROUP_ANNOTATIONS = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
 VOLCANO_JOB = "volcano.sh/job-name"
 KUEUE_GROUP = "kueue.x-k8s.io/pod-group-name"
+# Labels that name what owns the owner of a pod, and its kind: Kueue queues that.
+KUEUE_OWNERS = (
+    ("jobset.sigs.k8s.io/jobset-name", "JobSet"),
+    ("jobset.sigs.k8s.io/jobset-name", "TrainJob"),
+    ("ray.io/originated-from-cr-name", "RayJob"),
+    ("ray.io/cluster", "RayCluster"),
+)
 EventName = tuple[str, str | None, str]  # kind, namespace and name of the object
 
 
@@ -106,10 +113,11 @@ class ClusterFacts:
         return self.group_members.get(group.uid, ())
 
     def workload_of(self, pod: PodFact) -> WorkloadFact | None:
-        """Kueue Workload of the pod: by group, else by owner."""
+        """Kueue Workload of the pod: by group, by owner, or by the owner's owner, which its labels name."""
         if not self.kueue:
             return None
-        references = (pod.labels.get(KUEUE_GROUP), pod.owner.uid if pod.owner else None, pod.uid)
+        owners = (f"{kind}/{pod.labels[key]}" for key, kind in KUEUE_OWNERS if key in pod.labels)
+        references = (pod.labels.get(KUEUE_GROUP), pod.owner.uid if pod.owner else None, pod.uid, *owners)
         workloads = self.kueue
         return next(
             (workloads[pod.namespace, name] for name in references if name and (pod.namespace, name) in workloads), None

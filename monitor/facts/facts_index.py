@@ -298,4 +298,5 @@ def _workloads(items: Iterable[WorkloadFact]) -> dict[tuple[str, str], WorkloadF
         workloads[workload.namespace, workload.name] = workload
         if workload.owner and workload.owner.uid:
             workloads[workload.namespace, workload.owner.uid] = workload
+            workloads[workload.namespace, f"{workload.owner.kind}/{workload.owner.name}"] = workload
     return workloads

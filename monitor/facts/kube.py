@@ -89,11 +89,13 @@ class ContainerStatusFact(Fact, frozen=True, kw_only=True):
     """Status of a container. `state` is waiting, running, terminated, or None before the kubelet reports it.
 
     `container_id` has no `docker://` or `containerd://` prefix, so that it equals the id that agents report.
-    `last` is the termination of the previous run.
+    `last` is the termination of the previous run. `started`: it runs and has passed its startup probe, if any.
     """
 
     name: str
     init: bool = False
+    sidecar: bool = False
+    started: bool = False
     state: str | None = None
     reason: str | None = None
     message: str | None = None
@@ -119,6 +121,7 @@ class PodVolumeFact(Fact, frozen=True, kw_only=True):
     claim: str | None = None
     server: str | None = None
     path: str | None = None
+    image: str | None = None
     names: tuple[str, ...] = ()
     medium: str | None = None
     size_limit_bytes: float | None = None
@@ -135,10 +138,11 @@ class PodClaimFact(Fact, frozen=True, kw_only=True):
 class PodFact(ObjectFact, frozen=True, kw_only=True):
     """A pod. Only annotations and variables that identify its owner are kept: the others may contain secrets.
 
-    `requests` is what the scheduler counts: containers and sidecars together, or the largest init container, plus
-    overhead. `node_affinity` is the required affinity: any of the terms, each with all of its requirements.
-    `pod_affinity`: required affinity or anti-affinity to other pods exists. `extended_claim` is the ResourceClaim that
-    the scheduler created for extended resources. `claimed_gpus`, known once claims are joined, is part of `requests`.
+    `requests` is what counts on its node: containers and sidecars together, or the largest init container, plus
+    overhead; while a resize is pending, what the kubelet has allocated. `node_affinity` is the required affinity: any
+    of the terms, each with all of its requirements. `pod_affinity`: required affinity or anti-affinity to other
+    pods exists. `extended_claim` is the ResourceClaim that the scheduler created for extended resources.
+    `claimed_gpus`, known once claims are joined, is part of `requests`.
     """
 
     name: str

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from monitor.facts.kube import ContainerStatusFact, PodFact
+from monitor.facts.kube import ConditionFact, ContainerStatusFact, PodFact
 from tests.explain.builders import NOW, Case, check, names, pod, running_container, waiting
 
 
@@ -15,6 +15,12 @@ def ended(**more: Any) -> PodFact:
 
 def stopped(code: int, ago: float = 100, **more: Any) -> ContainerStatusFact:
     return waiting("Error", state="terminated", exit_code=code, finished_at=NOW - ago, **more)
+
+
+def disrupted(reason: str, message: str, *, status: bool = True) -> PodFact:
+    """A pod whose program was asked to stop, with the condition that says why."""
+    condition = ConditionFact(type="DisruptionTarget", status=status, reason=reason, message=message)
+    return ended(statuses=(stopped(143),), conditions=(condition,))
 
 
 ALLOCATE = "Pod Allocate failed due to "
@@ -97,6 +103,54 @@ CASES = [
         ended(statuses=(stopped(143, ago=50, name="side"), stopped(139))),
         "crash-segfault",
     ),
+    Case(
+        "a sidecar that was restarted does not fail a pod",
+        ended(statuses=(stopped(1, ago=500, name="proxy", init=True, sidecar=True), stopped(139))),
+        "crash-segfault",
+    ),
+    Case(
+        "a sidecar that had to be killed did not fail it",
+        ended(statuses=(stopped(137, ago=50, name="proxy", init=True, sidecar=True), stopped(1))),
+        "crash-error",
+        silent=("proxy",),
+    ),
+    Case(
+        "preempted, by its condition",
+        disrupted("PreemptionByScheduler", "default-scheduler: preempting to accommodate a higher priority pod"),
+        "preempted",
+        says=("A pod with a higher priority preempted it on gpu-01.", "preempting to accommodate"),
+    ),
+    Case(
+        "drained",
+        disrupted("EvictionByEvictionAPI", "Eviction API: evicting"),
+        "evicted-by-api",
+        says=("evicted through the Kubernetes API from gpu-01",),
+        silent=("exit code",),
+    ),
+    Case(
+        "a taint",
+        disrupted("DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint"),
+        "evicted-by-taint",
+        says=("gpu-01 has a NoExecute taint",),
+    ),
+    Case("its node is gone", disrupted("DeletionByPodGC", "PodGC: node no longer exists"), "node-lost"),
+    Case(
+        "the kubelet needs memory",
+        disrupted("TerminationByKubelet", "The node was low on resource: memory. Threshold quantity: 100Mi"),
+        "evicted",
+        says=("short of memory",),
+    ),
+    Case(
+        "the kubelet shuts down",
+        disrupted("TerminationByKubelet", "Pod was terminated in response to imminent node shutdown."),
+        "node-lost",
+    ),
+    Case(
+        "a disruption that did not happen",
+        disrupted("EvictionByEvictionAPI", "Eviction API: evicting", status=False),
+        "crash-terminated",
+    ),
+    Case("a new reason", disrupted("DeletionByMoonlight", "?"), "crash-terminated"),
     Case(
         "could not even start",
         ended(statuses=(waiting("StartError", 'exec: "/x": permission denied', state="terminated", exit_code=128),)),

@@ -56,6 +56,28 @@ def workload(message: str | None = None, **more: Any) -> WorkloadFact:
     return WorkloadFact(**(fields | {"conditions": conditions, "requests": {GPU: 2.0}} | more))
 
 
+def queued(kind: str, name: str, labels: dict[str, str]) -> tuple[PodFact, WorkloadFact]:
+    """A pod that belongs to a Job of a queued object, and the Workload of that object."""
+    owner = OwnerRef(kind="Job", name=f"{name}-node-0", uid="uid-job")
+    member = kueue_pod(labels=labels, owner=owner)
+    return member, workload(FLAVOR_SHORT, name="wl", owner=OwnerRef(kind=kind, name=name, uid=f"uid-{name}"))
+
+
+NESTED = [
+    queued("JobSet", "gemma", {"jobset.sigs.k8s.io/jobset-name": "gemma"}),
+    queued("TrainJob", "gemma", {"jobset.sigs.k8s.io/jobset-name": "gemma"}),
+    queued("RayJob", "tune", {"ray.io/originated-from-cr-name": "tune", "ray.io/cluster": "tune-x7k2p"}),
+    queued("RayCluster", "shared", {"ray.io/cluster": "shared"}),
+]
+
+
+@pytest.mark.parametrize(("member", "admitted"), NESTED, ids=[found.owner.kind for _, found in NESTED if found.owner])
+def test_the_pods_of_a_queued_object_are_found(member: PodFact, admitted: WorkloadFact) -> None:
+    facts = {"workloads": [admitted], "queues": [local_queue(), cluster_queue()], "nodes": ROOM}
+    explanation = check(Case("nested", member, "quota", says=("2 more needed",), facts=facts), "pending")
+    assert explanation.pod.queue == "nlp"
+
+
 CASES = [
     Case(
         "the quota is used up",

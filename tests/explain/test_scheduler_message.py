@@ -44,6 +44,7 @@ MAIN_REASONS: list[tuple[str, SchedulingCause]] = [
     ("2 nodes CardInsufficientCore(gpu01,gpu02), 1 nodes CardUuidMismatch(gpu03)", S.VGPU_CORES),
     ("0/2 nodes are available: 1 cannot allocate all claims, 1 node(s) didn't match Pod's node affinity/selector. still not schedulable," + PREEMPTION, S.DEVICE_CLAIM),
     ("0/4 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found", S.CLAIM_UNBOUND),
+    ("0/6 nodes are available: 2 node(s) didn't match Pod's node affinity/selector, 4 node(s) didn't match PersistentVolume's node affinity.", S.VOLUME_ELSEWHERE),
     ("0/2 nodes are available: 2 node(s) had untolerated taint {dedicated: team}.", S.TAINT),
 ]  # fmt: skip
 

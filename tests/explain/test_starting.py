@@ -47,6 +47,35 @@ CASES = [
         facts=HERE,
     ),
     Case(
+        "a sidecar runs for as long as its pod",
+        creating(
+            running_container(name="proxy", init=True, sidecar=True, started=True),
+            waiting("ContainerCreating"),
+            age=600,
+        ),
+        "starting-long",
+        silent=("proxy",),
+        facts=HERE,
+    ),
+    Case(
+        "an init container after a sidecar",
+        creating(
+            running_container(name="proxy", init=True, sidecar=True, started=True),
+            running_container(name="fetch-data", init=True),
+            waiting("PodInitializing"),
+        ),
+        "init-running",
+        says=("init container fetch-data",),
+        facts=HERE,
+    ),
+    Case(
+        "a sidecar that does not get ready",
+        creating(running_container(name="proxy", init=True, sidecar=True), waiting("PodInitializing")),
+        "sidecar-not-started",
+        says=("Its sidecar proxy has been running for 1 h without passing its startup probe",),
+        facts=HERE,
+    ),
+    Case(
         "CNI",
         creating(),
         "sandbox-network",

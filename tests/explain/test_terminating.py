@@ -6,7 +6,7 @@ import pytest
 
 from monitor.facts.cluster import GpuState
 from monitor.facts.gpu import GpuProcessFact
-from monitor.facts.kube import PodFact
+from monitor.facts.kube import ConditionFact, PodFact
 from monitor.facts.storage import DiskFact, MountFact
 from monitor.facts.text import Evidence
 from tests.explain.builders import (
@@ -239,6 +239,13 @@ CASES = [
         deleted(phase="Succeeded", statuses=ENDED, finalizers=("x/y",)),
         "finalizer",
         silent=("keeps 2 GPUs",),
+        facts=HERE,
+    ),
+    Case(
+        "preempted",
+        deleted(-20, conditions=(ConditionFact(type="DisruptionTarget", status=True, reason="PreemptionByScheduler"),)),
+        "grace",
+        says=("A pod with a higher priority preempted it on gpu-01.",),
         facts=HERE,
     ),
     Case("no GPU is held by a pod without any", deleted(gpus=0), "unknown", silent=("keeps",), facts=HERE),

@@ -66,3 +66,11 @@ def archive(images: tuple[Image, ...], *, compressed: bool = False) -> bytes:
         contents[name] = config
         manifest.append({"Config": name, "RepoTags": [image.name], "Layers": [f"{digest}.tar" for digest in digests]})
     return layer({**contents, "manifest.json": json.dumps(manifest).encode()})
+
+
+def tagged(tar: bytes) -> list[str]:
+    """Names of the images in an archive."""
+    with tarfile.open(fileobj=io.BytesIO(tar)) as opened:
+        manifest = opened.extractfile("manifest.json")
+        assert manifest is not None
+        return [name for image in json.load(manifest) for name in image["RepoTags"]]

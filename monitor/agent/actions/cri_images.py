@@ -123,12 +123,13 @@ class CriImages:
 
         containerd serializes writes and blocks them during garbage collection: a creation that looked up the image long
         ago may still be waiting to write. Our own write queues behind those, and after it each of them has a lease
-        until its container is recorded. A pull has a lease too, but that one holds content.
+        until its container is recorded. A pull has a lease too, but that one holds content. Since containerd 2.1 each
+        pod has a lease for life, whose id is that of the sandbox.
         """
         containerd.hold(hold.guard, hold.digests)
         deadline = time.monotonic() + _CREATE_SECONDS
-        leases = set(containerd.leases(since=time.time() - _STALE_LEASE_SECONDS) - {hold.guard})
-        while leases := {lease for lease in leases if _is_container_creation(containerd, lease)}:
+        leases = containerd.leases(since=time.time() - _STALE_LEASE_SECONDS) - {hold.guard}
+        while leases := _container_creations(containerd, leases - self._sandbox_ids(containerd)):
             if time.monotonic() > deadline:
                 text = f"a container of unknown image has been in creation for {_CREATE_SECONDS:.0f} s"
                 return ActionRefusal("in-use", text)
@@ -143,14 +144,21 @@ class CriImages:
         containers = self._channel.call(
             "RuntimeService/ListContainers", pb.ListContainersRequest(), pb.ListContainersResponse, _TIMEOUT_SECONDS
         ).containers
-        sandboxes = self._channel.call(
-            "RuntimeService/ListPodSandbox", pb.ListPodSandboxRequest(), pb.ListPodSandboxResponse, _TIMEOUT_SECONDS
-        ).items
-        listed = {container.id for container in containers} | {sandbox.id for sandbox in sandboxes}
+        listed = {container.id for container in containers} | self._listed_sandbox_ids()
         names = {record.name for record in records}
         unlisted = (container for container in containerd.containers() if container.id not in listed)
         user = next((container.id for container in unlisted if container.image in names), None)
         return ActionRefusal("in-use", f"used by container {user}, which CRI does not list") if user else None
+
+    def _sandbox_ids(self, containerd: Containerd) -> frozenset[str]:
+        """Ids of all sandboxes, including those whose network is being set up: CRI does not list them yet."""
+        return self._listed_sandbox_ids() | containerd.sandboxes()
+
+    def _listed_sandbox_ids(self) -> frozenset[str]:
+        sandboxes = self._channel.call(
+            "RuntimeService/ListPodSandbox", pb.ListPodSandboxRequest(), pb.ListPodSandboxResponse, _TIMEOUT_SECONDS
+        ).items
+        return frozenset(sandbox.id for sandbox in sandboxes)
 
     def _remove(self, image_id: str) -> None:
         request = pb.RemoveImageRequest(image=pb.ImageSpec(image=image_id))
@@ -167,6 +175,10 @@ class CriImages:
                 return
             time.sleep(0.02)
         raise EngineError(f"{self._socket}: the names of {image_id} were restored but are not listed")
+
+
+def _container_creations(containerd: Containerd, leases: frozenset[str]) -> frozenset[str]:
+    return frozenset(lease for lease in leases if _is_container_creation(containerd, lease))
 
 
 def _is_container_creation(containerd: Containerd, lease: str) -> bool:

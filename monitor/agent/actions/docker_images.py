@@ -15,7 +15,6 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from monitor.agent.actions.names import split_reference
 from monitor.agent.actions.outcome import ActionRefusal
 from monitor.agent.actions.runtime_images import HoldJournal, ImageHold, remove_or_roll_back
 from monitor.agent.runtime.api import ConflictError, GoneError
@@ -23,6 +22,7 @@ from monitor.agent.runtime.docker_json import decode
 from monitor.agent.runtime.unix_http import UnixHttp
 from monitor.base.msgspec_types import warm_up_msgspec
 from monitor.facts import ImageFact
+from monitor.facts.image_names import split_reference
 
 _TIMEOUT_SECONDS = 120.0  # removing 60 GB of small files takes long
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from monitor.agent.actions.names import LABEL_PREFIX, is_sandbox_image, matching_label_pin, matching_pin, reference_keys
 from monitor.agent.actions.outcome import ActionRefusal
 from monitor.facts import ContainerFact, ImageFact
 from monitor.facts.actions import RemoveImage
+from monitor.facts.image_names import LABEL_PREFIX, is_sandbox_image, matching_label_pin, matching_pin, reference_keys
 
 # A pod that has a sandbox but no container yet is about to use an image, and which one is unknown here.
 POD_START_SECONDS = 60.0

@@ -21,11 +21,13 @@ from monitor.facts import EvictionFact, KubeletFact
 
 _NAME = b"kubelet\n"
 _FILE = "config.yaml"
+_DROP_IN = ".conf"
 _MAX_FILE_BYTES = 1 << 20  # such a file has a few hundred lines
+_MAX_DROP_INS = 64
 
 
 class KubeletCollector:
-    """Reads the kubelet's configuration file and its command line, which takes precedence."""
+    """Reads the kubelet's configuration file, its drop-in files and its command line; the latter take precedence."""
 
     name = "kubelet"
 
@@ -40,8 +42,25 @@ class KubeletCollector:
             raise AbsentError(
                 f"no kubelet on this node: neither a process nor {os.path.join(self._paths.kubelet, _FILE)}"
             )
-        flags = arguments.thresholds if arguments is not None else KubeletThresholds()
-        return fact(flags.with_defaults(parse_config(text) if text is not None else KubeletThresholds()))
+        flags = arguments or KubeletArguments()
+        configured = parse_config(text) if text is not None else KubeletThresholds()
+        for drop_in in self._drop_ins(flags.config_dir):
+            configured = parse_config(_text(drop_in)).merged_into(configured)
+        return fact(flags.thresholds.with_defaults(configured))
+
+    def _drop_ins(self, config_dir: str | None) -> list[bytes]:
+        """Drop-in files of a directory and those below it, in the order in which the kubelet merges them."""
+        if config_dir is None or not os.path.isabs(config_dir):
+            return []
+        top = os.fsdecode(self._on_node(config_dir))
+        paths: list[str] = []
+        for count, (directory, _, names) in enumerate(os.walk(top, onerror=_raise), 1):
+            below = os.path.relpath(directory, top)
+            paths += [os.path.join(below, name) for name in names if name.endswith(_DROP_IN)]
+            if max(count, len(paths)) > _MAX_DROP_INS:
+                raise ValueError(f"{config_dir} has more than {_MAX_DROP_INS} drop-in files or directories")
+        paths.sort(key=lambda path: path.split(os.sep))
+        return [self._on_node(os.path.normpath(os.path.join(config_dir, path))) for path in paths]
 
     def _arguments(self) -> KubeletArguments | None:
         """Arguments of the running kubelet; None if it does not run.
@@ -81,6 +100,10 @@ class KubeletCollector:
     def _on_node(self, path: str) -> bytes:
         """Where the agent finds a path of the node."""
         return host_path(self._paths.rootfs, resolve_links(self._paths.rootfs, os.fsencode(path)))
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def fact(thresholds: KubeletThresholds) -> KubeletFact:

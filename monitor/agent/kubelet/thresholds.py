@@ -1,6 +1,6 @@
-"""Image garbage collection and eviction thresholds in the kubelet's configuration file and command line.
+"""Image garbage collection and eviction thresholds in the kubelet's configuration files and command line.
 
-The file is YAML or JSON. The agent has no YAML library and needs three keys of one map: only these are parsed, in the
+The files are YAML or JSON. The agent has no YAML library and needs three keys of one map: only these are parsed, in the
 forms that people and kubeadm write. A value in any other form stays unknown.
 """
 
@@ -14,7 +14,7 @@ import msgspec
 
 SIGNALS = ("nodefs.available", "imagefs.available")
 _HIGH, _LOW, _EVICTION = "imageGCHighThresholdPercent", "imageGCLowThresholdPercent", "evictionHard"
-_FLAGS = ("config", "root-dir", "image-gc-high-threshold", "image-gc-low-threshold", "eviction-hard")
+_FLAGS = ("config", "root-dir", "config-dir", "image-gc-high-threshold", "image-gc-low-threshold", "eviction-hard")
 _PAIR = re.compile(r"""\s*(["']?)([A-Za-z0-9._-]+)\1\s*:(.*)""")
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 _NULLS = ("", "~", "null", "Null", "NULL")
@@ -38,6 +38,13 @@ class KubeletThresholds(NamedTuple):
             defaults.eviction_hard if self.eviction_hard is None else self.eviction_hard,
         )
 
+    def merged_into(self, base: KubeletThresholds) -> KubeletThresholds:
+        """The thresholds of `base` with these, of a drop-in file, over them: maps are merged key by key."""
+        eviction = self.eviction_hard
+        if eviction is not None and base.eviction_hard is not None:
+            eviction = base.eviction_hard | eviction
+        return KubeletThresholds(self.high, self.low, eviction).with_defaults(base)
+
 
 class KubeletArguments(NamedTuple):
     """Command line of a kubelet."""
@@ -45,6 +52,7 @@ class KubeletArguments(NamedTuple):
     thresholds: KubeletThresholds = KubeletThresholds()
     config: str | None = None
     root_dir: str | None = None
+    config_dir: str | None = None
 
 
 class _KubeletJson(
@@ -72,11 +80,14 @@ def parse_arguments(arguments: Sequence[str]) -> KubeletArguments:
             continue
         following = arguments[index + 1] if index + 1 < len(arguments) else ""
         given[name].append(value if equals else following)
-    config, root, high, low = (values[-1] if (values := given[name]) else None for name in _FLAGS[:4])
+    config, root, drop_ins, high, low = (values[-1] if (values := given[name]) else None for name in _FLAGS[:5])
     pairs = [pair.partition("<") for value in given["eviction-hard"] for pair in value.split(",")]
     eviction = {signal.strip(): value.strip() for signal, less, value in pairs if less}
     return KubeletArguments(
-        KubeletThresholds(high, low, eviction if given["eviction-hard"] else None), config or None, root or None
+        KubeletThresholds(high, low, eviction if given["eviction-hard"] else None),
+        config or None,
+        root or None,
+        drop_ins or None,
     )
 
 

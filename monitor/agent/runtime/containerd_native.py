@@ -1,4 +1,4 @@
-"""containerd by its native API, for what CRI lacks: image records, all containers, and leases.
+"""containerd by its native API, for what CRI lacks: image records, all containers and sandboxes, and leases.
 
 Used only to remove images. Every call has a timeout: on failure the caller has to restore something.
 """
@@ -52,6 +52,14 @@ class Containerd:
         reply = self._read("containers.v1.Containers/List", pb.ListContainersRequest(), pb.ListContainersResponse)
         return tuple(reply.containers)
 
+    def sandboxes(self) -> frozenset[str]:
+        """Ids of all sandboxes, including those that CRI has not created yet. None before containerd 1.7."""
+        try:
+            reply = self._read("sandbox.v1.Store/List", pb.ListSandboxesRequest(), pb.ListSandboxesResponse)
+        except NotServedError:
+            return frozenset()
+        return frozenset(sandbox.sandbox_id for sandbox in reply.list)
+
     def create_lease(self, name: str, expires: str) -> None:
         """Create a lease that expires at a time (RFC 3339)."""
         self._write("leases.v1.Leases/Create", pb.CreateLeaseRequest(id=name, labels={_EXPIRES: expires}))
@@ -63,7 +71,7 @@ class Containerd:
             self._write("leases.v1.Leases/AddResource", pb.AddResourceRequest(id=lease, resource=resource))
 
     def leases(self, since: float) -> frozenset[str]:
-        """Leases created since a time. Creating a container or pulling an image holds one."""
+        """Leases created since a time. A container being created, a pull, and a pod (containerd 2.1) have one."""
         leases = self._read("leases.v1.Leases/List", pb.ListLeasesRequest(), pb.ListLeasesResponse).leases
         return frozenset(lease.id for lease in leases if lease.created_at.seconds >= since)
 

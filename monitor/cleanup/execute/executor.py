@@ -21,7 +21,7 @@ from monitor.cleanup.execute.run_plan import LEASE_LOST, STARTING, ItemOutcome, 
 from monitor.cleanup.journal import CleanupJournal
 from monitor.cleanup.journal_records import CleanupRun, ItemState, JournalEntry
 from monitor.cleanup.model import Item, PodWrite, RegistryWrite
-from monitor.cleanup.plan.references import References, name_forms
+from monitor.cleanup.plan.references import References
 from monitor.facts.actions import (
     ActionFact,
     ActionRequest,
@@ -36,6 +36,7 @@ from monitor.facts.actions import (
     TrashUnit,
 )
 from monitor.facts.datasets import TrashFact
+from monitor.facts.image_names import reference_keys
 from monitor.kube.client import ApiConnectionError, ApiError
 from monitor.kube.pod_writes import PodWrites, WriteResult, WriteState
 
@@ -146,7 +147,7 @@ class RemoteItemExecutor:
             references = self._deps.references(item.node or "")
             if references.unknown:
                 return ItemOutcome(ItemState.REFUSED, "unknown", f"the cluster cannot list {references.unknown[0]}")
-            forms = frozenset[str]().union(*(name_forms(name) for name in (act.image_id, *act.names)))
+            forms = reference_keys(act.image_id, *act.names)
             referrer = references.referrer(sorted(forms))
             if referrer is not None:
                 return ItemOutcome(ItemState.REFUSED, "needed", referrer)

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from monitor.base.globs import matches_any_glob, matches_glob
 from monitor.base.text import shortened_prefix
-from monitor.cleanup.plan.references import References, name_forms
+from monitor.cleanup.plan.references import References
 from monitor.cleanup.plan.select import Protection
 from monitor.cleanup.policy import ImagePolicy
+from monitor.facts.image_names import is_sandbox_image, matching_pin, reference_keys
 from monitor.facts.storage import ImageFact
 from monitor.facts.workload import ContainerFact
 
 PROTECTIONS = ("pinned", "in-use", "needed", "local-only", "too-young", "unknown", "refused-lately")
 MAX_NAMES_CHARS = 1 << 16  # of all names of an image
 STOPPED = "exited"  # a container in state `created` may be about to start
-_SANDBOX_IMAGES = ("pause", "pause-*")
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ def image_context(
     by_image: dict[str, list[ContainerFact]] = {}
     for container in by_id.values():
         for name in (container.image, container.image_id):
-            for form in name_forms(name or ""):
+            for form in reference_keys(name or ""):
                 by_image.setdefault(form, []).append(container)
     return ImageContext(policy, references, by_id, {form: tuple(users) for form, users in by_image.items()}, now)
 
@@ -48,7 +47,7 @@ def image_protection(image: ImageFact, context: ImageContext) -> Protection | No
     forms = names_of(image)
     return (
         _cut_name(image)
-        or _pinned(image, forms, context.policy)
+        or _pinned(image, context.policy)
         or _in_use(image, forms, context)
         or _needed(forms, context.references)
         or _local_only(image, context.policy)
@@ -65,18 +64,15 @@ def _cut_name(image: ImageFact) -> Protection | None:
 
 def names_of(image: ImageFact) -> frozenset[str]:
     """All forms of all names of an image."""
-    return frozenset().union(*(name_forms(name) for name in (image.id, *image.names, *image.digests)))
+    return reference_keys(image.id, *image.names, *image.digests)
 
 
-def _pinned(image: ImageFact, forms: frozenset[str], policy: ImagePolicy) -> Protection | None:
+def _pinned(image: ImageFact, policy: ImagePolicy) -> Protection | None:
     if image.pinned:
         return Protection("pinned", "runtime")
-    for name in forms:
-        repository = name.partition("@")[0].rpartition("/")[2].partition(":")[0]
-        if "/" in name and matches_any_glob(repository, _SANDBOX_IMAGES):
-            return Protection("pinned", "pause")
-    names = (*image.names, *image.digests, image.id, *forms)
-    pin = next((pin for pin in policy.pins if any(matches_glob(name, pin) for name in names)), None)
+    if any(is_sandbox_image(name) for name in (*image.names, *image.digests)):
+        return Protection("pinned", "pause")
+    pin = matching_pin((*image.names, *image.digests, image.id), policy.pins)
     return Protection("pinned", pin) if pin is not None else None
 
 

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from monitor.base.text import shortened_prefix
+from monitor.facts.image_names import reference_keys, split_reference
 from monitor.facts.kube import PodFact, PodVolumeFact
-
-_HUB = "docker.io"
 
 
 @dataclass(frozen=True)
@@ -49,8 +48,8 @@ class References:
 
     def same_repository(self, forms: Iterable[str]) -> tuple[str, ...]:
         """Referenced names in the repositories of an image: a pull may give the image one of them next."""
-        repositories = {_without_tag(form.partition("@")[0]) for form in forms if "/" in form}
-        return tuple(sorted(name for name in self.names if _without_tag(name.partition("@")[0]) in repositories))
+        repositories = {split_reference(form)[0] for form in forms if "/" in form}
+        return tuple(sorted(name for name in self.names if "/" in name and split_reference(name)[0] in repositories))
 
 
 @dataclass(frozen=True)
@@ -80,9 +79,9 @@ def image_references(
 def _refer(references: References, image: str, referrer: str) -> None:
     prefix = shortened_prefix(image)
     if prefix is not None:
-        repository = _repository(prefix.rpartition("://")[2].partition("@")[0])
+        repository, _, _ = split_reference(prefix.rpartition("://")[2])
         references.prefixes[repository] = referrer
-    references.names.update(dict.fromkeys(name_forms(image), referrer))
+    references.names.update(dict.fromkeys(reference_keys(image), referrer))
 
 
 def _any_begins(forms: Iterable[str], prefix: str) -> bool:
@@ -90,57 +89,16 @@ def _any_begins(forms: Iterable[str], prefix: str) -> bool:
 
 
 def _images(pod: PodFact) -> Iterator[str]:
-    """Image names in a pod's spec, and the image ids that the kubelet resolved them to."""
+    """Image names in a pod's spec, also of volumes, and the image ids that the kubelet resolved them to."""
+    for volume in pod.volumes:
+        if volume.image:
+            yield volume.image
     for container in pod.containers:
         if container.image:
             yield container.image
     for status in pod.statuses:
         if status.image_id:
             yield status.image_id
-
-
-def name_forms(name: str) -> frozenset[str]:
-    """Canonical forms of an image name, digest or id.
-
-    `nginx` is `docker.io/library/nginx:latest`. A digest identifies the image under any name.
-    """
-    # kubelets on Docker write docker-pullable://harbor.lab/x@sha256:...
-    plain = name.strip().rpartition("://")[2]
-    repository, at, digest = plain.partition("@")
-    if not plain:
-        return frozenset()
-    if digits := _id_digits(plain):
-        return frozenset({f"sha256:{digits}"})
-    forms = {f"{_repository(repository)}@{digest}", digest} if at else set()
-    bare, _, tag = repository.rpartition(":")
-    if tag and bare and "/" not in tag:
-        forms.add(f"{_repository(bare)}:{tag}")
-    elif not at:
-        forms.add(f"{_repository(repository)}:latest")
-    return frozenset(forms)
-
-
-def _id_digits(text: str) -> str | None:
-    """Hex digits of an id, with or without `sha256:`; None for a name."""
-    digits = text.removeprefix("sha256:").lower()
-    return digits if len(digits) == 64 and not set(digits) - set("0123456789abcdef") else None
-
-
-def _repository(name: str) -> str:
-    """Full repository name, without tag."""
-    host, slash, rest = name.partition("/")
-    if not slash:
-        return f"{_HUB}/library/{_without_tag(name)}"
-    if "." in host or ":" in host or host == "localhost":
-        registry = _HUB if host == "index.docker.io" else host
-        inner = f"library/{rest}" if registry == _HUB and "/" not in rest else rest
-        return f"{registry}/{_without_tag(inner)}"
-    return f"{_HUB}/{_without_tag(name)}"
-
-
-def _without_tag(path: str) -> str:
-    head, colon, tag = path.rpartition(":")
-    return head if colon and "/" not in tag else path
 
 
 def volume_uses(

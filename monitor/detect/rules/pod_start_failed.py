@@ -23,7 +23,7 @@ from monitor.detect.lib.start_failures import (
 from monitor.explain import crash, finished, starting
 from monitor.explain.keys import Key
 from monitor.explain.log_tail import log_counts, log_tail_of
-from monitor.explain.model import PodDiagnosis
+from monitor.explain.model import PodDiagnosis, deciding_containers
 from monitor.explain.pod import CANNOT_START_REASONS, CONFIGURATION_REASONS
 from monitor.explain.refused import EVICTED_CAUSES, REFUSED_CAUSES, refused
 from monitor.facts.cluster_facts import ClusterFacts
@@ -61,7 +61,7 @@ def evaluate(pod: PodFact, context: RuleContext, memory: Any, now: float) -> Rul
         ends = _ended(pod) + limits.failed_for
         return RuleResult((_pod_finding(pod, answer, context.facts),), next_at=ends) if now < ends else NOTHING
     findings, known, due = [], dict[str, Any](), []
-    for status in pod.statuses:
+    for status in deciding_containers(pod):
         remembered = FailingContainer.load(before.get(status.name))
         answer, until = _diagnose(pod, status, limits, context, remembered)
         due += [until] if until is not None else []

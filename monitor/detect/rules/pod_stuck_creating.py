@@ -59,9 +59,10 @@ def evaluate(pod: PodFact, context: RuleContext, _memory: Any, now: float) -> Ru
 
 
 def _is_being_created(pod: PodFact) -> bool:
-    """Whether no container runs or fails. A completed init container is progress."""
+    """Whether no container runs or fails. A completed init container and a started sidecar are progress."""
     for status in pod.statuses:
         done = status.init and status.state == "terminated" and status.exit_code == 0
+        done = done or (status.sidecar and status.started)
         if not done and (status.state not in (None, "waiting") or status.reason not in WAITING_REASONS):
             return False
     return True
@@ -70,6 +71,7 @@ def _is_being_created(pod: PodFact) -> bool:
 def _since(pod: PodFact, step: EventFact | None) -> float | None:
     """Time of the last progress: a pod that has just pulled its image is not stuck."""
     times = [status.finished_at for status in pod.statuses if status.init] + [pod.started_at or pod.created_at]
+    times += [status.started_at for status in pod.statuses if status.sidecar]
     if step is not None and step.reason in ("Pulled", "Created", "Started"):
         times.append(step.last_at)
     return max((time for time in times if time is not None), default=None)

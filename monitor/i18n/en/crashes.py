@@ -147,6 +147,19 @@ WORDS: dict[str, str] = {
     ),
     "deadline": "It exceeded its maximum run time (activeDeadlineSeconds).",
     "deadline_advice": "Raise activeDeadlineSeconds of the job, or save checkpoints and resume from them.",
+    "disrupted_eviction": (
+        "It was evicted through the Kubernetes API from {node}: the node was drained, or an autoscaler or descheduler "
+        "moved it."
+    ),
+    "disrupted_eviction_advice": (
+        "If a controller owns it, a new pod replaces it; otherwise submit it again. Whether the node is cordoned: "
+        "kubectl get node {node}"
+    ),
+    "disrupted_taint": "{node} has a NoExecute taint that it does not tolerate, or not for this long.",
+    "disrupted_taint_advice": (
+        "Find out why the node is tainted (a node that is not ready has such a taint): kubectl describe node {node}; "
+        "then submit it again."
+    ),
     "node_went_down": "Its node {node} was shut down or lost.",
     "submit_again_advice": "Submit it again, once {node} is back or elsewhere.",
     "devices_unavailable": (

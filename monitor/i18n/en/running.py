@@ -93,6 +93,9 @@ WORDS: dict[str, str] = {
         "Its CPU usage is at the limit ({cores} of {limit:core|cores}): the GPUs wait for it. Raise limits.cpu."
     ),
     "shm_nearly_full": "Its /dev/shm is nearly full: {used:bytes} of {size:bytes}. A bus error is imminent.",
+    "resize_infeasible": "Its resize is not possible on {node}: {message}",
+    "resize_deferred": "Its resize waits until {node} has room: {message}",
+    "resize_failed": "The kubelet of {node} could not apply its resize: {message}",
     "status_pending": "{pod} is waiting for a node",
     "status_pulling": "{pod} is waiting for its image",
     "status_creating": "{pod} is being created",

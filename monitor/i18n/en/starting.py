@@ -135,6 +135,14 @@ WORDS: dict[str, str] = {
     "start_long_advice": "kubectl describe pod {pod} -n {namespace}; on {node}: journalctl -u kubelet | grep {pod}",
     "init_running": "Its init container {container} has been running for {seconds:duration}.",
     "init_running_advice": "Check what it is doing: kubectl logs {pod} -n {namespace} -c {container}",
+    "sidecar_not_started": (
+        "Its sidecar {container} has been running for {seconds:duration} without passing its startup probe; the "
+        "containers after it wait."
+    ),
+    "sidecar_not_started_advice": (
+        "Check what it is doing: kubectl logs {pod} -n {namespace} -c {container}; kubectl describe pod {pod} "
+        "-n {namespace} shows its probe."
+    ),
     "start_driver_mismatch": (
         "The GPU driver of {node} was updated without a reboot: kernel module and library do not match."
     ),

@@ -92,6 +92,12 @@ WORDS: dict[str, str] = {
     "admission_other_advice": "看上面的信息，删除该 Pod 让它重新调度；再执行 kubectl describe node {node}",
     "deadline": "它的运行时间超过了上限（activeDeadlineSeconds）。",
     "deadline_advice": "提高作业的 activeDeadlineSeconds，或保存 checkpoint 后接着跑。",
+    "disrupted_eviction": ("它被通过 Kubernetes API 从 {node} 驱逐：节点被排空，或自动伸缩器、descheduler 把它移走。"),
+    "disrupted_eviction_advice": ("有控制器的 Pod 会自动重建；否则重新提交。节点是否停止调度：kubectl get node {node}"),
+    "disrupted_taint": "{node} 带有它不容忍（或容忍时间已过）的 NoExecute 污点。",
+    "disrupted_taint_advice": (
+        "查清节点为什么有污点（未就绪的节点会自动带上）：kubectl describe node {node}；然后重新提交。"
+    ),
     "node_went_down": "它所在的节点 {node} 已关机或失联。",
     "submit_again_advice": "等 {node} 恢复后重新提交，或提交到其他节点。",
     "devices_unavailable": "{node} 给不了它 {needs} 张 GPU：只有 {available} 张可用（{reason}）。",

@@ -109,6 +109,13 @@ WORDS: dict[str, str] = {
     ),
     "init_running": "它的初始化容器 {container} 还在运行，已用 {seconds:duration}。",
     "init_running_advice": "看它在做什么：kubectl logs {pod} -n {namespace} -c {container}",
+    "sidecar_not_started": (
+        "它的 sidecar 容器 {container} 已运行 {seconds:duration}，但启动探针还没有通过；排在后面的容器都在等它。"
+    ),
+    "sidecar_not_started_advice": (
+        "看它在做什么：kubectl logs {pod} -n {namespace} -c {container}；"
+        "探针见 kubectl describe pod {pod} -n {namespace}"
+    ),
     "start_driver_mismatch": "{node} 的 GPU 驱动升级后没有重启：内核模块和库的版本不一致。",
     "start_driver_mismatch_advice": "腾空并重启 {node}（或重新加载 nvidia 模块）。在那之前那里启动不了 GPU 作业。",
     "start_driver_too_old": "{container} 的镜像需要比 {node} 更新的 GPU 驱动。",

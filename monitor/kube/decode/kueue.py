@@ -7,7 +7,7 @@ from sys import intern
 
 from monitor.facts.base import BoundedText
 from monitor.facts.kube import Amounts, ConditionFact, QueueFact, WorkloadFact
-from monitor.kube.decode.pod import resources
+from monitor.kube.decode.pod_requests import resources
 from monitor.kube.decode.pod_wire import WireContainer
 from monitor.kube.decode.values import (
     Wire,

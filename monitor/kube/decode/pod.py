@@ -14,7 +14,6 @@ import msgspec
 
 from monitor.base.text import MAX_TEXT_CHARS, shorten_name
 from monitor.facts.kube import (
-    Amounts,
     ConditionFact,
     ContainerStatusFact,
     NodeRequirementFact,
@@ -24,6 +23,7 @@ from monitor.facts.kube import (
     TerminationFact,
     TolerationFact,
 )
+from monitor.kube.decode.pod_requests import EMPTY, pod_requests, resources
 from monitor.kube.decode.pod_wire import (
     ABSENT,
     WireAffinity,
@@ -32,7 +32,6 @@ from monitor.kube.decode.pod_wire import (
     WireEnv,
     WireExpression,
     WirePod,
-    WireResources,
     WireSpec,
     WireState,
     WireStates,
@@ -40,9 +39,6 @@ from monitor.kube.decode.pod_wire import (
     WireToleration,
 )
 from monitor.kube.decode.values import (
-    MAX_CACHED_BYTES,
-    RawAmounts,
-    amounts,
     cached_if_small,
     conditions,
     interned,
@@ -55,11 +51,10 @@ from monitor.kube.decode.volume import volumes
 NodeTerms = tuple[tuple[NodeRequirementFact, ...], ...]
 MAX_CLAIMS = 64  # per pod; Kubernetes allows a pod 32 devices of its claims
 _EMPTY = (b"", b"null", b"{}", b"[]")
+_TRUE_WHILE_RUNNING = ("Initialized", "Ready", "ContainersReady", "PodScheduled", "PodReadyToStartContainers")
 _NO_SPEC, _NO_STATUS, _NO_STATE = WireSpec(), WireStatus(), WireState()
 _env = msgspec.json.Decoder(list[WireEnv] | None)
-_resources = msgspec.json.Decoder(WireResources)
 _tolerations = msgspec.json.Decoder(list[WireToleration])
-_overhead = msgspec.json.Decoder(RawAmounts)
 _affinity = msgspec.json.Decoder(WireAffinity)
 
 
@@ -100,13 +95,13 @@ def pod_fact(raw: WirePod, keep: PodFieldFilter) -> PodFact:
         qos=interned(status.qos_class),
         pod_ip=status.pod_ip or None,
         host_network=bool(spec.host_network),
-        requests=_requests(spec),
+        requests=pod_requests(spec, status),
         node_selector=spec.node_selector or {},
         node_affinity=node_affinity,
         pod_affinity=pod_affinity,
         tolerations=tolerations(bytes(spec.tolerations)),
         containers=_containers(spec),
-        statuses=_statuses(status),
+        statuses=_statuses(spec, status),
         conditions=_conditions(status),
         volumes=volumes(spec.volumes) if spec.volumes else (),
         device_claims=_device_claims(spec, status) if spec.resource_claims else (),
@@ -185,58 +180,32 @@ def _container(
     )
 
 
-@lru_cache(maxsize=16384)
-def _pod_requests(containers: tuple[tuple[bytes, bool], ...], raw_whole: bytes, raw_overhead: bytes) -> Amounts:
-    """Requests as the scheduler counts them, from each container's `resources` and whether it ends before the next."""
-    running: Amounts = {}
-    peak: Amounts = {}
-    for raw, ends in containers:
-        requests = resources(raw)[0]
-        if ends:
-            peak = _largest(peak, _sum(running, requests))
-        else:
-            running = _sum(running, requests)
-    whole = _largest(running, peak) | resources(raw_whole)[0]
-    return _sum(whole, amounts(_overhead.decode(raw_overhead))) if raw_overhead else whole
-
-
-def _requests(spec: WireSpec) -> Amounts:
-    ends = [(bytes(c.resources), c.restart_policy != "Always") for c in spec.init_containers or ()]
-    stay = [(bytes(c.resources), False) for c in spec.containers or ()]
-    parts, whole, overhead = (*ends, *stay), bytes(spec.resources), bytes(spec.overhead)
-    size = sum([len(raw) for raw, _ in parts]) + len(whole) + len(overhead)
-    requests: Amounts = (_pod_requests if size <= MAX_CACHED_BYTES else _pod_requests.__wrapped__)(
-        parts, whole, overhead
-    )
-    return requests
-
-
-def _sum(one: Amounts, other: Amounts) -> Amounts:
-    return {name: one.get(name, 0.0) + other.get(name, 0.0) for name in one | other}
-
-
-def _largest(one: Amounts, other: Amounts) -> Amounts:
-    return {name: max(one.get(name, 0.0), other.get(name, 0.0)) for name in one | other}
-
-
 def _conditions(status: WireStatus) -> tuple[ConditionFact, ...]:
-    """Conditions; for a running pod, without the five that are true, which are never read."""
+    """Conditions; for a running pod, without those that are true of every one, which are never read."""
     raw = status.conditions
-    return conditions([entry for entry in raw if entry.status != "True"] if raw and status.phase == "Running" else raw)
+    if raw and status.phase == "Running":
+        raw = [entry for entry in raw if entry.status != "True" or entry.type not in _TRUE_WHILE_RUNNING]
+    return conditions(raw)
 
 
-def _statuses(status: WireStatus) -> tuple[ContainerStatusFact, ...]:
-    statuses = [_container_status(container, True) for container in status.init_container_statuses or ()]
-    statuses += [_container_status(container, False) for container in status.container_statuses or ()]
+def _statuses(spec: WireSpec, status: WireStatus) -> tuple[ContainerStatusFact, ...]:
+    sidecars = {container.name for container in spec.init_containers or () if container.restart_policy == "Always"}
+    statuses = [
+        _container_status(container, True, container.name in sidecars)
+        for container in status.init_container_statuses or ()
+    ]
+    statuses += [_container_status(container, False, False) for container in status.container_statuses or ()]
     return tuple(statuses)
 
 
-def _container_status(raw: WireContainerStatus, init: bool) -> ContainerStatusFact:
+def _container_status(raw: WireContainerStatus, init: bool, sidecar: bool) -> ContainerStatusFact:
     name, state = _current(raw.state)
     ended = raw.last_state.terminated if raw.last_state is not None else None
     return ContainerStatusFact(
         name=intern(raw.name),
         init=init,
+        sidecar=sidecar,
+        started=bool(raw.started),
         state=name,
         reason=interned(state.reason),
         message=truncated(state.message),
@@ -280,19 +249,9 @@ def _container_id(reference: str | None) -> str | None:
 
 
 @cached_if_small(4096)
-def resources(raw: bytes) -> tuple[Amounts, Amounts]:
-    """Requests and limits of `resources`. A limit without a request is also the request."""
-    if raw in _EMPTY:
-        return {}, {}
-    decoded = _resources.decode(raw)
-    limits = amounts(decoded.limits)
-    return limits | amounts(decoded.requests), limits
-
-
-@cached_if_small(4096)
 def tolerations(raw: bytes) -> tuple[TolerationFact, ...]:
     """`spec.tolerations` as facts."""
-    if raw in _EMPTY:
+    if raw in EMPTY:
         return ()
     return tuple(
         TolerationFact(
@@ -309,7 +268,7 @@ def tolerations(raw: bytes) -> tuple[TolerationFact, ...]:
 @cached_if_small(4096)
 def affinity(raw: bytes) -> tuple[NodeTerms, bool]:
     """Required node terms of `spec.affinity`, and whether pod affinity is required too."""
-    if raw in _EMPTY:
+    if raw in EMPTY:
         return (), False
     decoded = _affinity.decode(raw)
     required = decoded.node_affinity.required if decoded.node_affinity else None

@@ -87,11 +87,14 @@ class WireContainerStatus(Wire):
 
     name: BoundedText = ""
     ready: bool | None = None
+    started: bool | None = None
     restart_count: int | None = None
     image_id: BoundedText | None = msgspec.field(name="imageID", default=None)
     container_id: BoundedText | None = msgspec.field(name="containerID", default=None)
     state: WireStates | None = None
     last_state: WireStates | None = None
+    resources: msgspec.Raw = ABSENT
+    allocated_resources: msgspec.Raw = ABSENT
 
 
 class WireStatus(Wire):

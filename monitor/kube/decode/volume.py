@@ -28,6 +28,7 @@ class WireSource(Wire):
     secret_name: BoundedText | None = None  # secret
     medium: BoundedText | None = None  # emptyDir
     size_limit: BoundedText | int | None = None  # emptyDir
+    reference: BoundedText | None = None  # image
     sources: list[dict[BoundedText, WireSource | None]] | None = None  # projected
 
 
@@ -45,6 +46,7 @@ _KINDS = (
     "flexVolume",
     "cephfs",
     "glusterfs",
+    "image",
 )
 _decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _source = msgspec.json.Decoder(WireSource)
@@ -77,6 +79,7 @@ def _fact(name: str, kind: str, source: WireSource) -> PodVolumeFact:
         or shorten_name(",".join(source.monitors or ()), MAX_TEXT_CHARS)
         or None,
         path=source.path,
+        image=source.reference,
         names=tuple(_names(source)),
         medium=source.medium or None,
         size_limit_bytes=parse_quantity(source.size_limit),

@@ -19,9 +19,10 @@ from monitor.agent.actions.runtime_images import HoldJournal
 from monitor.agent.journal import ActionJournal
 from monitor.agent.runtime import Runtimes
 from monitor.facts import ImageCacheFact, ImageFact
+from tests.support import wait_until
 from tests.support.engines import ContainerdEngine, DockerEngine, make_containerd, make_docker
 from tests.support.filesystems import ext4_disk
-from tests.support.image_archive import Image, archive
+from tests.support.image_archive import Image, archive, tagged
 
 SLEEP = ("/bin/sleep", "100000")
 KINDS = ("docker", "containerd")
@@ -163,7 +164,10 @@ class ContainerdRig(Rig):
             self.engine._call(method, self.engine.messages.Id(id=self.sandbox_id), self.engine.messages.Empty)
 
     def import_archive(self, tar: bytes) -> None:
+        """Import images and wait until CRI, which learns of them by events, lists them."""
         self.engine.load(tar)
+        names = set(tagged(tar))
+        wait_until(lambda: names <= self.facts().keys(), 30, "the images are listed")
 
     def publish(self, image: str) -> None:
         self.engine.ctr("images", "push", "--plain-http", image)

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from monitor.agent.collectors import AbsentError
@@ -68,6 +69,28 @@ def test_no_kubelet(node: Node) -> None:
         node.collect()
 
 
+def test_a_drop_in_may_be_a_link_of_the_node(node: Node) -> None:
+    node.writes("rootfs/opt/gc.conf", FILE)
+    (node.root / "rootfs/etc/d").mkdir(parents=True)
+    (node.root / "rootfs/etc/d/1.conf").symlink_to("/opt/gc.conf")
+    node.starts(7, "--config-dir=/etc/d")
+    assert node.collect() == FROM_FILE
+
+
+def test_more_drop_ins_than_any_node_has_are_not_read(node: Node) -> None:
+    for number in range(65):
+        node.writes(f"rootfs/etc/d/{number}.conf", FILE)
+    node.starts(7, "--config-dir=/etc/d")
+    with pytest.raises(ValueError, match="more than 64 drop-in files"):
+        node.collect()
+
+
+def test_drop_ins_that_cannot_be_read_are_an_error(node: Node) -> None:
+    node.starts(7, "--config-dir=/etc/d")
+    with pytest.raises(FileNotFoundError):
+        node.collect()
+
+
 # name, files, arguments of the process (None: not running), expected fact
 TOLD: list[tuple[str, dict[str, str], Sequence[str] | None, KubeletFact]] = [
     ("a file and no process", {"kubelet/config.yaml": FILE}, None, FROM_FILE),
@@ -76,6 +99,23 @@ TOLD: list[tuple[str, dict[str, str], Sequence[str] | None, KubeletFact]] = [
     ("the file that is named", {"rootfs/etc/k": FILE, "kubelet/config.yaml": ""}, ("--config=/etc/k",), FROM_FILE),
     ("the file in its own directory", {"rootfs/data/config.yaml": FILE}, ("--root-dir", "/data"), FROM_FILE),
     ("a directory without one", {"kubelet/config.yaml": FILE}, ("--root-dir", "/data"), KubeletFact()),
+    ("drop-in files, the last one wins",
+     {"kubelet/config.yaml": FILE, "rootfs/etc/d/10-gc.conf": "imageGCHighThresholdPercent: 80\n",
+      "rootfs/etc/d/20-gc.conf": '{"imageGCHighThresholdPercent": 75}',
+      "rootfs/etc/d/9.txt": "imageGCHighThresholdPercent: 1\n"},
+     ("--config-dir=/etc/d",), msgspec.structs.replace(FROM_FILE, image_gc_high_ratio=0.75)),
+    ("drop-in files in directories, merged key by key",
+     {"kubelet/config.yaml": FILE, "rootfs/etc/d/a/1.conf": "evictionHard:\n  nodefs.available: 5%\n",
+      "rootfs/etc/d/b.conf": "imageGCLowThresholdPercent: 50\n"},
+     ("--config-dir", "/etc/d"),
+     KubeletFact(image_gc_high_ratio=0.7, image_gc_low_ratio=0.5, eviction_hard=(
+         EvictionFact(signal="nodefs.available", available_ratio=0.05), *(FROM_FILE.eviction_hard or ())))),
+    ("drop-in files alone", {"rootfs/etc/d/1.conf": FILE}, ("--config-dir=/etc/d",), FROM_FILE),
+    ("flags win over drop-in files", {"rootfs/etc/d/1.conf": FILE},
+     ("--config-dir=/etc/d", "--image-gc-high-threshold=90"),
+     msgspec.structs.replace(FROM_FILE, image_gc_high_ratio=0.9)),
+    ("drop-in files that the kubelet is not told of", {"rootfs/etc/kubernetes/kubelet.conf.d/1.conf": FILE}, ("--v=2",),
+     KubeletFact()),
     ("flags win", {"kubelet/config.yaml": FILE}, ("--image-gc-high-threshold=90", "--eviction-hard="),
      KubeletFact(image_gc_high_ratio=0.9, image_gc_low_ratio=0.6, eviction_hard=())),
     ("what cannot be, or says nothing", {"kubelet/config.yaml": "imageGCHighThresholdPercent: 900\n"},

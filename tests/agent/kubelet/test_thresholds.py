@@ -103,7 +103,7 @@ def test_broken_json_is_said_to_be() -> None:
 
 
 LINES: list[tuple[str, str, KubeletArguments]] = [
-    ("nothing of ours", "kubelet --v=2 --config-dir /x --bootstrap-kubeconfig=/secret", KubeletArguments()),
+    ("nothing of ours", "kubelet --v=2 --cert-dir /x --bootstrap-kubeconfig=/secret", KubeletArguments()),
     (
         "joined",
         "kubelet --config=/etc/k.yaml --root-dir=/data",

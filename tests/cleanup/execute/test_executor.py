@@ -16,8 +16,9 @@ from monitor.cleanup.execute.run_plan import ItemOutcome, ShutdownError
 from monitor.cleanup.journal import CleanupJournal
 from monitor.cleanup.journal_records import ItemState, JournalEntry
 from monitor.cleanup.model import PodWrite, RegistryWrite
-from monitor.cleanup.plan.references import References, name_forms
+from monitor.cleanup.plan.references import References
 from monitor.facts.actions import ActionFact, ActionRequest, ActionState, RemoveImage
+from monitor.facts.image_names import reference_keys
 from monitor.kube.pod_writes import PodState, WriteResult, WriteState
 from tests.cleanup.support import NOW, item, run
 
@@ -92,7 +93,12 @@ def executor(
 
 def test_the_request_for_an_image(journal: CleanupJournal) -> None:
     agent = Agent(None, fact(outcome="removed", freed_bytes=7))
-    needed = name_forms("lab/i1:2") | name_forms("other/x:1") | name_forms(f"other/y@sha256:{A}") | name_forms(B)
+    needed = (
+        reference_keys("lab/i1:2")
+        | reference_keys("other/x:1")
+        | reference_keys(f"other/y@sha256:{A}")
+        | reference_keys(B)
+    )
     done = executor(
         journal, agent, references=lambda node: References(dict.fromkeys(needed, f"Pod on {node}"))
     ).execute(run(), item(1), "act-1")
@@ -110,7 +116,7 @@ def test_the_request_for_an_image(journal: CleanupJournal) -> None:
     [
         (
             "a pod names it now",
-            {"references": lambda _: References(dict.fromkeys(name_forms("lab/i1:1"), "Pod t/p"))},
+            {"references": lambda _: References(dict.fromkeys(reference_keys("lab/i1:1"), "Pod t/p"))},
             ItemOutcome(ItemState.REFUSED, "needed", "Pod t/p"),
         ),
         (

@@ -233,7 +233,12 @@ def is_protected(image: Image, world: World) -> bool:
         return True
     if image.pinned or any(repository.endswith("/pause") for repository, _ in image.tags):
         return True
-    names = [f"{repository}:{tag}" for repository, tag in image.tags]
+    names = [
+        f"{repository.removeprefix(prefix)}{suffix}"
+        for repository, tag in image.tags
+        for prefix in ("", "docker.io/", "docker.io/library/")
+        for suffix in ("", f":{tag}")
+    ]
     names += [digest(1000 + image.number), digest(image.number), f"harbor.lab:5000/nlp/bert@{digest(image.number)}"]
     if any(fnmatchcase(name, pin) for name in names for pin in world.pins):
         return True

@@ -7,7 +7,7 @@ import pytest
 
 from monitor.detect.lib.start_failures import CAUSES
 from monitor.detect.rules.pod_start_failed import RULE
-from monitor.facts.kube import ContainerStatusFact, PodFact, TerminationFact
+from monitor.facts.kube import ConditionFact, ContainerStatusFact, PodFact, TerminationFact
 from tests.detect.builders_pods import PODS_UNSEEN, due, held, none, one, rule_context, run, text
 from tests.detect.rules.test_pod_start_failed_logs import FROM_LOGS
 from tests.detect.running import evaluate
@@ -107,6 +107,18 @@ QUIET = [
     (
         "its node threw it out long ago",
         given(ended(137, ago=3601), phase="Failed", reason="Evicted", created_at=NOW - 9000),
+    ),
+    (
+        "it was preempted",
+        given(
+            ended(137),
+            phase="Failed",
+            conditions=(ConditionFact(type="DisruptionTarget", status=True, reason="PreemptionByScheduler"),),
+        ),
+    ),
+    (
+        "its sidecar was killed at the end",
+        given(ended(0), ended(137, name="proxy", init=True, sidecar=True), phase="Running"),
     ),
     ("its node was shut down", given(ended(137), phase="Failed", reason="Terminated")),
     ("it is being deleted", given(looping(137), deletion_at=NOW)),

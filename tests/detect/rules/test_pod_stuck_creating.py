@@ -41,6 +41,7 @@ CASES: list[tuple[str, PodFact, dict[str, Any], str, str]] = [
     ("a device is missing", stuck(), {"events": [event("FailedMount", DEVICE)]}, "device-missing", "/dev/nvidia0"),
     ("the node has lost its GPUs", stuck(gpus=2), {"nodes": [node("n1", gpus=0)]}, "device-missing", "5 min 1 s"),
     ("after its init container", stuck(waiting("PodInitializing"), ContainerStatusFact(name="i", init=True, state="terminated", exit_code=0, finished_at=NOW - 400)), READY, "sandbox", "5 min"),
+    ("beside its sidecar", stuck(running_container(init=True, sidecar=True, started=True, started_at=NOW - 400), waiting("ContainerCreating")), {"events": [event("FailedMount", DENIED)]}, "mount-failed", "nas:/data"),
 ]  # fmt: skip
 
 
@@ -69,6 +70,8 @@ QUIET: list[tuple[str, PodFact, dict[str, Any]]] = [
     ("it has just pulled", stuck(), {"events": [PULLED]}),
     ("its init container has just ended", stuck(waiting("PodInitializing"), INIT_DONE), {}),
     ("an init container is at work", stuck(running_container(init=True), waiting("PodInitializing")), {}),
+    ("a sidecar has just started", stuck(running_container(init=True, sidecar=True, started=True, started_at=NOW - 30), waiting("PodInitializing")), {}),
+    ("a sidecar is not ready", stuck(running_container(init=True, sidecar=True), waiting("PodInitializing")), {}),
     ("the pull fails", stuck(waiting("ImagePullBackOff")), {}),
     ("it crashes", stuck(waiting("CrashLoopBackOff")), {}),
     ("it runs", stuck(running_container(), phase="Running"), {}),

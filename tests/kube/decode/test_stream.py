@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -170,19 +171,82 @@ def test_what_the_scheduler_counts(name: str, spec: dict[str, Any], expect: dict
     assert one(spec=spec).requests == expect, name
 
 
+def resized(pending: str | None, allocated: dict[str, str] | None = None, resize: str = "Pending") -> dict[str, Any]:
+    """A pod whose one container asks for 8 CPUs and has 2, or what is allocated."""
+    condition = {"type": f"PodResize{resize}", "status": "True", "reason": pending}
+    status = {"name": "c", "resources": {"requests": {"cpu": "2"}}}
+    if allocated:
+        status["allocatedResources"] = allocated
+    return {"phase": "Running", "containerStatuses": [status], "conditions": [condition] if resize else []}
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "expect"),
+    [
+        ("not enough room yet", resized("Deferred"), {"cpu": 2, "nvidia.com/gpu": 1}),
+        ("never enough room", resized("Infeasible"), {"cpu": 2, "nvidia.com/gpu": 1}),
+        ("more is allocated than applied", resized("Deferred", {"cpu": "3"}), {"cpu": 3, "nvidia.com/gpu": 1}),
+        ("in progress, both count", resized(None, resize="InProgress"), {"cpu": 8, "nvidia.com/gpu": 1}),
+        ("no resize", resized(None, resize=""), {"cpu": 8, "nvidia.com/gpu": 1}),
+        ("no status yet", resized("Deferred") | {"containerStatuses": None}, {"cpu": 8, "nvidia.com/gpu": 1}),
+    ],
+)
+def test_a_pending_resize_does_not_count(name: str, status: dict[str, Any], expect: dict[str, float]) -> None:
+    assert one(spec={"containers": [container("8", "1")]}, status=status).requests == expect, name
+
+
+def test_what_a_shrinking_pod_still_holds_counts() -> None:
+    status = resized(None, resize="InProgress")
+    assert one(spec={"containers": [container("1")]}, status=status).requests == {"cpu": 2}
+
+
+def test_sidecars_are_told_from_init_containers() -> None:
+    spec = {"initContainers": [container("1", restartPolicy="Always") | {"name": "s"}, container("1") | {"name": "i"}]}
+    status = {"initContainerStatuses": [{"name": "s", "started": True}, {"name": "i", "started": False}]}
+    statuses = one(spec=spec, status=status).statuses
+    assert [(part.name, part.init, part.sidecar, part.started) for part in statuses] == [
+        ("s", True, True, True),
+        ("i", True, False, False),
+    ]
+
+
 KEPT_CONDITIONS: list[tuple[str | None, list[str]]] = [
-    ("Running", ["Ready", "Odd"]),  # true conditions of a running pod are never read
-    ("Pending", ["PodScheduled", "Ready", "Odd"]),
-    ("Succeeded", ["PodScheduled", "Ready", "Odd"]),  # all: they give the end time
-    ("Failed", ["PodScheduled", "Ready", "Odd"]),
-    (None, ["PodScheduled", "Ready", "Odd"]),
+    ("Running", ["Ready", "Odd", "PodResizePending"]),  # that a running pod is scheduled is never read
+    ("Pending", ["PodScheduled", "Ready", "Odd", "PodResizePending"]),
+    ("Succeeded", ["PodScheduled", "Ready", "Odd", "PodResizePending"]),  # all: they give the end time
+    ("Failed", ["PodScheduled", "Ready", "Odd", "PodResizePending"]),
+    (None, ["PodScheduled", "Ready", "Odd", "PodResizePending"]),
 ]
 
 
 @pytest.mark.parametrize(("phase", "expect"), KEPT_CONDITIONS)
 def test_which_conditions_are_kept(phase: str | None, expect: list[str]) -> None:
     given = [{"type": "PodScheduled", "status": "True"}, {"type": "Ready", "status": "False"}, {"type": "Odd"}]
+    given.append({"type": "PodResizePending", "status": "True"})
     assert [condition.type for condition in one(status={"phase": phase, "conditions": given}).conditions] == expect
+
+
+def test_an_image_mounted_as_a_volume() -> None:
+    volume = {"name": "model", "image": {"reference": "lab.io/llama:3", "pullPolicy": "IfNotPresent"}}
+    (found,) = one(spec={"volumes": [volume]}).volumes
+    assert (found.kind, found.image) == ("image", "lab.io/llama:3")
+
+
+@pytest.mark.parametrize(
+    ("times", "first", "last"),
+    [
+        ({"eventTime": "2026-11-18T12:00:00.250000Z"}, 0.25, 0.25),
+        ({"eventTime": "2026-11-18T12:00:00.250000Z", "firstTimestamp": None, "lastTimestamp": None}, 0.25, 0.25),
+        ({"eventTime": None, "firstTimestamp": "2026-11-18T12:00:01Z", "lastTimestamp": "2026-11-18T12:00:09Z"}, 1, 9),
+        ({"lastTimestamp": "2026-11-18T12:00:09Z"}, 5, 9),
+        ({"eventTime": "0001-01-01T00:00:00Z"}, 5, 5),
+    ],
+)
+def test_times_of_events(times: dict[str, str | None], first: float, last: float) -> None:
+    meta = {"name": "e", "namespace": "lab", "uid": "u", "creationTimestamp": "2026-11-18T12:00:05Z"}
+    noon = datetime(2026, 11, 18, 12, tzinfo=UTC).timestamp()
+    (event,) = stream.EVENTS.page(json.dumps({"items": [{"metadata": meta, **times}]}).encode()).items
+    assert (event.first_at, event.last_at) == (noon + first, noon + last)
 
 
 def test_the_token_volume_of_every_pod_is_left_out() -> None:

@@ -69,3 +69,11 @@ class AddResourceRequest(Message):
 class DeleteLeaseRequest(Message):
     id: str
     sync: bool
+
+class Sandbox(Message):
+    sandbox_id: str
+
+class ListSandboxesRequest(Message): ...
+
+class ListSandboxesResponse(Message):
+    list: Sequence[Sandbox]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monitor.agent.actions.names import (
+from monitor.facts.image_names import (
     is_sandbox_image,
     matching_label_pin,
     matching_pin,
@@ -46,6 +46,34 @@ def test_which_names_are_of_one_image(one: str, other: str, same: bool) -> None:
 @pytest.mark.parametrize(
     ("name", "expect"),
     [
+        ("nginx", {"docker.io/library/nginx:latest"}),
+        ("nginx:1.25", {"docker.io/library/nginx:1.25"}),
+        ("docker.io/nginx", {"docker.io/library/nginx:latest"}),
+        ("index.docker.io/library/nginx:1", {"docker.io/library/nginx:1"}),
+        ("pytorch/pytorch:2", {"docker.io/pytorch/pytorch:2"}),
+        ("harbor.lab/nlp/bert", {"harbor.lab/nlp/bert:latest"}),
+        ("harbor:5000/bert", {"harbor:5000/bert:latest"}),
+        ("localhost/bert:1", {"localhost/bert:1"}),
+        (f"bert@sha256:{ID}", {f"docker.io/library/bert@sha256:{ID}", f"sha256:{ID}"}),
+        (
+            f"harbor:5000/x/bert:1@sha256:{ID}",
+            {f"harbor:5000/x/bert@sha256:{ID}", f"sha256:{ID}", "harbor:5000/x/bert:1"},
+        ),
+        (f"docker-pullable://harbor.lab/x@sha256:{ID}", {f"harbor.lab/x@sha256:{ID}", f"sha256:{ID}"}),
+        (f"docker://sha256:{ID}", {f"sha256:{ID}"}),
+        (ID, {f"sha256:{ID}"}),
+        (ID.upper(), {f"sha256:{ID}"}),
+        ("", set()),
+        (" ", set()),
+    ],
+)
+def test_the_keys_of_a_name(name: str, expect: set[str]) -> None:
+    assert reference_keys(name) == expect
+
+
+@pytest.mark.parametrize(
+    ("name", "expect"),
+    [
         ("busybox", ("docker.io/library/busybox", None, None)),
         ("harbor.lab:8443/a/b", ("harbor.lab:8443/a/b", None, None)),
         (f"harbor.lab:8443/a:1@{DIGEST}", ("harbor.lab:8443/a", "1", DIGEST)),
@@ -69,6 +97,7 @@ def test_the_parts_of_a_name(name: str, expect: tuple[str, str | None, str | Non
         ((f"sha256:{ID}",), ID[:12] + "*", True),
         ((f"harbor.lab/a@{DIGEST}",), DIGEST, True),
         (("harbor.lab/a:1",), "label:harbor.lab/a:1", False),
+        (("docker.io/local/bb:1",), "local/*", True),
         (("harbor.lab/A:1",), "harbor.lab/a:*", False),
     ],
 )

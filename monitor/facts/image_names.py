@@ -13,7 +13,10 @@ LABEL_PREFIX = "label:"  # of pins by label: label:keep, label:team=nlp
 
 
 def reference_keys(*names: str) -> frozenset[str]:
-    """Normalized keys of references and image ids. References to the same image share at least one key."""
+    """Normalized keys of references and image ids. References to the same image share at least one key.
+
+    `nginx` is `docker.io/library/nginx:latest`. A digest identifies the image under any name.
+    """
     return frozenset(key for name in names for key in _keys(name))
 
 
@@ -54,9 +57,12 @@ def is_sandbox_image(name: str) -> bool:
 
 
 def _keys(name: str) -> set[str]:
-    if _is_id(name):
-        return {f"sha256:{name.removeprefix('sha256:')}"}
-    repository, tag, digest = split_reference(name)
+    plain = name.strip().rpartition("://")[2]  # kubelets on Docker write docker-pullable://harbor.lab/x@sha256:...
+    if not plain:
+        return set()
+    if _is_id(plain):
+        return {f"sha256:{plain.removeprefix('sha256:').lower()}"}
+    repository, tag, digest = split_reference(plain)
     keys = {digest, f"{repository}@{digest}"} if digest else set()
     if tag or not digest:
         keys.add(f"{repository}:{tag or 'latest'}")
@@ -64,7 +70,7 @@ def _keys(name: str) -> set[str]:
 
 
 def _is_id(name: str) -> bool:
-    digits = name.removeprefix("sha256:")
+    digits = name.removeprefix("sha256:").lower()
     return len(digits) == _ID_CHARS and _HEX.issuperset(digits)
 
 

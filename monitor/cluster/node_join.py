@@ -213,7 +213,8 @@ def _counts_whole_gpus(inputs: NodeInputs) -> bool:
     if node is None or not offers_whole_gpus(node, inputs.resource):
         return False
     cards = len(snapshot.gpu.gpus) if snapshot and snapshot.gpu else 0
-    return not counts_slots(node.capacity.get(inputs.resource, 0.0), cards)
+    replicas = any(device.replica is not None for device in snapshot.pod_devices or ()) if snapshot else False
+    return not replicas or not counts_slots(node.capacity.get(inputs.resource, 0.0), cards)
 
 
 def _free(allocatable: int | None, requested: int, gpus: tuple[GpuView, ...], gpu_count: int | None) -> int | None:

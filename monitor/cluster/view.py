@@ -109,10 +109,6 @@ class ViewBuilder:
         self._nodes = {node.name: node for node in inputs.nodes}
         self._by_target = {agent.target: agent for agent in inputs.agents}
         self._agents = {_node_of(agent): agent for agent in sorted(inputs.agents, key=_last_heard)}
-        self._sharing = {
-            name: shared for name, node in self._nodes.items() if (shared := self._shares(node)) is not None
-        }
-        self._note_sharing()
         self._read_usage()
         self._pods.replace(inputs.pods)  # after the usage, so that each pod view is built once
         names = self._nodes.keys() | self._agents.keys()

@@ -112,7 +112,7 @@ def physical_gpus(node: NodeFact, resource: str = GPU_RESOURCE) -> int | None:
 
 
 def offers_whole_gpus(node: NodeFact, resource: str) -> bool:
-    """Whether the resource counts whole GPUs on a node: they are not shared, and there are no shares instead of them."""
+    """Whether the resource counts whole GPUs on a node: they are not shared, and it has no shares instead of them."""
     if shares_gpus(node):
         return False
     return bool(node.capacity.get(resource)) or not any(True for _ in _offered(node))

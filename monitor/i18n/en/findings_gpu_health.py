@@ -233,18 +233,18 @@ WORDS: dict[str, str] = {
     "doc.capacity-mismatch.severity": "warning",
     "doc.capacity-mismatch.incident": "The number of free GPUs differed between views.",
     "capacity-mismatch.device-plugin": (
-        "For {seconds:duration}, Kubernetes has been able to use only {capacity} of the {cards:GPU|GPUs} of {node}."
+        "For {seconds:duration}, Kubernetes has been able to use only {capacity:gpus} of the {cards} of {node}."
     ),
     "capacity-mismatch.device-plugin.advice": (
         "Check the device plugin: kubectl get pods -A -o wide --field-selector spec.nodeName={node} | grep "
         "device-plugin; delete its pod to restart it."
     ),
     "capacity-mismatch.unhealthy-device": (
-        "For {seconds:duration}, only {allocatable} of {capacity:GPU|GPUs} of {node} have been allocatable."
+        "For {seconds:duration}, only {allocatable} of {capacity:gpus} of {node} have been allocatable."
     ),
     "capacity-mismatch.unhealthy-device.advice": (
         "On {node}, nvidia-smi and dmesg -T | grep Xid show which GPU is unhealthy. After the repair, restart the "
         "device plugin's pod there."
     ),
-    "capacity-mismatch.counts": "The driver counts {cards}, capacity is {capacity}, allocatable {allocatable}.",
+    "capacity-mismatch.counts": "The driver counts {cards}, capacity is {capacity:gpus}, allocatable {allocatable}.",
 }

@@ -205,17 +205,17 @@ WORDS: dict[str, str] = {
     "doc.capacity-mismatch.severity": "警告",
     "doc.capacity-mismatch.incident": "各处看到的空闲 GPU 数量不一致。",
     "capacity-mismatch.device-plugin": (
-        "{node} 有 {cards} 张 GPU，Kubernetes 只能用 {capacity} 张，已 {seconds:duration}。"
+        "{node} 有 {cards} 张 GPU，Kubernetes 只能用 {capacity:gpus}，已 {seconds:duration}。"
     ),
     "capacity-mismatch.device-plugin.advice": (
         "检查设备插件：kubectl get pods -A -o wide --field-selector spec.nodeName={node} | grep device-plugin；删除它"
         "的 Pod 即可重启。"
     ),
     "capacity-mismatch.unhealthy-device": (
-        "{node} 的 {capacity} 张 GPU 只有 {allocatable} 张能分配，已 {seconds:duration}。"
+        "{node} 的 {capacity:gpus} 只有 {allocatable} 能分配，已 {seconds:duration}。"
     ),
     "capacity-mismatch.unhealthy-device.advice": (
         "在 {node} 上执行 nvidia-smi 和 dmesg -T | grep Xid，看哪张 GPU 有问题。修复后重启该节点的设备插件 Pod。"
     ),
-    "capacity-mismatch.counts": ("驱动看到 {cards} 张，capacity 为 {capacity}，allocatable 为 {allocatable}。"),
+    "capacity-mismatch.counts": ("驱动看到 {cards} 张，capacity 为 {capacity:gpus}，allocatable 为 {allocatable}。"),
 }

@@ -215,7 +215,7 @@ WORDS: dict[str, str] = {
     "doc.gpu-fragmented.severity": "warning",
     "doc.gpu-fragmented.incident": "Free GPUs were scattered across nodes, so large jobs did not fit.",
     "gpu-fragmented": (
-        "Job {job} ({user}, {namespace}) has been waiting {seconds:duration} for {asked:GPU|GPUs} on one node: "
+        "Job {job} ({user}, {namespace}) has been waiting {seconds:duration} for {asked:gpus} on one node: "
         "{free} are free on {nodes:node|nodes}, at most {most} on one ({node})."
     ),
     "gpu-fragmented.moves": "{count:move|moves} would make room: {moves}.",
@@ -224,7 +224,7 @@ WORDS: dict[str, str] = {
         "To avoid it, let the scheduler fill nodes (NodeResourcesFit MostAllocated; Volcano binpack)."
     ),
     "gpu-fragmented.advice": (
-        "Moving up to 3 pods does not help. Run {job} with fewer than {asked:GPU|GPUs} per worker, or let the "
+        "Moving up to 3 pods does not help. Run {job} with fewer than {asked:gpus} per worker, or let the "
         "scheduler fill nodes (NodeResourcesFit MostAllocated; Volcano binpack)."
     ),
     # capacity-mismatch

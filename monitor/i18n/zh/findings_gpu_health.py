@@ -187,8 +187,7 @@ WORDS: dict[str, str] = {
     "doc.gpu-fragmented.incident": "空闲 GPU 散落在各节点，大作业放不下。",
     "gpu-fragmented": (
         "作业 {job}（{user}，{namespace}）已等待 {seconds:duration}，需要同一节点上的 "
-        "{asked} 张 GPU：{nodes} 个节点上共空闲 {free} 张，单个节点最多 {most} "
-        "张（{node}）。"
+        "{asked:gpus}：{nodes} 个节点上共空闲 {free}，单个节点最多 {most}（{node}）。"
     ),
     "gpu-fragmented.moves": "移动 {count} 个 Pod 就能腾出位置：{moves}。",
     "gpu-fragmented.moves.advice": (
@@ -196,7 +195,7 @@ WORDS: dict[str, str] = {
         "：让调度器优先填满节点（NodeResourcesFit MostAllocated；Volcano binpack）。"
     ),
     "gpu-fragmented.advice": (
-        "移动 3 个以内的 Pod 解决不了。让 {job} 的每个 worker 少于 {asked} 张 GPU，"
+        "移动 3 个以内的 Pod 解决不了。让 {job} 的每个 worker 少于 {asked:gpus}，"
         "或让调度器优先填满节点（NodeResourcesFit MostAllocated；Volcano binpack）。"
     ),
     # capacity-mismatch

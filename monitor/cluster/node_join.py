@@ -220,7 +220,7 @@ def _counts_whole_gpus(inputs: NodeInputs) -> bool:
 def _free(allocatable: int | None, requested: int, gpus: tuple[GpuView, ...], gpu_count: int | None) -> int | None:
     """GPUs that the scheduler would still allocate, less those held without its knowledge.
 
-    If Kubernetes counts shares, those are free that nobody holds. A count above that of the driver stands alone.
+    If Kubernetes counts shares, GPUs without a holder are free. A count above that of the driver stands alone.
     """
     if allocatable is None:
         return sum(gpu.state is GpuState.FREE for gpu in gpus) if gpu_count is not None else None

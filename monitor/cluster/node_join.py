@@ -213,13 +213,14 @@ def _counts_whole_gpus(inputs: NodeInputs) -> bool:
     if node is None or not offers_whole_gpus(node, inputs.resource):
         return False
     cards = len(snapshot.gpu.gpus) if snapshot and snapshot.gpu else 0
-    return not counts_slots(node.capacity.get(inputs.resource, 0.0), cards)
+    replicas = any(device.replica is not None for device in snapshot.pod_devices or ()) if snapshot else False
+    return not replicas or not counts_slots(node.capacity.get(inputs.resource, 0.0), cards)
 
 
 def _free(allocatable: int | None, requested: int, gpus: tuple[GpuView, ...], gpu_count: int | None) -> int | None:
     """GPUs that the scheduler would still allocate, less those held without its knowledge.
 
-    If Kubernetes counts shares, those are free that nobody holds. A count above that of the driver stands alone.
+    If Kubernetes counts shares, GPUs without a holder are free. A count above that of the driver stands alone.
     """
     if allocatable is None:
         return sum(gpu.state is GpuState.FREE for gpu in gpus) if gpu_count is not None else None

@@ -11,6 +11,7 @@ from monitor.detect.labels import label_value
 from monitor.detect.observation import Observation
 from monitor.detect.subject_index import SubjectIndex, Subjects
 from monitor.detect.subjects import ClusterDisk, ImageCopies, JobGpus, NodeSubject, nas_identity, shared_disk
+from monitor.explain.fit import requested_gpus
 from monitor.facts.changes import AGENT, GPUS, PODS, Changes
 from monitor.facts.cluster import GpuState, GpuView, Holder
 from monitor.facts.storage import DiskFact, ImageFact
@@ -157,7 +158,7 @@ class JobIndex(SharedIndex):
         holders_known = node.current is not None and node.current.section("pod_devices") is not None
         if not holders_known or any(gpu.state is GpuState.UNKNOWN for gpu in gpus):
             self._held.pop(node.name, None)
-            pods = [pod for pod in facts.bound.get(node.name, ()) if pod.requests.get(facts.resource)]
+            pods = [pod for pod in facts.bound.get(node.name, ()) if requested_gpus(pod, facts)]
             return {f"{pod.namespace}/{facts.identity(pod).job or pod.uid}" for pod in pods}
         held: dict[str, list[GpuView]] = {}
         for gpu in gpus:

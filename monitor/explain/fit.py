@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from monitor.explain.placement import EXCLUSIONS, Obstacle, ObstacleKind, PlacementCheck
 from monitor.facts.base import Fact
@@ -66,6 +66,15 @@ def gpu_request(pod: PodFact, facts: ClusterFacts) -> dict[str, float]:
         seen is not None and any(share.resource == facts.resource for share in seen.shares)
     )
     return gpu_amounts(pod.requests, facts.resource, shared=slots)
+
+
+def total_in_words(pods: Iterable[PodFact], facts: ClusterFacts) -> Value:
+    """What the pods request of GPUs together, for a text (format `gpus`)."""
+    total: dict[str, float] = {}
+    for pod in pods:
+        for name, amount in gpu_request(pod, facts).items():
+            total[name] = total.get(name, 0.0) + amount
+    return amount_value(total, facts.resource)
 
 
 def amount_in_words(pod: PodFact, amount: float, facts: ClusterFacts) -> Value:

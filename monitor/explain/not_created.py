@@ -10,8 +10,10 @@ from monitor.explain import kueue, volcano
 from monitor.explain.keys import Key
 from monitor.explain.model import Explanation, PodDiagnosis, PodRef, PodStatus, compact_number
 from monitor.explain.pod import explain_pod
-from monitor.explain.quota_message import newest_denial, parse_denial
+from monitor.explain.quota_message import limited_resource, newest_denial, parse_denial
 from monitor.facts.cluster_facts import ClusterFacts
+from monitor.facts.gpu_requests import brief
+from monitor.facts.gpu_resources import resource_kind
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
 
@@ -85,7 +87,8 @@ def _refused(name: str, namespace: str | None, facts: ClusterFacts) -> Explanati
         if event is None:
             continue
         denial = parse_denial(event.message or "")
-        evidence = [*_quota_usage(denial.values.get("quota"), candidate, facts)]
+        denied = limited_resource(str(denial.values.get("resource", "")))
+        evidence = [*_quota_usage(denial.values.get("quota"), denied, candidate, facts)]
         evidence.append(Text(Key.REFUSED_TIMES, {"count": event.count, "kind": event.kind}))
         diagnosis = PodDiagnosis(
             PodStatus.NOT_CREATED, denial.cause, denial.headline, tuple(evidence), (denial.advice,)
@@ -94,25 +97,26 @@ def _refused(name: str, namespace: str | None, facts: ClusterFacts) -> Explanati
     return None
 
 
-def _quota_usage(quota: object, namespace: str | None, facts: ClusterFacts) -> Iterable[Text]:
+def _quota_usage(quota: object, denied: str, namespace: str | None, facts: ClusterFacts) -> Iterable[Text]:
     """Current usage of the quota, and the main GPU holders of the namespace."""
+    resource = denied if resource_kind(denied) is not None else facts.resource
     for fact in facts.quotas:
         if fact.namespace != namespace or fact.name != quota:
             continue
-        resource = next((name for name in (f"requests.{facts.resource}", facts.resource) if name in fact.hard), None)
-        if resource is not None:
+        key = next((name for name in fact.hard if limited_resource(name) == resource), None)
+        if key is not None:
             values = {
                 "quota": fact.name,
-                "used": compact_number(fact.used.get(resource, 0.0)),
-                "limit": compact_number(fact.hard[resource]),
+                "used": compact_number(fact.used.get(key, 0.0)),
+                "limit": compact_number(fact.hard[key]),
             }
-            yield Text(Key.QUOTA_BOOKS, {**values, "resource": resource})
+            yield Text(Key.QUOTA_BOOKS, {**values, "resource": key})
     held: Counter[str] = Counter()
     for pods in facts.bound.values():
         for pod in pods:
             if quota is not None and pod.namespace == namespace:
-                held[facts.identity(pod).user or pod.name] += round(pod.requests.get(facts.resource, 0.0))
-    top = [f"{user} ({count})" for user, count in held.most_common(3) if count]
+                held[facts.identity(pod).user or pod.name] += round(pod.requests.get(resource, 0.0))
+    top = [f"{user} ({brief(resource, count)})" for user, count in held.most_common(3) if count]
     if top:
         yield Text(Key.QUOTA_HOLDERS, {"namespace": namespace or "?", "holders": ", ".join(top)})
 

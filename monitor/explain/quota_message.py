@@ -11,6 +11,7 @@ from monitor.explain.chain.scheduling import main_reason, parse_scheduling
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
 from monitor.facts.cluster_facts import ClusterFacts
+from monitor.facts.gpu_resources import resource_kind
 from monitor.facts.kube import EventFact
 from monitor.facts.text import Text, Value
 
@@ -112,7 +113,8 @@ def _quota(message: str) -> AdmissionDenial | None:
     if match is None:
         return None
     requested, used, limits = (_amounts(match[group]) for group in (2, 3, 4))
-    resource = next((name for name in requested if "gpu" in name), next(iter(requested), "?"))
+    gpus = (name for name in requested if resource_kind(limited_resource(name)) is not None)
+    resource = next(gpus, next(iter(requested), "?"))
     values: dict[str, Value] = {
         "quota": match[1].strip(),
         "resource": resource,
@@ -121,6 +123,11 @@ def _quota(message: str) -> AdmissionDenial | None:
         "limit": limits.get(resource, "?"),
     }
     return _denial("quota", Key.QUOTA_EXCEEDED, Key.QUOTA_EXCEEDED_ADVICE, values)
+
+
+def limited_resource(name: str) -> str:
+    """The resource that an entry of a quota limits: `nvidia.com/gpu` of `requests.nvidia.com/gpu`."""
+    return name.removeprefix("requests.").removeprefix("limits.")
 
 
 def _denial(cause: str, headline: Key, advice: Key, values: dict[str, Value]) -> AdmissionDenial:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from monitor.explain.chain.causes import SchedulingCause
 from monitor.explain.chain.scheduling import main_reason, parse_scheduling
-from monitor.explain.fit import MAX_ROUNDING_ERROR, fit_all, gpu_request, gpu_resource, requested_gpus
+from monitor.explain.fit import MAX_ROUNDING_ERROR, fit_all, gpu_resource, requested_gpus, total_in_words
 from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause, PodDiagnosis, PodStatus, compact_number, pending_diagnosis
 from monitor.explain.quota_message import denial_evidence
@@ -15,7 +15,6 @@ from monitor.explain.quote import quote
 from monitor.explain.scheduler_message import group_messages
 from monitor.explain.scheduler_says import reason_diagnosis
 from monitor.facts.cluster_facts import ClusterFacts
-from monitor.facts.gpu_requests import amount_value
 from monitor.facts.kube import Amounts, NodeFact, PodFact, PodGroupFact, QueueFact
 from monitor.facts.text import Text, Value
 
@@ -158,16 +157,12 @@ def too_large_together(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis | None
     placed = _place(waiting, facts)
     if settled + placed >= group.min_member:
         return None
-    needs: Amounts = {}
-    for member in waiting:
-        for name, amount in gpu_request(member, facts).items():
-            needs[name] = needs.get(name, 0.0) + amount
     values: dict[str, Value] = {
         "group": group.name,
         "fit": placed,
         "waiting": len(waiting),
         "needed": group.min_member,
-        "gpus": amount_value(needs, facts.resource),
+        "gpus": total_in_words(waiting, facts),
     }
     return PodDiagnosis(
         PodStatus.PENDING,

@@ -1,4 +1,4 @@
-"""Shared GPUs: which nodes share theirs, and which part of which GPU a scheduler assigned to a pod.
+"""Shared GPUs: which nodes share theirs, and what a scheduler assigned to each pod.
 
 HAMi, Volcano and Aliyun write it to annotations. What is malformed counts as unknown, never as 0.
 """

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from monitor.facts.gpu_requests import brief, parse_amounts
-from monitor.facts.gpu_resources import PERCENTAGES, Family, GpuResource, Part, Unit, resource_kind
+from monitor.facts.gpu_resources import PERCENTAGES, UNIT_BYTES, Family, GpuResource, Part, Unit, resource_kind
 from monitor.i18n.en.gpus import GPUS as EN
-from monitor.i18n.figures import number
+from monitor.i18n.figures import number, percent
 from monitor.i18n.zh.gpus import GPUS as ZH
 
 _WORDS = {"en": EN, "zh": ZH}
+_PARTS = tuple(Part)
+_MEMORY = "nvidia.com/gpumem"
 _VGPU = (Family.HAMI, Family.VOLCANO)
 
 
@@ -30,7 +34,8 @@ def gpus(value: str | float, lang: str) -> str:
     if not counts:
         alone = (_say(lang, _share_key(kind), amount, kind.name) for kind, amount in shares)
         return words["and"].join(alone) or value
-    named = (_say(lang, _count_key(kind, bool(shares)), amount, _name(kind)) for kind, amount in counts)
+    families = {kind.family for kind, _ in shares}
+    named = (_say(lang, _count_key(kind, families), amount, _name(kind)) for kind, amount in counts)
     counted = words["and"].join(named)
     if not shares:
         return counted
@@ -38,7 +43,16 @@ def gpus(value: str | float, lang: str) -> str:
     return words["with"].format(counted=counted, shares=words["comma"].join(parts))
 
 
-_PARTS = tuple(Part)
+def share(slots: int | None, memory_bytes: int | None, cores_ratio: float | None, lang: str) -> str:
+    """The part of a GPU that a pod may use: `3000 MiB, 30% of the cores`, else the number of slots; empty without."""
+    parts = []
+    if memory_bytes is not None:
+        parts.append(_say(lang, "with.memory", str(brief(_MEMORY, memory_bytes / UNIT_BYTES[Unit.MIB]))))
+    if cores_ratio is not None:
+        parts.append(_say(lang, "with.cores", percent(cores_ratio)))
+    if not parts and slots is not None:
+        parts.append(_say(lang, "shared", number(slots)))
+    return _WORDS[lang]["comma"].join(parts)
 
 
 def _say(lang: str, key: str, amount: str, name: str = "") -> str:
@@ -56,13 +70,15 @@ def _name(kind: GpuResource) -> str:
     return kind.name.rpartition("/mig-")[2] if kind.unit is Unit.SLICE else kind.name
 
 
-def _count_key(kind: GpuResource, with_shares: bool) -> str:
-    """Key of a count; `with_shares`: an amount of memory or cores restricts it."""
+def _count_key(kind: GpuResource, shares: Container[Family]) -> str:
+    """Key of a count; an amount of memory or cores of the same family makes it a share. HAMi uses NVIDIA's counts."""
     if kind.unit in (Unit.DEVICE, Unit.SLICE):
         return kind.unit.value
-    if kind.unit is Unit.GPU and not with_shares:
+    restricted = kind.family in shares
+    if kind.unit is Unit.GPU and not restricted:
         return "whole"
-    return "vgpu" if with_shares or kind.family in _VGPU else "shared"
+    hami = kind.family is Family.NVIDIA and Family.HAMI in shares
+    return "vgpu" if restricted or hami or kind.family in _VGPU else "shared"
 
 
 def _share_key(kind: GpuResource) -> str:

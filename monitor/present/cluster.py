@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Container, Mapping
 
 from monitor.base.units import format_duration, format_ratio, format_size, utc_timestamp
-from monitor.facts.cluster import ClusterView, GpuState, GpuView, NodeView
+from monitor.facts.cluster import ClusterView, GpuState, GpuView, Holder, NodeView
 from monitor.facts.text import Evidence
 from monitor.present.rows import ClusterIndex, users_by_gpus, waiting_pods
+from monitor.present.shares import gpus_cell, holder_share, share_lines
 from monitor.present.table import Rows, TextTable, make_limited_table
 
 NORMAL_STATES = (GpuState.FREE, GpuState.BUSY)
@@ -36,7 +37,10 @@ def needs_attention(view: ClusterView) -> bool:
 
 def tables(view: ClusterView) -> tuple[TextTable, ...]:
     """All tables of a view, without empty ones except that of the nodes."""
-    optional = (_failing_sources(view), _attention(view), _pending(view), _free(view), _queues(view), _users(view))
+    optional = (
+        _failing_sources(view), _attention(view), _shared(view), _pending(view), _free(view), _shares(view),
+        _queues(view), _users(view),
+    )  # fmt: skip
     return (_nodes(view), *(table for table in optional if table.rows))
 
 
@@ -102,12 +106,28 @@ def _attention(view: ClusterView) -> TextTable:
     return make_limited_table("GPUs that need attention", "GPU | state | for | held by | evidence", rows)
 
 
-def _holders(gpu: GpuView, inference: Container[str]) -> str:
-    return ", ".join(
-        f"{h.user or '?'} ({h.namespace or '?'}/{h.pod or h.pod_uid or '?'})"
-        + (", inference service" if h.pod_uid is not None and h.pod_uid in inference else "")
-        for h in gpu.holders
-    )
+def _holders(gpu: GpuView, inference: Container[str] = ()) -> str:
+    return ", ".join(_holder(holder, inference) for holder in gpu.holders)
+
+
+def _holder(holder: Holder, inference: Container[str]) -> str:
+    pod, share = holder.pod or holder.pod_uid or "?", holder_share(holder, "en")
+    serves = holder.pod_uid is not None and holder.pod_uid in inference
+    text = f"{holder.user or '?'} ({holder.namespace or '?'}/{pod}{', ' + share if share else ''})"
+    return f"{text}, inference service" if serves else text
+
+
+def _shared(view: ClusterView) -> TextTable:
+    """GPUs that several pods hold, or that a pod holds in part."""
+    shared = (gpu for gpu in view.gpus if len(gpu.holders) > 1 or any(holder.slots for holder in gpu.holders))
+    rows: Rows = [(f"{gpu.node}/{gpu.index}", str(len(gpu.holders)), _holders(gpu)) for gpu in shared]
+    return make_limited_table("Shared GPUs", "GPU | pods | held by", rows)
+
+
+def _shares(view: ClusterView) -> TextTable:
+    """Shares of GPUs and other accelerators, which no count of GPUs contains."""
+    rows: Rows = [(node.name, *line) for node in view.nodes for line in share_lines(node, "en")]
+    return make_limited_table("Shares of GPUs and other accelerators", "node | resource | used", rows)
 
 
 def _evidence(evidence: Evidence, view: ClusterView) -> str:
@@ -134,7 +154,7 @@ def _pending(view: ClusterView) -> TextTable:
             f"{pod.namespace}/{pod.name}",
             pod.identity.user,
             pod.identity.queue or "",
-            f"{pod.requested_gpus:g}",
+            gpus_cell(pod.requested_gpus, pod.gpu_shares, "en"),
             _for(view, pod.created_at),
             f"gpuwarden why -n {pod.namespace} {pod.name}",
         )
@@ -170,7 +190,7 @@ def _users(view: ClusterView) -> TextTable:
     rows: Rows = [
         (
             user,
-            f"{use.gpus:g}",
+            gpus_cell(use.gpus, use.gpu_shares, "en"),
             None if use.gpu_utilization_ratio is None else format_ratio(use.gpu_utilization_ratio),
             None if use.gpu_memory_bytes is None else format_size(use.gpu_memory_bytes),
             None if use.cpu_cores is None else f"{use.cpu_cores:.1f}",

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 from monitor.facts.cluster import ClusterView, GpuState, PodView
 from monitor.facts.findings import Severity
+from monitor.facts.text import Value
 from monitor.present.problems import ProblemRow
 from monitor.present.rows import mean_utilization
+from monitor.present.shares import wanted
 
 EXPECTED_STATES = (GpuState.BUSY, GpuState.FREE, GpuState.UNKNOWN)
 
@@ -28,7 +30,7 @@ class ClusterHealth:
     abnormal: int
     utilization_ratio: float | None
     waiting: int
-    waiting_gpus: float
+    waiting_gpus: Value  # in the format `gpus`
 
 
 def cluster_health(
@@ -50,7 +52,7 @@ def cluster_health(
         abnormal=sum(count for state, count in states.items() if state not in EXPECTED_STATES),
         utilization_ratio=mean_utilization(view.gpus),
         waiting=len(waiting),
-        waiting_gpus=sum(pod.requested_gpus for pod in waiting),
+        waiting_gpus=wanted(waiting),
     )
 
 

@@ -114,10 +114,13 @@ def _processes_on(gpu: GpuFact, snapshot: NodeSnapshot) -> str | None:
 
 
 def _pods_with(gpu: GpuFact, snapshot: NodeSnapshot) -> str | None:
+    """Pods that the kubelet gave a GPU; None if it gave some by claims, which do not say which GPU they hold."""
     if gpu.uuid is None or snapshot.pod_devices is None:
         return None
     assigned = (device for device in snapshot.pod_devices if device.gpu_uuid == gpu.uuid)
-    return ", ".join(sorted({f"{device.namespace}/{device.pod_name}" for device in assigned if device.pod_name})) or "-"
+    names = sorted({f"{device.namespace}/{device.pod_name}" for device in assigned if device.pod_name})
+    claimed = any(device.claim is not None for device in snapshot.pod_devices)
+    return ", ".join(names) or (None if claimed else "-")
 
 
 def _gpu_state(gpu: GpuFact) -> str:

@@ -72,8 +72,12 @@ def test_a_card_somebody_sits_on_unseen_is_not_free() -> None:
 
 
 def test_time_sliced_cards_are_counted_in_shares() -> None:
-    view = build(ViewInputs(agents=(agent(card()),), nodes=(node(gpus=4),), pods=(pod("a"), pod("b")), around=KNOWN))
-    assert free_of(view) == {"n1": 2}
+    sliced = node(gpus=4, labels={"nvidia.com/gpu.replicas": "4"})
+    view = build(ViewInputs(agents=(agent(card()),), nodes=(sliced,), pods=(pod("a"), pod("b")), around=KNOWN))
+    (seen,) = view.nodes
+    assert (seen.capacity, seen.allocatable, seen.requested, seen.cards, seen.free) == (None, None, 0, 1, 1)
+    assert [(share.resource, share.unit, share.total, share.free) for share in seen.shares] == [(GPU, "slot", 4.0, 2.0)]
+    assert [(pod.requested_gpus, pod.gpu_shares) for pod in view.pods] == [(0.0, {f"{GPU}.shared": 1.0})] * 2
 
 
 def test_without_kubernetes_nodes_are_still_seen() -> None:

@@ -190,8 +190,9 @@ def test_a_disk_full_of_images_is_back_under_the_low_water_mark_by_itself(
     running = use(lab, scene, pods)
     as_before = containers(lab, running)
     old = pile_up(lab, disk)
-    with lab.engine.container_of(old[0]):  # least recently used first
-        wait_until(lambda: (seen := cleaner.image(old[0])) and seen.last_used_at, 20, "its use is seen")
+    user = pods.run("uses-old", image=old[0])  # least recently used first
+    wait_until(lambda: (seen := cleaner.image(old[0])) and seen.last_used_at, 20, "its use is seen")
+    lab.delete_pods(user)
     assert small_disk.used_share(disk) < HIGH
     assert cleaner.history("images") == ()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -82,10 +81,6 @@ class Engine(ABC):
     @abstractmethod
     def logs_of(self, pod_uid: str) -> list[str]:
         """The end of the log of every container of a pod."""
-
-    @abstractmethod
-    def container_of(self, image: str) -> AbstractContextManager[None]:
-        """Run a container of an image without a pod."""
 
     @abstractmethod
     def remove_containers(self) -> None:

@@ -5,7 +5,16 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from monitor.facts import CollectorFact, DiskFact, GpuFact, GpuInventory, ImageCacheFact, NodeSnapshot, ShmFact
+from monitor.facts import (
+    CollectorFact,
+    DiskFact,
+    GpuFact,
+    GpuInventory,
+    ImageCacheFact,
+    NodeSnapshot,
+    PodDeviceFact,
+    ShmFact,
+)
 from monitor.present.node import failed_collectors, headline, tables
 from monitor.present.table import TextTable
 from tests.support.snapshots import AT, full_snapshot
@@ -90,6 +99,21 @@ def test_a_card_without_a_name_has_an_unknown_number_of_processes() -> None:
         EMPTY, gpu=GpuInventory(gpus=(GpuFact(index=0),)), gpu_processes=(), pod_devices=()
     )
     assert table(snapshot, "GPUs").rows == (("0", "?", "?", "?", "?", "?", "?", "?", "ok"),)
+
+
+def test_which_gpu_a_claim_holds_is_not_guessed() -> None:
+    """The agent knows the driver's name of the device; the uuid is in the cluster's ResourceSlice."""
+    plain = PodDeviceFact(
+        resource="nvidia.com/gpu", device_id="GPU-1", gpu_uuid="GPU-1", source="pod-resources", pod_name="train",
+        namespace="team",
+    )  # fmt: skip
+    claimed = msgspec.structs.replace(
+        plain, resource="gpu.nvidia.com", device_id="gpu-0", gpu_uuid=None, claim="c", pool="n1"
+    )
+    gpus = GpuInventory(gpus=(GpuFact(index=0, uuid="GPU-0"), GpuFact(index=1, uuid="GPU-1")))
+    for devices, pods in (((plain,), ["-", "team/train"]), ((claimed, plain), ["?", "team/train"])):
+        snapshot = msgspec.structs.replace(EMPTY, gpu=gpus, gpu_processes=(), pod_devices=devices)
+        assert [row[7] for row in table(snapshot, "GPUs").rows] == pods
 
 
 def test_names_from_outside_cannot_reach_the_terminal() -> None:

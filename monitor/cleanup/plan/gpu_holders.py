@@ -146,7 +146,7 @@ def _job_works(context: GpuPlanContext, holder: Holder, uid: str) -> Protection 
         if other.node is None or other.phase == "Pending" or any(gpu.state is GpuState.BUSY for gpu in gpus):
             return Protection("job-busy", other.name)
         # A pod that requested GPUs but is seen on none may be working on them.
-        idle = _working(context, gpus) is None and (bool(gpus) or not other.requested_gpus)
+        idle = _working(context, gpus) is None and (bool(gpus) or not (other.requested_gpus or other.gpu_shares))
         if context.unseen(other.node) or not idle:
             return Protection("unknown", other.name)
     return None

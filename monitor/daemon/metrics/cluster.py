@@ -18,9 +18,11 @@ from monitor.facts.cluster import (
     NodeView,
     PodView,
     QueueView,
+    ShareView,
     SourceView,
     UsageView,
 )
+from monitor.facts.gpu_resources import Unit, resource_kind
 
 NO_HOLDER = Holder()
 
@@ -36,10 +38,23 @@ NODES: MetricTable[NodeView] = MetricTable(
         ("gpuwarden_node_agent_silent", "Whether the agent of the node does not respond.",
          lambda n: n.silent_since is not None if n.has_agent else None),
         ("gpuwarden_node_requested_gpus", "GPUs requested by pods on the node.",
-         lambda n: n.requested if n.in_kubernetes else None),
+         lambda n: n.requested if n.in_kubernetes and (n.capacity is not None or not n.shares) else None),
         ("gpuwarden_node_free_gpus", "Allocatable GPUs that are not requested and usable.",
          lambda n: n.free),
     ),
+)  # fmt: skip
+SHARES: MetricTable[ShareView] = MetricTable(
+    ("node", "resource", "unit"),
+    (
+        ("gpuwarden_node_shares", "Allocatable shares of GPUs and other accelerators, in their unit.",
+         lambda s: s.total),
+        ("gpuwarden_node_requested_shares", "The part of them that pods on the node request.", lambda s: s.used),
+    ),
+)  # fmt: skip
+POD_SHARES: MetricTable[float] = MetricTable(
+    ("namespace", "pod", "node", "resource", "unit"),
+    (("gpuwarden_pod_requested_shares", "Shares of GPUs and other accelerators that the pod requests, in their unit.",
+      lambda amount: amount),),
 )  # fmt: skip
 GPUS: MetricTable[tuple[tuple[str, ...], int]] = MetricTable(
     ("node", "model", "state"), (("gpuwarden_gpus", "GPUs by state.", lambda counted: counted[1]),)
@@ -85,7 +100,7 @@ PODS: MetricTable[PodView] = MetricTable(
     ("namespace", "pod", "node", "user", "workload", "queue", "phase"),
     (("gpuwarden_pod_requested_gpus", "GPUs requested by the pod.", lambda p: p.requested_gpus),),
 )
-TABLES = (SOURCES, NODES, GPUS, GPU_STATE, GPU_SINCE, FREE, QUEUES, USERS, PODS)
+TABLES = (SOURCES, NODES, GPUS, GPU_STATE, GPU_SINCE, FREE, QUEUES, USERS, PODS, SHARES, POD_SHARES)
 
 
 class ClusterFamilies:
@@ -113,6 +128,12 @@ class ClusterFamilies:
         yield from QUEUES.families(((short(queue.name),), queue) for queue in view.queues)
         yield from USERS.families(((short(user),), usage) for user, usage in view.users.items())
         yield from self._pods.texts((pod.uid, pod) for pod in view.pods if pod.requested_gpus > 0)
+        yield from SHARES.families(
+            ((short(node.name), short(each.resource), each.unit), each) for node in view.nodes for each in node.shares
+        )
+        yield from POD_SHARES.families(
+            (_share_labels(pod, name), amount) for pod in view.pods for name, amount in pod.gpu_shares.items()
+        )
 
 
 def _gpu_counts(gpus: Iterable[GpuView]) -> Counter[tuple[str, str, str]]:
@@ -126,7 +147,7 @@ def _gpu_counts(gpus: Iterable[GpuView]) -> Counter[tuple[str, str, str]]:
 def _node_version(node: NodeView) -> object:
     return (
         node.ready, node.schedulable, node.in_kubernetes, node.has_agent, node.silent_since is None, node.requested,
-        node.free,
+        node.free, node.capacity is None, bool(node.shares),
     )  # fmt: skip
 
 
@@ -141,6 +162,12 @@ def _gpu_labels(gpu: GpuView) -> tuple[str, ...]:
         holder.namespace, holder.pod, holder.user, holder.job, holder.queue,
     )  # fmt: skip
     return tuple(short(label) for label in labels)
+
+
+def _share_labels(pod: PodView, resource: str) -> tuple[str, ...]:
+    kind = resource_kind(resource)
+    unit = kind.unit if kind is not None else Unit.DEVICE
+    return short(pod.namespace), short(pod.name), short(pod.node), short(resource), unit.value
 
 
 def _pod_labels(pod: PodView) -> tuple[str, ...]:

@@ -18,14 +18,12 @@ class GpuCounts:
     allocatable: int
 
 
-def gpu_counts(node: NodeSubject) -> GpuCounts | None:
-    """Counts of a node in Kubernetes, if all three are known."""
-    view = node.view
-    if view is None or not view.in_kubernetes:
+def gpu_counts(node: NodeSubject, resource: str) -> GpuCounts | None:
+    """Counts of a node in Kubernetes, if all three are known. If its GPUs are shared, Kubernetes counts shares."""
+    if node.view is None or node.view.cards is None or node.fact is None:
         return None
-    if view.cards is None or view.capacity is None or view.allocatable is None:
-        return None
-    return GpuCounts(view.cards, view.capacity, view.allocatable)
+    amounts = node.fact.capacity.get(resource, 0), node.fact.allocatable.get(resource, 0)
+    return GpuCounts(node.view.cards, *(int(amount) for amount in amounts))
 
 
 def gpus_are_shared(node: NodeSubject, counts: GpuCounts, resource: str) -> bool:

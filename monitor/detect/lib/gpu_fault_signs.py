@@ -65,7 +65,7 @@ def node_signs(node: NodeSubject, resource: str) -> Iterator[FaultSign]:
     for collector in node.report.snapshot.collectors:
         if collector.name == "gpu" and collector.hung_since is not None:
             yield FaultSign(None, "driver-hung", since=collector.hung_since + node.report.skew)
-    counts = gpu_counts(node)
+    counts = gpu_counts(node, resource)
     if counts is not None and counts.gpus < counts.capacity and not gpus_are_shared(node, counts, resource):
         yield FaultSign(None, "cards-missing", values={"cards": counts.gpus, "capacity": counts.capacity})
 

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from monitor.explain.quota_message import DENIAL_REASONS, parse_denial
+from monitor.explain.fit import gpu_resource
+from monitor.explain.quota_message import DENIAL_REASONS, limited_resource, parse_denial
 from monitor.facts.cluster_facts import ClusterFacts
+from monitor.facts.gpu_requests import main_resource
+from monitor.facts.gpu_resources import resource_kind
 from monitor.facts.kube import PodFact
 
 
 @dataclass(frozen=True)
 class WaitingJob:
-    """A waiting job, the GPUs it needs to start, and when it was refused, if it was."""
+    """A waiting job, how much of a GPU resource it needs to start, and when it was refused, if it was."""
 
     name: str
+    resource: str
     gpus: float
     refused_at: float | None = None
 
@@ -27,10 +31,11 @@ def refused_jobs(namespaces: set[str], facts: ClusterFacts, since: float) -> dic
         if namespace not in namespaces or events[-1].reason not in DENIAL_REASONS or at <= since:
             continue
         why = parse_denial(events[-1].message or "")
-        if why.cause == "quota" and facts.resource in str(why.values.get("resource", "")):
+        resource = limited_resource(str(why.values.get("resource", "")))
+        if why.cause == "quota" and (resource == facts.resource or resource_kind(resource) is not None):
             needs = _amount(str(why.values.get("needs", "")))
             if needs is not None:
-                jobs[namespace, str(why.values["quota"])].append(WaitingJob(name, needs, at))
+                jobs[namespace, str(why.values["quota"])].append(WaitingJob(name, resource, needs, at))
     return jobs
 
 
@@ -44,11 +49,11 @@ def queued_jobs(facts: ClusterFacts) -> dict[tuple[str, str], list[WaitingJob]]:
     jobs: defaultdict[tuple[str, str], list[WaitingJob]] = defaultdict(list)
     parents = {(q.namespace, q.name): q.parent for q in facts.queues if q.kind == "LocalQueue"}
     for workload in facts.workloads:
-        gpus, parent = workload.requests.get(facts.resource), parents.get((workload.namespace, workload.queue or ""))
-        if workload.phase == "pending" and workload.active is not False and gpus and parent:
-            jobs["ClusterQueue", parent].append(
-                WaitingJob(workload.owner.name if workload.owner else workload.name, gpus)
-            )
+        resource = main_resource(workload.requests, facts.resource)
+        parent = parents.get((workload.namespace, workload.queue or ""))
+        if workload.phase == "pending" and workload.active is not False and resource and parent:
+            name = workload.owner.name if workload.owner else workload.name
+            jobs["ClusterQueue", parent].append(WaitingJob(name, resource, workload.requests[resource]))
     seen = set[str]()
     for pod in facts.pending_pods:
         queue, waiting, uid = _in_volcano(pod, facts)
@@ -60,9 +65,11 @@ def queued_jobs(facts: ClusterFacts) -> dict[tuple[str, str], list[WaitingJob]]:
 
 def _in_volcano(pod: PodFact, facts: ClusterFacts) -> tuple[str | None, WaitingJob, str]:
     """Queue, job and UID of what is waiting; a gang counts once."""
-    group, gpus = facts.group_of(pod), pod.requests.get(facts.resource, 0.0)
+    group, resource = facts.group_of(pod), gpu_resource(pod, facts)
+    gpus = pod.requests.get(resource, 0.0)
     if group is None:
-        return (facts.identity(pod).queue if pod.scheduler == "volcano" else None), WaitingJob(pod.name, gpus), pod.uid
+        queue = facts.identity(pod).queue if pod.scheduler == "volcano" else None
+        return queue, WaitingJob(pod.name, resource, gpus), pod.uid
     name = group.owner.name if group.owner else group.name
-    needs = gpus if group.running else max(gpus, group.min_resources.get(facts.resource, 0.0))
-    return group.queue, WaitingJob(name, needs), group.uid
+    needs = gpus if group.running else max(gpus, group.min_resources.get(resource, 0.0))
+    return group.queue, WaitingJob(name, resource, needs), group.uid

@@ -12,6 +12,7 @@ from monitor.detect.labels import label_value
 from monitor.detect.subjects import NodeReport, NodeSubject
 from monitor.facts.agents import AgentFact
 from monitor.facts.findings import Finding, Scope
+from monitor.facts.gpu_sharing import has_gpus
 from monitor.facts.node import CollectorFact
 from monitor.facts.text import Text
 
@@ -50,7 +51,7 @@ def evaluate(node: NodeSubject, context: RuleContext, memory: Any, now: float) -
 def _missing(node: NodeSubject, context: RuleContext, limits: Limits, memory: Any, now: float) -> RuleResult:
     """A Kubernetes node with GPUs but without an agent."""
     fact, resource = node.fact, context.facts.resource
-    if fact is None or fact.deletion_at or not (fact.capacity.get(resource) or fact.allocatable.get(resource)):
+    if fact is None or fact.deletion_at or not has_gpus(fact, resource):
         return NOTHING
     found = lasting("no-agent", limits.silent_after, memory, now, lambda since: _silent_finding(node, since))
     return replace(found, blind=EVERYTHING)

@@ -11,6 +11,8 @@ from monitor.detect.labels import label_value
 from monitor.detect.lib.gpu_counts import GpuCounts, gpu_counts, gpus_are_shared
 from monitor.detect.subjects import NodeSubject
 from monitor.facts.findings import Finding
+from monitor.facts.gpu_requests import amount_value
+from monitor.facts.gpu_resources import SHARED_GPU
 from monitor.facts.text import Text, Value
 
 CAUSES = ("device-plugin", "unhealthy-device")
@@ -26,12 +28,18 @@ class Limits:
 
 def evaluate(node: NodeSubject, context: RuleContext, memory: Any, now: float) -> RuleResult:
     """A node whose GPU counts differ."""
-    counts = gpu_counts(node)
-    cause = _cause(node, counts, context.facts.resource) if counts is not None else None
+    resource = context.facts.resource
+    counts = gpu_counts(node, resource)
+    cause = _cause(node, counts, resource) if counts is not None else None
     if counts is None or cause is None:
         return NOTHING
     limits: Limits = context.limits.of({"node": node.name})
-    return lasting(cause, limits.after, memory, now, lambda since: _finding(node.name, cause, counts, since))
+    capacity = amount_value(
+        {SHARED_GPU if gpus_are_shared(node, counts, resource) else resource: counts.capacity}, resource
+    )
+    values: dict[str, Value] = {"node": node.name, "cards": counts.gpus, "capacity": capacity}
+    values["allocatable"] = counts.allocatable
+    return lasting(cause, limits.after, memory, now, lambda since: _finding(cause, values, since))
 
 
 def _cause(node: NodeSubject, counts: GpuCounts, resource: str) -> str | None:
@@ -43,10 +51,8 @@ def _cause(node: NodeSubject, counts: GpuCounts, resource: str) -> str | None:
     return UNHEALTHY if counts.capacity > counts.gpus else PLUGIN
 
 
-def _finding(node: str, cause: str, counts: GpuCounts, since: float) -> Finding:
-    values: dict[str, Value] = {"node": node, "cards": counts.gpus, "capacity": counts.capacity}
-    values["allocatable"] = counts.allocatable
-    labels, evidence = {"node": label_value(node)}, (Text("capacity-mismatch.counts", values),)
+def _finding(cause: str, values: dict[str, Value], since: float) -> Finding:
+    labels, evidence = {"node": label_value(str(values["node"]))}, (Text("capacity-mismatch.counts", values),)
     return make_finding("capacity-mismatch", cause, labels, values, evidence=evidence, since=since)
 
 

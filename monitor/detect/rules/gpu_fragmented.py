@@ -17,9 +17,10 @@ from monitor.detect.labels import label_values
 from monitor.detect.lib.memory import recalled
 from monitor.detect.lib.moves import Move, fewest_moves
 from monitor.detect.lib.pods import REFRESH_SECONDS
-from monitor.explain.fit import NodeFit, fit_all, gpu_resource, requested_gpus
+from monitor.explain.fit import NodeFit, fit_all, gpu_resource, gpus_in_words, requested_gpus
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Scope
+from monitor.facts.gpu_resources import resource_kind
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
 
@@ -125,7 +126,7 @@ def _jobs(context: RuleContext) -> tuple[list[list[PodFact]], float | None]:
     """Unscheduled pods requesting GPUs, by job, longest waiting first, and when another has waited long enough."""
     facts, jobs, next_late = context.facts, defaultdict(list), list[float]()
     for pod in facts.pending_pods:
-        if pod.created_at is None or pod.scheduling_gates or requested_gpus(pod, facts) <= 0:
+        if pod.created_at is None or pod.scheduling_gates or not _requests_devices(pod, facts):
             continue
         limits: Limits = context.limits.of({"namespace": pod.namespace, "queue": facts.identity(pod).queue or ""})
         if context.now - pod.created_at < limits.after:
@@ -134,6 +135,12 @@ def _jobs(context: RuleContext) -> tuple[list[list[PodFact]], float | None]:
             jobs[pod.namespace, facts.identity(pod).job or pod.uid].append(pod)
     ordered = sorted(jobs.values(), key=lambda pods: (min(pod.created_at or 0.0 for pod in pods), pods[0].uid))
     return ordered, min(next_late, default=None)
+
+
+def _requests_devices(pod: PodFact, facts: ClusterFacts) -> bool:
+    """Whether a pod requests whole devices or slices. Where a share of a card fits, only its scheduler knows."""
+    kind = resource_kind(gpu_resource(pod, facts))
+    return requested_gpus(pod, facts) > 0 and (kind is None or (kind.countable and not kind.per_card))
 
 
 def _labels(pods: Sequence[PodFact], facts: ClusterFacts) -> dict[str, str]:
@@ -149,7 +156,7 @@ def _finding(
 ) -> Finding:
     most = nodes.usable[0]
     values: dict[str, Value] = {"job": facts.identity(pod).job or pod.name, "namespace": pod.namespace}
-    values |= {"user": facts.user(pod), "asked": requested_gpus(pod, facts), "free": nodes.free, "most": most.free}
+    values |= {"user": facts.user(pod), "asked": gpus_in_words(pod, facts), "free": nodes.free, "most": most.free}
     values |= {"node": most.node.name, "nodes": sum(fit.free > 0 for fit in nodes.usable)}
     since = min(pod.created_at or 0.0 for pod in pods)
     if not plan:

@@ -9,6 +9,7 @@ from monitor.detect.base import AGE, ANY_CAUSE, NOTHING, Latency, Rule, RuleCont
 from monitor.detect.findings import make_finding, shorten_raw
 from monitor.detect.labels import label_value
 from monitor.detect.subjects import NodeSubject
+from monitor.explain.fit import total_in_words
 from monitor.facts.agents import AgentFact
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.kube import ConditionFact, NodeFact
@@ -135,7 +136,7 @@ def _condition_message(condition: ConditionFact) -> str:
 def _finding(context: RuleContext, node: NodeFact, problem: _NodeProblem, agent: AgentFact | None) -> Finding:
     cause, facts = problem.cause, context.facts
     pods = facts.bound.get(node.name, ())
-    gpus = sum(pod.requests.get(facts.resource, 0.0) for pod in pods)
+    gpus = total_in_words(pods, facts)
     critical = problem.down and bool(pods) and not node.unschedulable
     evidence = []
     if problem.down and agent is not None:

@@ -14,7 +14,7 @@ from monitor.detect.findings import make_finding
 from monitor.detect.labels import label_values
 from monitor.detect.lib.pending_answers import PendingAnswer, answer_for_pod, next_turn, shape_id, update_answers
 from monitor.detect.lib.pods import advice_keys, raw_text
-from monitor.explain.fit import requested_gpus
+from monitor.explain.fit import gpus_in_words, requested_gpus
 from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause
 from monitor.explain.pod import pod_reference
@@ -92,7 +92,7 @@ def _pending_by_job(facts: ClusterFacts) -> dict[tuple[str, str], list[PodFact]]
 def _finding(job: PendingJob, answer: PendingAnswer, facts: ClusterFacts) -> Finding:
     pod, labels = job.pod, job.labels
     values: dict[str, Value] = {"job": labels.get("job", pod.name), "user": facts.user(pod)}
-    values |= {"queue": labels.get("queue", pod.namespace), "count": len(job.pods), "gpus": requested_gpus(pod, facts)}
+    values |= {"queue": labels.get("queue", pod.namespace), "count": len(job.pods), "gpus": gpus_in_words(pod, facts)}
     values |= {"pod": pod.name, "namespace": pod.namespace}
     says = (item.values.get("message") for item in answer.evidence if item.key == Key.SCHEDULER_SAYS.value)
     message = next(says, None)

@@ -10,7 +10,7 @@ from monitor.detect.base import NOTHING, UNKNOWN, Latency, Rule, RuleContext, Ru
 from monitor.detect.findings import make_finding
 from monitor.detect.lib.pods import combined, is_live, pod_labels, pod_values, raw_text
 from monitor.detect.visibility import clock_skew
-from monitor.explain.fit import gpu_resource, requested_gpus
+from monitor.explain.fit import gpu_resource, gpus_in_words, requested_gpus
 from monitor.explain.keys import Key
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding
@@ -78,7 +78,7 @@ def _judge(pod: PodFact, status: ContainerStatusFact, log: LogFact, behind: floa
 def _finding(
     pod: PodFact, status: ContainerStatusFact, log: LogFact, cause: str, since: float, facts: ClusterFacts
 ) -> Finding:
-    values = pod_values(pod, facts, container=status.name, gpus=requested_gpus(pod, facts))
+    values = pod_values(pod, facts, container=status.name, gpus=gpus_in_words(pod, facts))
     labels, evidence = pod_labels(pod, facts, container=status.name), _utilization_evidence(pod, facts)
     raw = raw_text(log.error)
     return make_finding("pod-silent", cause, labels, values, evidence=evidence, since=since, raw=raw)

@@ -18,6 +18,7 @@ from monitor.explain.starting import DRA_REASON
 from monitor.explain.volumes import MOUNT_EVENT_REASONS as VOLUME_REASONS
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding
+from monitor.facts.gpu_resources import resource_kind
 from monitor.facts.kube import EventFact, PodFact
 from monitor.facts.text import Text
 
@@ -111,7 +112,11 @@ def _gpus_not_allocatable(pod: PodFact, answer: PodDiagnosis, facts: ClusterFact
     reported = answer.cause.startswith(("sandbox-", "start-"))
     if reported or node is None or node.ready is not True or not requested_gpus(pod, facts):
         return False
-    return node.allocatable.get(gpu_resource(pod, facts), 0.0) < requested_gpus(pod, facts)
+    resource = gpu_resource(pod, facts)
+    kind = resource_kind(resource)
+    if kind is not None and kind.per_card and resource not in node.allocatable:
+        return False  # HAMi does not list the memory that it shares
+    return node.allocatable.get(resource, 0.0) < requested_gpus(pod, facts)
 
 
 def _hung_mounts(pod: PodFact, answer: PodDiagnosis, facts: ClusterFacts) -> Iterable[str]:

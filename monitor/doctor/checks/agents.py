@@ -26,6 +26,7 @@ from monitor.doctor.model import (
     problem,
     warning,
 )
+from monitor.facts.gpu_sharing import has_gpus
 from monitor.facts.node import CollectorFact, NodeSnapshot
 from monitor.kube.decode.stream import MalformedResponseError, decode_pod_list
 
@@ -214,7 +215,7 @@ def _gpu_nodes(context: DoctorContext) -> tuple[str, ...] | None:
         nodes = NODES.kind.page(_list(context, "/api/v1/nodes", {})).items
     except (_DiscoveryError, MalformedResponseError):
         return None
-    return tuple(sorted(node.name for node in nodes if node.capacity.get(resource, 0) > 0))
+    return tuple(sorted(node.name for node in nodes if has_gpus(node, resource)))
 
 
 def _pods(context: DoctorContext) -> tuple[dict[str, str | None], tuple[str, ...]]:

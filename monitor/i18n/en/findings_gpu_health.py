@@ -215,7 +215,7 @@ WORDS: dict[str, str] = {
     "doc.gpu-fragmented.severity": "warning",
     "doc.gpu-fragmented.incident": "Free GPUs were scattered across nodes, so large jobs did not fit.",
     "gpu-fragmented": (
-        "Job {job} ({user}, {namespace}) has been waiting {seconds:duration} for {asked:GPU|GPUs} on one node: "
+        "Job {job} ({user}, {namespace}) has been waiting {seconds:duration} for {asked:gpus} on one node: "
         "{free} are free on {nodes:node|nodes}, at most {most} on one ({node})."
     ),
     "gpu-fragmented.moves": "{count:move|moves} would make room: {moves}.",
@@ -224,7 +224,7 @@ WORDS: dict[str, str] = {
         "To avoid it, let the scheduler fill nodes (NodeResourcesFit MostAllocated; Volcano binpack)."
     ),
     "gpu-fragmented.advice": (
-        "Moving up to 3 pods does not help. Run {job} with fewer than {asked:GPU|GPUs} per worker, or let the "
+        "Moving up to 3 pods does not help. Run {job} with fewer than {asked:gpus} per worker, or let the "
         "scheduler fill nodes (NodeResourcesFit MostAllocated; Volcano binpack)."
     ),
     # capacity-mismatch
@@ -235,18 +235,18 @@ WORDS: dict[str, str] = {
     "doc.capacity-mismatch.severity": "warning",
     "doc.capacity-mismatch.incident": "The number of free GPUs differed between views.",
     "capacity-mismatch.device-plugin": (
-        "For {seconds:duration}, Kubernetes has been able to use only {capacity} of the {cards:GPU|GPUs} of {node}."
+        "For {seconds:duration}, Kubernetes has been able to use only {capacity:gpus} of the {cards} of {node}."
     ),
     "capacity-mismatch.device-plugin.advice": (
         "Check the device plugin or the DRA driver: kubectl get pods -A -o wide --field-selector spec.nodeName={node} "
         "| grep -E 'device-plugin|dra'; delete its pod to restart it."
     ),
     "capacity-mismatch.unhealthy-device": (
-        "For {seconds:duration}, only {allocatable} of {capacity:GPU|GPUs} of {node} have been allocatable."
+        "For {seconds:duration}, only {allocatable} of {capacity:gpus} of {node} have been allocatable."
     ),
     "capacity-mismatch.unhealthy-device.advice": (
         "On {node}, nvidia-smi and dmesg -T | grep Xid show which GPU is unhealthy. After the repair, restart the "
         "pod of the device plugin or DRA driver there."
     ),
-    "capacity-mismatch.counts": "The driver counts {cards}, capacity is {capacity}, allocatable {allocatable}.",
+    "capacity-mismatch.counts": "The driver counts {cards}, capacity is {capacity:gpus}, allocatable {allocatable}.",
 }

@@ -19,7 +19,7 @@ WORDS: dict[str, str] = {
     "node-down.unknown": "Node {node} is unhealthy: {message}",
     "node-down.agent-answers": "Its agent responds, so the machine and its network are up.",
     "node-down.agent-silent": "Its agent does not respond either ({error}): the machine is off, hung or disconnected.",
-    "node-down.pods": "Bound to it: {count:pod|pods} with {gpus:GPU|GPUs}.",
+    "node-down.pods": "Bound to it: {count:pod|pods} with {gpus:gpus}.",
     "node-down.says": "Kubernetes says: {message}",
     "node-down.kubelet-silent.advice": (
         "If the machine responds: ssh {node} systemctl restart kubelet; journalctl -u kubelet -n 100. If not, check "

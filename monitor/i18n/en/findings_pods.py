@@ -10,11 +10,10 @@ WORDS: dict[str, str] = {
     "doc.pod-pending.incident": "Why is my job not scheduled? Are there not enough GPUs?",
     "doc.pod-pending.limit.waiting": "How long a pod may wait for a node.",
     "pod-pending.no-single-node-fits": (
-        "{count:pod|pods} of {job} ({user}) waiting for {seconds:duration}: no single node has "
-        "{gpus:free GPU|free GPUs}."
+        "{count:pod|pods} of {job} ({user}) waiting for {seconds:duration}: no single node has {gpus:free-gpus}."
     ),
     "pod-pending.not-enough-gpus": (
-        "{count:pod|pods} of {job} ({user}) waiting for {seconds:duration}: not enough free GPUs ({gpus} needed)."
+        "{count:pod|pods} of {job} ({user}) waiting for {seconds:duration}: not enough is free ({gpus:gpus} needed)."
     ),
     "pod-pending.quota": (
         "{count:pod|pods} of {job} ({user}) waiting for {seconds:duration}: the quota of queue {queue} is used up."
@@ -47,7 +46,7 @@ WORDS: dict[str, str] = {
         "{count:pod|pods} of {job} ({user}) waiting for {seconds:duration}: other jobs have higher priority."
     ),
     "pod-pending.overtaken": (
-        "{count:pod|pods} of {job} ({user}) waiting for {seconds:duration}: a later job got the GPUs first."
+        "{count:pod|pods} of {job} ({user}) waiting for {seconds:duration}: a later job was served first."
     ),
     "pod-pending.unschedulable-other": (
         "{count:pod|pods} of {job} ({user}) waiting for {seconds:duration}: no node accepts it."
@@ -190,7 +189,7 @@ WORDS: dict[str, str] = {
     "doc.pod-silent.limit.empty": "How long a log may stay empty after the start.",
     "doc.pod-silent.limit.stopped": "How long a log may stay unchanged.",
     "pod-silent.never-logged": (
-        "Container {container} of pod {pod} ({user}) on {node} holds {gpus:GPU|GPUs} and has not logged a line in "
+        "Container {container} of pod {pod} ({user}) on {node} holds {gpus:gpus} and has not logged a line in "
         "the {seconds:duration} since its start."
     ),
     "pod-silent.never-logged.advice": (
@@ -198,7 +197,7 @@ WORDS: dict[str, str] = {
         "kubectl logs {pod} -n {namespace} -c {container} --tail 20"
     ),
     "pod-silent.stopped-logging": (
-        "Container {container} of pod {pod} ({user}) on {node} holds {gpus:GPU|GPUs} and has logged nothing for "
+        "Container {container} of pod {pod} ({user}) on {node} holds {gpus:gpus} and has logged nothing for "
         "{seconds:duration}."
     ),
     "pod-silent.stopped-logging.advice": (
@@ -206,7 +205,7 @@ WORDS: dict[str, str] = {
         "{container} --tail 20"
     ),
     "pod-silent.log-unreadable": (
-        "Container {container} of pod {pod} ({user}) on {node} holds {gpus:GPU|GPUs}, and its log is unreadable "
+        "Container {container} of pod {pod} ({user}) on {node} holds {gpus:gpus}, and its log is unreadable "
         "{seconds:duration} after its start."
     ),
     "pod-silent.log-unreadable.advice": (
@@ -220,15 +219,15 @@ WORDS: dict[str, str] = {
     "doc.quota-exhausted.incident": "New jobs queued because the group's quota was used up.",
     "doc.quota-exhausted.limit.refused": "How long a refused job counts as waiting.",
     "quota-exhausted.namespace": (
-        "Namespace {name} uses {used} of the {limit:GPU|GPUs} that quota {quota} allows, and more jobs are waiting."
+        "Namespace {name} uses {used} of the {limit:gpus} that quota {quota} allows, and more jobs are waiting."
     ),
     "quota-exhausted.namespace.advice": (
-        "Free GPUs in {name}, or raise the quota: kubectl edit resourcequota {quota} -n {name}"
+        "Stop unneeded jobs of {name}, or raise the quota: kubectl edit resourcequota {quota} -n {name}"
     ),
-    "quota-exhausted.queue": "Queue {name} uses {used} of its limit of {limit:GPU|GPUs}, and more jobs are waiting.",
+    "quota-exhausted.queue": "Queue {name} uses {used} of its limit of {limit:gpus}, and more jobs are waiting.",
     "quota-exhausted.queue.advice": (
-        "Free GPUs of queue {name}, or raise its limit (Volcano: spec.capability; Kueue: nominalQuota)."
+        "Stop unneeded jobs of queue {name}, or raise its limit (Volcano: spec.capability; Kueue: nominalQuota)."
     ),
-    "quota-exhausted.waiting": "{count:job is|jobs are} waiting for {needs:GPU|GPUs}: {jobs}.",
+    "quota-exhausted.waiting": "{count:job is|jobs are} waiting for {needs:gpus}: {jobs}.",
     "quota-exhausted.holders": "Largest holders: {holders}.",
 }

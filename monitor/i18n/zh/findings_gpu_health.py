@@ -187,8 +187,7 @@ WORDS: dict[str, str] = {
     "doc.gpu-fragmented.incident": "空闲 GPU 散落在各节点，大作业放不下。",
     "gpu-fragmented": (
         "作业 {job}（{user}，{namespace}）已等待 {seconds:duration}，需要同一节点上的 "
-        "{asked} 张 GPU：{nodes} 个节点上共空闲 {free} 张，单个节点最多 {most} "
-        "张（{node}）。"
+        "{asked:gpus}：{nodes} 个节点上共空闲 {free}，单个节点最多 {most}（{node}）。"
     ),
     "gpu-fragmented.moves": "移动 {count} 个 Pod 就能腾出位置：{moves}。",
     "gpu-fragmented.moves.advice": (
@@ -196,7 +195,7 @@ WORDS: dict[str, str] = {
         "：让调度器优先填满节点（NodeResourcesFit MostAllocated；Volcano binpack）。"
     ),
     "gpu-fragmented.advice": (
-        "移动 3 个以内的 Pod 解决不了。让 {job} 的每个 worker 少于 {asked} 张 GPU，"
+        "移动 3 个以内的 Pod 解决不了。让 {job} 的每个 worker 少于 {asked:gpus}，"
         "或让调度器优先填满节点（NodeResourcesFit MostAllocated；Volcano binpack）。"
     ),
     # capacity-mismatch
@@ -205,18 +204,18 @@ WORDS: dict[str, str] = {
     "doc.capacity-mismatch.severity": "警告",
     "doc.capacity-mismatch.incident": "各处看到的空闲 GPU 数量不一致。",
     "capacity-mismatch.device-plugin": (
-        "{node} 有 {cards} 张 GPU，Kubernetes 只能用 {capacity} 张，已 {seconds:duration}。"
+        "{node} 有 {cards} 张 GPU，Kubernetes 只能用 {capacity:gpus}，已 {seconds:duration}。"
     ),
     "capacity-mismatch.device-plugin.advice": (
         "检查设备插件或 DRA 驱动：kubectl get pods -A -o wide --field-selector spec.nodeName={node} | "
         "grep -E 'device-plugin|dra'；删除它的 Pod 即可重启。"
     ),
     "capacity-mismatch.unhealthy-device": (
-        "{node} 的 {capacity} 张 GPU 只有 {allocatable} 张能分配，已 {seconds:duration}。"
+        "{node} 的 {capacity:gpus} 只有 {allocatable} 能分配，已 {seconds:duration}。"
     ),
     "capacity-mismatch.unhealthy-device.advice": (
         "在 {node} 上执行 nvidia-smi 和 dmesg -T | grep Xid，看哪张 GPU 有问题。修复后重启该节点的设备插件或 "
         "DRA 驱动的 Pod。"
     ),
-    "capacity-mismatch.counts": ("驱动看到 {cards} 张，capacity 为 {capacity}，allocatable 为 {allocatable}。"),
+    "capacity-mismatch.counts": ("驱动看到 {cards} 张，capacity 为 {capacity:gpus}，allocatable 为 {allocatable}。"),
 }

@@ -19,7 +19,7 @@ WORDS: dict[str, str] = {
     "node-down.unknown": "节点 {node} 状态异常：{message}",
     "node-down.agent-answers": "它的 agent 仍有响应，说明机器和网络都正常。",
     "node-down.agent-silent": "它的 agent 也没有响应（{error}）：机器关机、卡死或断网。",
-    "node-down.pods": "它上面有 {count} 个 Pod，占用 {gpus} 张 GPU。",
+    "node-down.pods": "它上面有 {count} 个 Pod，占用 {gpus:gpus}。",
     "node-down.says": "Kubernetes 的说明：{message}",
     "node-down.kubelet-silent.advice": (
         "机器能登录时：ssh {node} systemctl restart kubelet; journalctl -u kubelet -n 100；"

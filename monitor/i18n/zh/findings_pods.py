@@ -10,10 +10,10 @@ WORDS: dict[str, str] = {
     "doc.pod-pending.incident": "为什么调度不成功？是资源不够吗？",
     "doc.pod-pending.limit.waiting": "Pod 可以等待调度多久。",
     "pod-pending.no-single-node-fits": (
-        "{job}（{user}）有 {count} 个 Pod 已等待 {seconds:duration}：没有一个节点有 {gpus} 张空闲 GPU。"
+        "{job}（{user}）有 {count} 个 Pod 已等待 {seconds:duration}：没有一个节点有 {gpus:free-gpus}。"
     ),
     "pod-pending.not-enough-gpus": (
-        "{job}（{user}）有 {count} 个 Pod 已等待 {seconds:duration}：空闲 GPU 不够 {gpus} 张。"
+        "{job}（{user}）有 {count} 个 Pod 已等待 {seconds:duration}：空闲的不够（需要 {gpus:gpus}）。"
     ),
     "pod-pending.quota": "{job}（{user}）有 {count} 个 Pod 已等待 {seconds:duration}：队列 {queue} 的配额已用完。",
     "pod-pending.queue-closed": (
@@ -33,7 +33,7 @@ WORDS: dict[str, str] = {
     ),
     "pod-pending.topology": "{job}（{user}）有 {count} 个 Pod 已等待 {seconds:duration}：没有放得下的拓扑域。",
     "pod-pending.priority": "{job}（{user}）有 {count} 个 Pod 已等待 {seconds:duration}：其他作业优先级更高。",
-    "pod-pending.overtaken": "{job}（{user}）有 {count} 个 Pod 已等待 {seconds:duration}：后提交的作业先拿到了 GPU。",
+    "pod-pending.overtaken": "{job}（{user}）有 {count} 个 Pod 已等待 {seconds:duration}：后提交的作业先拿到了资源。",
     "pod-pending.unschedulable-other": "{job}（{user}）有 {count} 个 Pod 已等待 {seconds:duration}：没有节点能接收它。",
     "pod-pending.advice": "随时查看详细原因：gpuwarden why -n {namespace} {pod}",
     # pod-stuck-creating
@@ -147,22 +147,20 @@ WORDS: dict[str, str] = {
     "doc.pod-silent.limit.empty": "启动后日志可以空多久。",
     "doc.pod-silent.limit.stopped": "日志可以多久不更新。",
     "pod-silent.never-logged": (
-        "{node} 上 {user} 的 Pod {pod} 的容器 {container} 占着 {gpus} 张 GPU，启动 "
-        "{seconds:duration}以来一行日志也没有。"
+        "{node} 上 {user} 的 Pod {pod} 的容器 {container} 占着 {gpus:gpus}，启动 {seconds:duration}以来一行日志也没有。"
     ),
     "pod-silent.never-logged.advice": (
         "问 {user} 作业是否正常。Python 会缓存输出：设置 PYTHONUNBUFFERED=1。输出是否写进了文件？kubectl logs {pod} "
         "-n {namespace} -c {container} --tail 20"
     ),
     "pod-silent.stopped-logging": (
-        "{node} 上 {user} 的 Pod {pod} 的容器 {container} 占着 {gpus} 张 GPU，已有 {seconds:duration}没有写日志。"
+        "{node} 上 {user} 的 Pod {pod} 的容器 {container} 占着 {gpus:gpus}，已有 {seconds:duration}没有写日志。"
     ),
     "pod-silent.stopped-logging.advice": (
         "问 {user} 作业是否卡住（NCCL、数据加载、磁盘满）：kubectl logs {pod} -n {namespace} -c {container} --tail 20"
     ),
     "pod-silent.log-unreadable": (
-        "{node} 上 {user} 的 Pod {pod} 的容器 {container} 占着 {gpus} 张 GPU，启动 "
-        "{seconds:duration}后仍读不到它的日志。"
+        "{node} 上 {user} 的 Pod {pod} 的容器 {container} 占着 {gpus:gpus}，启动 {seconds:duration}后仍读不到它的日志。"
     ),
     "pod-silent.log-unreadable.advice": (
         "在 {node} 上检查日志文件是否存在、磁盘是否正常：ls -l /var/log/pods；kubectl logs {pod} -n {namespace} -c "
@@ -174,14 +172,14 @@ WORDS: dict[str, str] = {
     "doc.quota-exhausted.severity": "警告",
     "doc.quota-exhausted.incident": "组内 quota 超过上限，新作业排队。",
     "doc.quota-exhausted.limit.refused": "被拒绝的作业多久内算作在等。",
-    "quota-exhausted.namespace": "命名空间 {name} 已用 {used} 张 GPU，配额 {quota} 上限 {limit} 张，还有作业在等待。",
+    "quota-exhausted.namespace": "命名空间 {name} 已用 {used}，配额 {quota} 上限 {limit:gpus}，还有作业在等待。",
     "quota-exhausted.namespace.advice": (
-        "释放 {name} 里的 GPU，或提高配额：kubectl edit resourcequota {quota} -n {name}"
+        "停掉 {name} 里不需要的作业，或提高配额：kubectl edit resourcequota {quota} -n {name}"
     ),
-    "quota-exhausted.queue": "队列 {name} 已用 {used} 张 GPU，上限 {limit} 张，还有作业在等待。",
+    "quota-exhausted.queue": "队列 {name} 已用 {used}，上限 {limit:gpus}，还有作业在等待。",
     "quota-exhausted.queue.advice": (
-        "释放队列 {name} 的 GPU，或提高它的上限（Volcano：spec.capability；Kueue：nominalQuota）。"
+        "停掉队列 {name} 里不需要的作业，或提高它的上限（Volcano：spec.capability；Kueue：nominalQuota）。"
     ),
-    "quota-exhausted.waiting": "有 {count} 个作业在等待 {needs} 张 GPU：{jobs}。",
+    "quota-exhausted.waiting": "有 {count} 个作业在等待 {needs:gpus}：{jobs}。",
     "quota-exhausted.holders": "占用最多的：{holders}。",
 }

@@ -46,7 +46,7 @@ def _is_kind(row: PodRow, kind: str) -> bool:
         return row.waiting
     if kind == "idle":
         return any(gpu.state is GpuState.IDLE_HELD for gpu in row.gpus)
-    return kind == "all" or row.pod.requested_gpus > 0 or bool(row.gpus)
+    return kind == "all" or row.pod.requested_gpus > 0 or bool(row.pod.gpu_shares or row.gpus)
 
 
 def show(page: PageRequest) -> Response:

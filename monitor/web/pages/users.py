@@ -8,6 +8,7 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from monitor.facts.cluster import GpuView, PodView, UsageView
+from monitor.facts.text import Value
 from monitor.i18n.figures import number, percent
 from monitor.present.rows import (
     MAX_ROWS,
@@ -18,6 +19,7 @@ from monitor.present.rows import (
     queues_by_demand,
     user_rows,
 )
+from monitor.present.shares import wanted
 from monitor.report.history import HistoryMetric, HistorySubject
 from monitor.web.pages.alerts import firing_alerts
 from monitor.web.pages.charts import Chart, draw
@@ -89,8 +91,8 @@ def _owner_sections(
     ]
 
 
-def _waiting_gpus(pods: list[PodView]) -> float:
-    return sum(pod.requested_gpus for pod in pods if pod.node is None)
+def _waiting_gpus(pods: list[PodView]) -> Value:
+    return wanted(pod for pod in pods if pod.node is None)
 
 
 def _charts(page: PageRequest, kind: HistorySubject, name: str, gpus: list[GpuView]) -> Markup:

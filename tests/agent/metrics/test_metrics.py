@@ -12,7 +12,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from monitor.agent.metrics import GROUPS, AgentMetrics
-from monitor.facts import NodeSnapshot
+from monitor.facts import NodeSnapshot, PodDeviceFact
 from tests.support import need
 from tests.support.snapshots import AT, TRAINER, full_snapshot
 
@@ -44,6 +44,17 @@ def test_promtool_finds_nothing_to_object_to() -> None:
         ["promtool", "check", "metrics"], input=GOLDEN.read_bytes(), capture_output=True, timeout=60, check=False
     )
     assert (check.returncode, check.stdout.decode(), check.stderr.decode()) == (0, "", "")
+
+
+def test_a_device_that_two_claims_of_a_container_share_is_one_series() -> None:
+    """Prometheus rejects a scrape with a series that appears twice."""
+    held = PodDeviceFact(
+        resource="gpu.nvidia.com", device_id="gpu-0", pool="n1", claim="one", source="pod-resources", pod_name="train",
+        namespace="team", container="train",
+    )  # fmt: skip
+    devices = (held, msgspec.structs.replace(held, claim="two"))
+    text = scrape(msgspec.structs.replace(full_snapshot(), pod_devices=devices))
+    assert text.count("gpuwarden_gpu_allocation_info{") == 1
 
 
 def test_no_series_appears_twice() -> None:

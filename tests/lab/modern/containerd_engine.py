@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import secrets
 import subprocess
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -119,16 +116,6 @@ class ContainerdLabEngine(Engine):
 
     def logs_of(self, pod_uid: str) -> list[str]:
         return [tail(log) for log in sorted(self._logs.glob(f"*_{pod_uid}/*/*.log"))]
-
-    @contextmanager
-    def container_of(self, image: str) -> Iterator[None]:
-        name = f"lab-{secrets.token_hex(4)}"
-        self._ctr("run", "--detach", image, name)
-        try:
-            yield
-        finally:
-            self._ctr("tasks", "delete", "--force", name)
-            self._ctr("containers", "delete", name)
 
     def remove_containers(self) -> None:
         if not self.answers():

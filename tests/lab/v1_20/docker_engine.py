@@ -107,16 +107,6 @@ class DockerLabEngine(Engine):
             found = client.containers(all=True, filters=_of_pod(pod_uid))
             return [client.logs(each["Id"], tail=LOG_LINE_COUNT).decode() for each in found]
 
-    @contextmanager
-    def container_of(self, image: str) -> Iterator[None]:
-        with self.client() as client:
-            container = client.create_container(image, host_config=client.create_host_config(network_mode="none"))["Id"]
-            try:
-                client.start(container)
-                yield
-            finally:
-                client.remove_container(container, force=True)
-
     def remove_containers(self) -> None:
         if not self.answers():
             return

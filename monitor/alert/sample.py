@@ -27,7 +27,7 @@ BY_NAME: dict[str, Value] = {
     "why": "connection refused", "service": "portal", "receiver": "wecom", "kind": "wecom", "source": "pods",
     "container": "main", "pid": 4242, "pids": "4242", "gpus": "0", "where": "gpu-01", "target": "harbor.lab",
 }  # fmt: skip
-BY_FORMAT: dict[str, Value] = {"duration": AGE_SECONDS, "bytes": 59 * 2**30, "percent": 0.97}
+BY_FORMAT: dict[str, Value] = {"duration": AGE_SECONDS, "bytes": 59 * 2**30, "percent": 0.97, "gpus": 8, "free-gpus": 8}
 
 
 def sample_batch(receiver: str, rule: str, cause: str, now: float) -> Batch:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from monitor.facts.gpu_sharing import (
@@ -31,7 +33,7 @@ MIG = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb"}
 VOLCANO = {"volcano.sh/node-vgpu-register": f"{A},10,1,100,T4,0,true:"}
 
 
-def node(amounts: dict[str, float] | None = None, **fields: dict[str, str]) -> NodeFact:
+def node(amounts: dict[str, float] | None = None, **fields: Any) -> NodeFact:
     amounts = amounts if amounts is not None else {GPU: 4.0}
     return NodeFact(uid="u", name="n1", capacity=amounts, allocatable=amounts, **fields)
 

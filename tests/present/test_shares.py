@@ -148,11 +148,11 @@ def test_the_unit_is_named(name: str) -> None:
         assert re.search(rf"(?<![\d.]){unit}", text), text
     samples = lines(ClusterFamilies()(given.view))
     labels = f'resource="{name}",unit="{kind.unit.value}"'
-    assert [line for line in samples if line.startswith("gpuwarden_node_shares")] == [
-        f'gpuwarden_node_shares{{node="n1",{labels}}} {TOTAL}'
+    assert [line for line in samples if line.startswith("gpuwarden_node_gpu_shares")] == [
+        f'gpuwarden_node_gpu_shares{{node="n1",{labels}}} {TOTAL}'
     ]
-    assert f'gpuwarden_node_requested_shares{{node="n1",{labels}}} {HELD}' in samples
-    assert f'gpuwarden_pod_requested_shares{{namespace="team",pod="waits",{labels}}} {WANTED}' in samples
+    assert f'gpuwarden_node_requested_gpu_shares{{node="n1",{labels}}} {HELD}' in samples
+    assert f'gpuwarden_pod_requested_gpu_shares{{namespace="team",pod="waits",{labels}}} {WANTED}' in samples
 
 
 @pytest.mark.parametrize("name", NAMES)

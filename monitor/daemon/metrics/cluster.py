@@ -46,14 +46,14 @@ NODES: MetricTable[NodeView] = MetricTable(
 SHARES: MetricTable[ShareView] = MetricTable(
     ("node", "resource", "unit"),
     (
-        ("gpuwarden_node_shares", "Allocatable shares of GPUs and other accelerators, in their unit.",
+        ("gpuwarden_node_gpu_shares", "Allocatable shares of GPUs and other accelerators, in their unit.",
          lambda s: s.total),
-        ("gpuwarden_node_requested_shares", "The part of them that pods on the node request.", lambda s: s.used),
+        ("gpuwarden_node_requested_gpu_shares", "The part of them that pods on the node request.", lambda s: s.used),
     ),
 )  # fmt: skip
 POD_SHARES: MetricTable[float] = MetricTable(
     ("namespace", "pod", "node", "resource", "unit"),
-    (("gpuwarden_pod_requested_shares", "Shares of GPUs and other accelerators that the pod requests, in their unit.",
+    (("gpuwarden_pod_requested_gpu_shares", "Shares of GPUs and other accelerators that the pod requests, in their unit.",
       lambda amount: amount),),
 )  # fmt: skip
 GPUS: MetricTable[tuple[tuple[str, ...], int]] = MetricTable(

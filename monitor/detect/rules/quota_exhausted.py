@@ -56,7 +56,7 @@ def evaluate(facts: ClusterFacts, context: RuleContext, _memory: Any, now: float
     for quota in (*_quotas(facts, now - limits.refused), *_queues(facts)):
         if quota.is_exhausted:
             exhausted.setdefault((quota.scope, quota.name), quota)
-    holders = _held_by_user(facts) if exhausted else {}
+    holders = _held_by_user(facts) if exhausted else Holdings(Counter)
     refusals = (job.refused_at for quota in exhausted.values() for job in quota.waiting if job.refused_at is not None)
     next_at = min((at + limits.refused for at in refusals), default=None)
     return RuleResult(tuple(_finding(quota, holders, facts) for quota in exhausted.values()), next_at=next_at)

@@ -235,7 +235,7 @@ WORDS: dict[str, str] = {
     "doc.capacity-mismatch.severity": "warning",
     "doc.capacity-mismatch.incident": "The number of free GPUs differed between views.",
     "capacity-mismatch.device-plugin": (
-        "For {seconds:duration}, Kubernetes has been able to use only {capacity:gpus} of the {cards} of {node}."
+        "For {seconds:duration}, Kubernetes has been able to use only {capacity} of the {cards:GPU|GPUs} of {node}."
     ),
     "capacity-mismatch.device-plugin.advice": (
         "Check the device plugin or the DRA driver: kubectl get pods -A -o wide --field-selector spec.nodeName={node} "

@@ -204,7 +204,7 @@ WORDS: dict[str, str] = {
     "doc.capacity-mismatch.severity": "警告",
     "doc.capacity-mismatch.incident": "各处看到的空闲 GPU 数量不一致。",
     "capacity-mismatch.device-plugin": (
-        "{node} 有 {cards} 张 GPU，Kubernetes 只能用 {capacity:gpus}，已 {seconds:duration}。"
+        "{node} 有 {cards} 张 GPU，Kubernetes 只能用 {capacity} 张，已 {seconds:duration}。"
     ),
     "capacity-mismatch.device-plugin.advice": (
         "检查设备插件或 DRA 驱动：kubectl get pods -A -o wide --field-selector spec.nodeName={node} | "

@@ -1,4 +1,4 @@
-"""A resize that waits is told beside whatever else is to be said of a running pod."""
+"""Evidence of a resize that waits or fails, beside the diagnosis of a running pod."""
 
 from __future__ import annotations
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from monitor.facts.kube import ConditionFact
 from tests.explain.builders import Case, check, names, node, pod, running_container
 
 
-def resizing(kind: str, reason: str, message: str, *, status: bool = True) -> dict[str, object]:
+def resizing(kind: str, reason: str, message: str, *, status: bool = True) -> dict[str, Any]:
     condition = ConditionFact(type=f"PodResize{kind}", status=status, reason=reason, message=message)
     return {"node": "gpu-01", "phase": "Running", "statuses": (running_container(),), "conditions": (condition,)}
 

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 import yaml
+from kubernetes.client.exceptions import ApiException
 
 from monitor.cleanup.journal_records import RunState
 from monitor.facts.cluster import ClusterView, GpuView
@@ -74,6 +75,48 @@ def left_by(pid: int) -> Iterator[subprocess.Popen[bytes]]:
             yield process
         finally:
             process.kill()
+
+
+# Pods
+
+
+class Pods:
+    """Pods of a test in the scene's namespace, deleted afterwards."""
+
+    def __init__(self, lab: Lab, namespace: str) -> None:
+        self._lab = lab
+        self._namespace = namespace
+        self.made: list[Any] = []
+
+    def run(self, name: str, **fields: Any) -> Any:
+        """Create a pod and wait until it runs or reaches the given phase."""
+        self.made.append(self._lab.run_pod(name, namespace=self._namespace, **fields))
+        return self.made[-1]
+
+    def now(self, pod: Any) -> Any | None:
+        """The current pod; None if it is gone."""
+        try:
+            return self._lab.cluster.read_pod(pod)
+        except ApiException as error:
+            if error.status != 404:
+                raise
+            return None
+
+    def delete(self, pod: Any) -> None:
+        """Request deletion of a pod."""
+        named = pod.metadata
+        self._lab.cluster.core.delete_namespaced_pod(named.name, named.namespace, _request_timeout=60)
+
+    def keep(self, pod: Any, finalizers: list[str] | None) -> None:
+        """Set the finalizers of a pod."""
+        named, body = pod.metadata, {"metadata": {"finalizers": finalizers}}
+        self._lab.cluster.core.patch_namespaced_pod(named.name, named.namespace, body, _request_timeout=60)
+
+    def clear(self) -> None:
+        for pod in self.made:
+            if (left := self.now(pod)) is not None and left.metadata.finalizers:
+                self.keep(pod, None)
+        self._lab.delete_pods(*self.made)
 
 
 # The account of the daemon

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kubernetes.client.exceptions import ApiException
 
 from monitor.cleanup.journal_records import ItemState
 from monitor.present.cleanup import ShownRun
 from tests.e2e import small_disk
-from tests.e2e.cleaning import NODE, Account, Cleaner, cleaning, dead_kubelet, end_containers, left_by
+from tests.e2e.cleaning import NODE, Account, Cleaner, Pods, cleaning, dead_kubelet, end_containers, left_by
 from tests.e2e.scenes import Scene
 from tests.lab.lab import Lab
 from tests.support import wait_until
@@ -63,45 +62,6 @@ def cleaner(lab: Lab, account: Account, tmp_path_factory: pytest.TempPathFactory
     kubeconfig = account.kubeconfig(lab.kubeconfig, directory)
     with cleaning(lab, kubeconfig, directory, POLICIES, RULES) as cleaner:
         yield cleaner
-
-
-class Pods:
-    """Pods of a test in the scene's namespace, deleted afterwards."""
-
-    def __init__(self, lab: Lab, namespace: str) -> None:
-        self._lab = lab
-        self._namespace = namespace
-        self.made: list[Any] = []
-
-    def run(self, name: str, **fields: Any) -> Any:
-        """Create a pod and wait until it runs or reaches the given phase."""
-        self.made.append(self._lab.run_pod(name, namespace=self._namespace, **fields))
-        return self.made[-1]
-
-    def now(self, pod: Any) -> Any | None:
-        """The current pod; None if it is gone."""
-        try:
-            return self._lab.cluster.read_pod(pod)
-        except ApiException as error:
-            if error.status != 404:
-                raise
-            return None
-
-    def delete(self, pod: Any) -> None:
-        """Request deletion of a pod."""
-        named = pod.metadata
-        self._lab.cluster.core.delete_namespaced_pod(named.name, named.namespace, _request_timeout=60)
-
-    def keep(self, pod: Any, finalizers: list[str] | None) -> None:
-        """Set the finalizers of a pod."""
-        named, body = pod.metadata, {"metadata": {"finalizers": finalizers}}
-        self._lab.cluster.core.patch_namespaced_pod(named.name, named.namespace, body, _request_timeout=60)
-
-    def clear(self) -> None:
-        for pod in self.made:
-            if (left := self.now(pod)) is not None and left.metadata.finalizers:
-                self.keep(pod, None)
-        self._lab.delete_pods(*self.made)
 
 
 @pytest.fixture

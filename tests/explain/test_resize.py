@@ -1,6 +1,8 @@
-"""A resize that waits is told beside whatever else is to be said of a running pod."""
+"""Evidence of a resize that waits or fails, beside the diagnosis of a running pod."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
@@ -8,7 +10,7 @@ from monitor.facts.kube import ConditionFact
 from tests.explain.builders import Case, check, names, node, pod, running_container
 
 
-def resizing(kind: str, reason: str, message: str, *, status: bool = True) -> dict[str, object]:
+def resizing(kind: str, reason: str, message: str, *, status: bool = True) -> dict[str, Any]:
     condition = ConditionFact(type=f"PodResize{kind}", status=status, reason=reason, message=message)
     return {"node": "gpu-01", "phase": "Running", "statuses": (running_container(),), "conditions": (condition,)}
 

@@ -191,7 +191,10 @@ SYSCTL = ("no such file or directory", "invalid argument")
 HOOK = ("lifecycle hook", "poststarthook", "prestarthook", "poststart hook", "failedpoststart")
 NO_COMMAND = ("no command specified", "no entrypoint")
 # The runtime starts the container's program, not a helper of its own.
-CONTAINER_PROCESS = ("container process", "oci runtime", "container create failed", "container init", "user process")
+CONTAINER_PROCESS = (
+    "container process", "oci runtime", "container create failed", "container init", "user process",
+    "failed to start container",
+)  # fmt: skip
 USER = (
     "unable to find user", "no users found", "no matching entries in passwd", "unable to find group", "no groups found",
     "no matching entries in group", "cannot find user", "find user", "unknown user", "no such user",

@@ -119,7 +119,7 @@ DEAD_MOUNT = (
     "software caused connection abort",
 )  # fmt: skip
 
-# systemd's bus, of which the kernel says the same
+# The bus of systemd: the kernel says the same of it
 BUS = ("sd-bus", "dbus", "d-bus")
 # Docker checks the mounts of a container before it creates it.
 MOUNT_SPEC = ("invalid volume specification", "invalid mount config", "duplicate mount point")

@@ -34,6 +34,7 @@ _KERNEL_PATH = re.compile(r"mkdir /(?:sys|proc)/")  # the kernel creates directo
 # A share of a server, or a directory that a driver binds; not a device nor a path of the kubelet.
 _NO_SOURCE = re.compile(r"special device (?!/(?:dev|var/lib|run|proc|sys)/)\S+ does not exist")
 _TIMEOUT = re.compile(r"timeout(?![\w\"':=])")  # not an option nor a field
+_NO_VOLUME = re.compile(r"\bvolume \S{1,100} (?:is |was )?(?:not found|does not exist)")
 _CALL_ON_PATH = re.compile(
     r"\b(?:mkdir(?:all|at)?|open(?:at2?)?|l?chown|f?chmod|l?stat|remove|unlink(?:at)?|symlink|rename|write|mknod|readdir|rmdir|"
     r"creat|mount|cannot (?:create|open|access) \w*) ?[`'\"]?/(?!proc/|sys/)"
@@ -135,7 +136,10 @@ def _of_errno(chain: Chain) -> M | None:
 def _of_code(chain: Chain) -> M | None:
     """The driver's gRPC code, if it is about the storage's answer."""
     denied = any(clause.code in ("PermissionDenied", "Unauthenticated") for clause in chain.clauses)
-    return M.STORAGE_DENIED if denied else None
+    if denied:
+        return M.STORAGE_DENIED
+    missing = any(clause.code == "NotFound" for clause in chain.clauses) and _NO_VOLUME.search(chain.end)
+    return M.VOLUME_MISSING if missing else None
 
 
 def _of_node(chain: Chain) -> M | None:

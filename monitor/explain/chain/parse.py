@@ -184,5 +184,5 @@ def _is_name(token: str) -> bool:
         return token.rstrip(_END_OF_NAME)[-1] in _QUOTES or "/" in token or ":" in token
     if "/" in token:
         first = token.lstrip("(").partition("/")[0]
-        return not first or "." in first or ":" in first or token.count("/") > 1
+        return not first or "." in first or ":" in token.rstrip(_END_OF_NAME) or token.count("/") > 1
     return token.startswith("sha256:")

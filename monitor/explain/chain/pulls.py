@@ -3,50 +3,25 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from monitor.explain.chain import pull_phrases as phrases
 from monitor.explain.chain.causes import PullFailureCause as P
-from monitor.explain.chain.hosts import Request, find_request
 from monitor.explain.chain.parse import Chain, Clause, parse, parse_list
 from monitor.explain.chain.stores import of_store
+from monitor.explain.chain.trail import Trail, follow
 from monitor.explain.chain.wording import find, says
 
-_PROXY = re.compile(
-    r"proxyconnect|socks connect|invalid proxy|proxy\b|(?:http: )?error connecting to proxy (?:https?://)?(?P<proxy>[^\s:/]+:\d+)"
-)
-# The answer of a proxy to CONNECT: Go prints its reason phrase alone, that of a registry with its number.
-_CONNECT_ANSWER = re.compile(
-    r"(?:Forbidden|Service Unavailable|Bad Gateway|Gateway Time-?[Oo]ut|Proxy Authentication Required|Bad Request|"
-    r"Internal Server Error|Unauthorized|Not Found|Method Not Allowed|Network Error|Access Denied|Blocked)"
-)
-_LOOKUP = re.compile(r"lookup ([\w.-]+)")
-_DIALED = re.compile(r"(?:dial|read|write) (?:tcp|udp)\d? (?:\S+->)?(\[[0-9a-f:.%]+\]:\d+|[\w.-]+:\d+)")
-_STATUS = re.compile(r"(?:status(?: code)?(?: from registry)?|code|http(?:/[\d.]+)?) (?P<named>[45]\d\d)\b")
-_PLAIN_STATUS = re.compile(r"(?!443)[45]\d\d\b")
-_UNIX = re.compile(r"dial unix:? ?(?:/+)?(\S+)")
 _SNAPSHOTTER = re.compile(r"nydus|stargz|soci-|overlaybd|snapshotter|accelerated-container")
 _REMOTE_SNAPSHOTTERS = ("nydus", "stargz", "soci-", "overlaybd", "fuse-overlayfs")
 _NO_SNAPSHOTTER = re.compile(
     r"snapshotter \S* ?(?:was )?not (?:found|loaded)|snapshotter not loaded|unknown snapshotter"
 )
-# How clauses begin that speak of the node's store: layers, snapshots, and system calls on files.
-_STORE = re.compile(
-    r"failed to (?:extract layer|register layer|unpack|prepare (?:extraction )?snapshot|create (?:prepare )?snapshot|"
-    r"commit snapshot|create content writer|open writer|send write|get reader from content store|mount|write|stat|"
-    r"apply|rename|handle|ingest|create temp dir|lease content|initialize|load image|convert whiteout)|"
-    r"failed commit on ref|apply layer error|mount callback failed|error (?:processing|creating|committing|unpacking)|"
-    r"unable to (?:unpack|prepare|create)|"
-    r"(?:adding|committing|applying) (?:layer|blob|the finished)|"  # not storing a blob: that is the download
-    r"untar|unpigz|archive/tar|gzip|filesystem layer|layer verification|content digest|blob \S+ expected|"
-    r"parent snapshot|snapshot \S+|"
-    r"(?:write|mkdir|open|rename|l?chown|chmod|symlink|link|unlinkat|remove|l?stat|mknod|truncate|f?sync|readdirent) /"
-    r"(?!etc/)|"  # the runtime's own configuration
-    r"lsetxattr|wrong diff id|unexpected commit|store"
-)
 _MIRRORS_FAILED, _END_OF_MIRRORS = "(Mirrors also failed: [", "]): "
 # Certificates that the runtime reads before it asks the registry.
-_CERTIFICATE_FILE = re.compile(r"(?:open|read|stat) /\S+\.(?:crt|cert|key|pem): ")
+_CERTIFICATE_FILE = re.compile(
+    r"(?:open|read|stat) /(?:etc|root|home)/\S+\.(?:crt|cert|key|pem): (?:no such file|permission denied)"
+)
 _PING_PATHS = ("/v2", "/v2/")
 # Links between layers; other paths may belong to the image.
 _LAYER_LINKS = ("readlink /var/lib/docker/overlay", "readlink /var/lib/containers/storage/overlay")
@@ -63,39 +38,6 @@ class PullAnswer:
     cause: P
     host: str | None = None
     clause: Clause | None = None
-
-
-@dataclass(slots=True)
-class _Trail:
-    """What the chain has said so far; a new request starts anew."""
-
-    request: Request | None = None
-    is_token: bool = False
-    asked: bool = False
-    proxy: str | None = None
-    looked_up: str | None = None
-    dialed: str | None = None
-    status: int | None = None
-    socket: str | None = None
-    store: bool = False
-    said: list[Clause] = field(default_factory=list)
-
-    def begin(self, request: Request, *, is_token: bool, asked: bool) -> None:
-        """A new request; `asked` if the chain does not state its answer in the same clause."""
-        self.request, self.is_token, self.asked = request, is_token, asked
-        self.looked_up = self.dialed = self.status = None
-        self.store = False
-        self.said = []
-
-    @property
-    def words(self) -> str:
-        return ": ".join(clause.words for clause in self.said)
-
-    @property
-    def host(self) -> str | None:
-        if self.request is not None:
-            return self.request.host
-        return self.looked_up or self.dialed
 
 
 def classify_pull(message: str | None, image: str | None = None) -> PullAnswer:
@@ -126,7 +68,7 @@ def _after_mirrors(message: str, image: str | None) -> PullAnswer:
 
 
 def _decide(chain: Chain, image: str | None) -> PullAnswer:
-    trail, words = _follow(chain, image), chain.words
+    trail, words = follow(chain, image), chain.words
     if trail.proxy is not None:
         return PullAnswer(P.PROXY, trail.proxy or None, chain.last)
     cause = find(words, phrases.UNMISTAKABLE)
@@ -150,7 +92,7 @@ _DOCUMENTS = (P.BAD_IMAGE, P.REGISTRY_ERROR, P.OLD_FORMAT)
 _DISCONNECTED = (P.DNS, P.CONNECTION_REFUSED, P.TIMEOUT, P.CONNECTION_BROKEN)
 
 
-def _is_overruled(trail: _Trail, cause: P) -> bool:
+def _is_overruled(trail: Trail, cause: P) -> bool:
     """Whether something else decides: the status of the registry's answer, or that no signature could be fetched."""
     if cause is P.POLICY:
         return _transport(trail) in _DISCONNECTED
@@ -158,57 +100,7 @@ def _is_overruled(trail: _Trail, cause: P) -> bool:
     return cause in _DOCUMENTS and (status in (401, 403, 404, 415, 429) or status >= 500)
 
 
-def _follow(chain: Chain, image: str | None) -> _Trail:
-    """Read the chain from the outermost to the innermost clause."""
-    trail, is_token = _Trail(), False
-    for clause in chain.clauses:
-        low = clause.low
-        is_token = is_token or "token" in clause.words or "failed to authorize" in low
-        _note_proxy(trail, clause)
-        trail.asked = False
-        if trail.request is None:
-            trail.is_token = is_token
-        names_host = "://" in low or "registry " in low or "from host" in low
-        if names_host and (request := find_request(clause.text, image)) is not None:
-            trail.begin(request, is_token=is_token, asked="status" not in low)
-        _note_connection(trail, low)
-        _note_status(trail, low)
-        if _STORE.match(low):
-            trail.store = True
-        trail.said.append(clause)
-    return trail
-
-
-def _note_proxy(trail: _Trail, clause: Clause) -> None:
-    if match := _PROXY.match(clause.low):
-        trail.proxy = match["proxy"] or ""
-    elif trail.proxy == "" and (match := _LOOKUP.search(clause.low) or _DIALED.match(clause.low)):
-        trail.proxy = match[1]
-    elif trail.asked and _CONNECT_ANSWER.fullmatch(clause.text):
-        trail.proxy = ""
-
-
-def _note_status(trail: _Trail, low: str) -> None:
-    """The status of the registry's answer, as a clause of its own or within a sentence."""
-    if match := _PLAIN_STATUS.match(low):
-        trail.status = int(match[0])
-    elif ("status" in low or "http" in low or "code" in low) and (match := _STATUS.search(low)):
-        trail.status = int(match["named"])
-
-
-def _note_connection(trail: _Trail, low: str) -> None:
-    """Addresses of the connection: the name looked up, the address dialed, a socket of the node."""
-    if low.startswith(("dial unix", "error while dialing dial unix")) and (match := _UNIX.search(low)):
-        trail.socket = match[1]
-    elif low.startswith(("lookup ", "dial tcp lookup")) and (match := _LOOKUP.search(low)):
-        trail.looked_up = match[1]
-    elif low.startswith(("dial ", "read tcp", "read udp", "write tcp", "happened during read")):
-        trail.store = False  # CRI-O stores a layer while it reads it
-        if trail.looked_up is None and (match := _DIALED.match(low)):
-            trail.dialed = match[1]
-
-
-def _of_node(trail: _Trail, chain: Chain, image: str | None) -> P | None:
+def _of_node(trail: Trail, chain: Chain, image: str | None) -> P | None:
     """What fails on the node: the runtime, the snapshotter that it calls, or the store of images."""
     words = chain.words
     if _NO_SNAPSHOTTER.search(words):
@@ -217,7 +109,7 @@ def _of_node(trail: _Trail, chain: Chain, image: str | None) -> P | None:
         return P.SNAPSHOTTER if _SNAPSHOTTER.search(trail.socket) else P.RUNTIME_DOWN
     if trail.request is None and (says(words, _NODE_SOCKET_LOST) or "unknown service runtime" in words):
         return P.RUNTIME_DOWN
-    if _CERTIFICATE_FILE.search(chain.low):
+    if not trail.store and _CERTIFICATE_FILE.search(chain.low):
         return P.TLS
     if says(chain.low, _LAYER_LINKS):
         return P.NODE_STORE
@@ -236,7 +128,7 @@ def _of_node(trail: _Trail, chain: Chain, image: str | None) -> P | None:
 _OF_SNAPSHOTTER = (P.UNKNOWN, P.NODE_DISK)
 
 
-def _of_registry(trail: _Trail, words: str) -> P | None:
+def _of_registry(trail: Trail, words: str) -> P | None:
     """What the registry or its token server answered: by status, then by the words of its error."""
     said = trail.words
     if trail.status == 429 or says(said, phrases.ACCOUNT_LIMIT):
@@ -250,7 +142,7 @@ def _of_registry(trail: _Trail, words: str) -> P | None:
     return find(said, phrases.REGISTRY) or find(words, phrases.RATE_LIMIT)
 
 
-def _of_status(trail: _Trail, said: str) -> P | None:
+def _of_status(trail: Trail, said: str) -> P | None:
     status = trail.status or 0
     if status == 404 and _pings(trail, said):
         return P.REGISTRY_ERROR
@@ -269,18 +161,18 @@ def _of_status(trail: _Trail, said: str) -> P | None:
     return None
 
 
-def _pings(trail: _Trail, said: str) -> bool:
+def _pings(trail: Trail, said: str) -> bool:
     """Whether the request asked for the API itself, not for an image."""
     return "pinging" in said or (trail.request is not None and trail.request.path in _PING_PATHS)
 
 
-def _transport(trail: _Trail) -> P | None:
+def _transport(trail: Trail) -> P | None:
     """How the connection failed. "EOF" is a statement of its own: the letters also occur in names."""
     ended = any(clause.words == "eof" for clause in trail.said)
     return find(trail.words, phrases.TRANSPORT) or (P.CONNECTION_BROKEN if ended else None)
 
 
-def _of_connection(trail: _Trail, chain: Chain) -> P | None:
+def _of_connection(trail: Trail, chain: Chain) -> P | None:
     """How the connection failed, else what the resolver says in its last clause."""
     said = trail.words
     if trail.looked_up is not None:

@@ -109,7 +109,8 @@ SENTENCES = wording(
     (
         C.QUEUE_FULL,
         (
-            "queue resource quota", "insufficient unused quota", "does not fit in queue", "does not fit into",
+            "queue resource quota", "resource quota insufficient",
+            "insufficient unused quota", "does not fit in queue", "does not fit into",
             "borrowing limit",
             "insufficient quota", "in the remaining quota", "no longer fits after processing another",
             "queue is overused", "exceeds queue", "queue quota", "allowable limit", "user quota", "insufficient quotas",

@@ -119,7 +119,7 @@ DEAD_MOUNT = (
     "software caused connection abort",
 )  # fmt: skip
 
-# systemd's bus, of which the kernel says the same
+# The bus of systemd: the kernel says the same of it
 BUS = ("sd-bus", "dbus", "d-bus")
 # Docker checks the mounts of a container before it creates it.
 MOUNT_SPEC = ("invalid volume specification", "invalid mount config", "duplicate mount point")
@@ -191,7 +191,10 @@ SYSCTL = ("no such file or directory", "invalid argument")
 HOOK = ("lifecycle hook", "poststarthook", "prestarthook", "poststart hook", "failedpoststart")
 NO_COMMAND = ("no command specified", "no entrypoint")
 # The runtime starts the container's program, not a helper of its own.
-CONTAINER_PROCESS = ("container process", "oci runtime", "container create failed", "container init", "user process")
+CONTAINER_PROCESS = (
+    "container process", "oci runtime", "container create failed", "container init", "user process",
+    "failed to start container",
+)  # fmt: skip
 USER = (
     "unable to find user", "no users found", "no matching entries in passwd", "unable to find group", "no groups found",
     "no matching entries in group", "cannot find user", "find user", "unknown user", "no such user",

@@ -41,7 +41,7 @@ _NVIDIA_DEVICE = re.compile(r"(?:stat|open|mount operation) failed: /dev/nvidia(
 # Files that Docker creates for every container: its own disk is read-only, not the container's root.
 _DOCKER_FILE = re.compile(r"/var/lib/docker/containers/[^/\s]+/(?:resolv\.conf|hosts|hostname)")
 _NO_SNAPSHOT = re.compile(r"snapshot \S{1,100} does not exist")
-_BARE_CLAUSES = 3  # `exec: "file": error` without who calls it is what a container printed
+_MAX_BARE_CLAUSES = 3  # `exec: "file": error` without who calls it is what a container printed
 _LAYER_FILE = re.compile(r"/overlay(?:2|fs)?/")
 _RUNNING_HOOK = re.compile(r"error running (?:\w+ )?hook")
 # Files of a cgroup, as crun and runc name them when they write a limit.
@@ -280,7 +280,7 @@ def _of_start_file(chain: Chain) -> S | None:
         return S.EXEC_FORMAT
     if says(words, phrases.NO_COMMAND) or ("executable file" in words and says(words, phrases.CONTAINER_PROCESS)):
         return S.NO_START_FILE if "permission denied" not in words else S.NOT_EXECUTABLE
-    if _starts_program(chain) and (len(chain.clauses) <= _BARE_CLAUSES or says(words, phrases.CONTAINER_PROCESS)):
+    if _starts_program(chain) and (len(chain.clauses) <= _MAX_BARE_CLAUSES or says(words, phrases.CONTAINER_PROCESS)):
         if says(chain.last_statement, ("permission denied", "is a directory")):
             return S.NOT_EXECUTABLE
         return S.NO_START_FILE if says(chain.last_statement, phrases.MISSING) else None

@@ -31,6 +31,13 @@ PULLS = [
     (P.UNKNOWN, "failed to load image geoffrey"),
     (P.UNKNOWN, "readlink /opt/a: invalid argument"),
     (P.UNKNOWN, "cannot lookup label in index"),
+    (P.UNKNOWN, "image pull failed for unknown error"),
+    (P.UNKNOWN, "failed to load configuration: permission denied: unknown"),
+    (P.UNKNOWN, "open /etc/containerd/config.toml: no such file or directory"),
+    (P.TLS, "open /etc/docker/certs.d/h.lab/ca.crt: no such file or directory"),
+    (P.DISK_FULL, "failed to register layer: open /etc/ssl/certs/ca.pem: no space left on device"),
+    (P.UNAUTHORIZED, f"(Mirrors also failed: [m.lab/a:1: {CODE}status 500]): h.lab/a:1: requested access is denied"),
+    (P.UNKNOWN, "image a/forbidden:1 is odd"),
 ]
 STARTS = [
     (S.OTHER, "failed to create shim task: ttrpc: closed: unknown"),
@@ -60,6 +67,13 @@ STARTS = [
     (S.OTHER, "failed to sync configmap cache: timed out waiting for the condition"),
     (S.OTHER, "stat /var/lib/kubelet/pods/1/etc-hosts: no such file or directory"),
     (S.MOUNT_SPEC, "Error response from daemon: Duplicate mount point: /data"),
+    (S.OTHER, 'failed to create shim task: exec: "newuidmap": executable file not found in $PATH'),
+    (S.OTHER, "failed to create pod network sandbox k8s_x: host ports already in use"),
+    (S.OTHER, "failed to start shim: fork/exec /usr/bin/containerd-shim-runc-v2: cannot allocate memory"),
+    (S.OTHER, "failed to mount rootfs component &{overlay overlay [workdir=/x]}: invalid argument: unknown"),
+    (S.CGROUP, "container create failed: sd-bus call: Transport endpoint is not connected"),
+    (S.RUNTIME_BROKEN, 'failed to start sandbox: exec: "containerd-shim-kata-v2": file does not exist'),
+    (S.DRIVER_NOT_LOADED, "failed to generate CDI spec: failed to locate libcuda.so: not found"),
 ]
 ATTACH = 'AttachVolume.Attach failed for volume "x" : '
 MOUNT = 'MountVolume.SetUp failed for volume "x" : '
@@ -82,6 +96,13 @@ MOUNTS = [
     (M.UNKNOWN, f"{MOUNT}mount: special device /var/lib/kubelet/plugins/x/globalmount does not exist"),
     (M.UNKNOWN, f"{MOUNT}mount: /y: wrong fs type, bad option, bad superblock on /dev/rbd1, missing codepage"),
     (M.VOLUME_MISSING, f"{MOUNT}mount: special device /jfs/data does not exist"),
+    (M.UNKNOWN, f'{MOUNT}{{"code":1,"stderr":"nsenter: cannot open /proc/1/ns/mnt","timeout":false}}'),
+    (M.UNKNOWN, 'MountVolume.SetUp failed for volume "timeout-data" : unexpected reply'),
+    (M.UNKNOWN, f"{MOUNT}failed to read mount table: open /proc/mounts: permission denied"),
+    (M.UNKNOWN, f"{MOUNT}the driver says: permission denied"),
+    (M.UNKNOWN, f"{MOUNT}rpc error: code = Unknown desc = lstat /csi/config: no such file or directory"),
+    (M.HOST_PATH, f"{MOUNT}lstat /data: no such file or directory"),
+    (M.UNKNOWN, f"{MOUNT}access denied: a: b: c: d: e: f"),
     (M.DRIVER_MISSING, f"{MOUNT}dial unix /var/lib/kubelet/plugins/nfs/csi.sock: connect: connection refused"),
 ]
 SCHEDULING = [
@@ -96,6 +117,12 @@ SCHEDULING = [
     (C.OTHER, 'running PreFilter plugin "Coscheduling": PodGroup not found'),
     (C.OTHER, "pod didn't trigger scale-up: 1 max node group size reached, 1 node(s) didn't match node affinity"),
     (C.OTHER, "requirements of the policy do not meet"),
+    (C.OTHER, 'running Reserve plugin "DeviceShare": Insufficient Devices'),
+    (C.OTHER, 'running PreBind plugin "DynamicResources": the pod is gone'),
+    (C.OTHER, 'rejected by "coscheduling" at prefilter'),
+    (C.GANG_INCOMPLETE, 'rejected by "coscheduling" at prefilter: less than minAvailable'),
+    (C.SELECTOR, "0/9 nodes are available: 9 node(s) didn't match node selector, 4 Insufficient cpu."),
+    (C.CPU, "0/9 nodes are available: 5 node(s) didn't match node selector, 4 Insufficient cpu."),
     (C.TAINT, "0/1 nodes are available: 1 node(s) had untolerated taint {pod: placeholder}."),
     (C.OTHER, 'extender: Post "https://hami:443/filter": context deadline exceeded'),
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import socket
@@ -13,6 +12,7 @@ from typing import Any, Self
 
 import requests
 
+from tests.lab.variants import chosen
 from tests.support import need, wait_until
 
 TOKEN = "admintoken"
@@ -27,17 +27,11 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
-def _find(variable: str, name: str) -> str | None:
-    lab = Path(os.environ.get("LAB_BIN", Path.home() / ".cache/gpuwarden/lab/bin")) / name
-    given = os.environ.get(variable)
-    return given or (str(lab) if lab.exists() else shutil.which(name))
-
-
 class KubeApiServer:
     """etcd and kube-apiserver. The API server can be killed and restarted on the same port and data."""
 
     def __init__(self, root: Path) -> None:
-        etcd, api = shutil.which("etcd"), _find("KUBE_APISERVER", "kube-apiserver")
+        etcd, api = shutil.which("etcd"), chosen().built_programs()["kube-apiserver"]
         need(etcd is not None, "etcd (Debian: etcd-server)")
         need(api is not None, "kube-apiserver (built by the lab, or named by KUBE_APISERVER)")
         self._etcd_binary, self._api_binary = str(etcd), str(api)

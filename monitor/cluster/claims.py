@@ -112,7 +112,7 @@ def _claims(
                 claims[gpu_uuid].append(claim)
     uuid_at = {gpu.index: gpu.uuid for gpu in gpus if gpu.uuid is not None} if shares else {}
     for pod, share in shares:
-        uuid = uuid_at.get(share.index) if share.index is not None else gpu_of.get(share.uuid)
+        uuid = uuid_at.get(share.index) if share.index is not None else gpu_of.get(share.uuid or "")
         if uuid is not None:
             claims[uuid].append(share_claim(share, pod, lookup, heard_at, now))
     for claimed in inputs.devices.claimed(inputs.name):

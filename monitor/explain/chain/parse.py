@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 MAX_CHARS = 8192
@@ -49,7 +50,7 @@ class Clause(NamedTuple):
     code: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Chain:
     """Clauses from the outermost to the innermost program, and all of them together.
 
@@ -64,7 +65,7 @@ class Chain:
         object.__setattr__(self, "low", ": ".join([clause.low for clause in self.clauses]))
         object.__setattr__(self, "words", ": ".join([clause.words for clause in self.clauses]))
 
-    @property
+    @cached_property
     def statements(self) -> tuple[Clause, ...]:
         """The innermost clauses, without arguments of commands and names of codes: what may state the cause."""
         found: list[Clause] = []
@@ -75,12 +76,12 @@ class Chain:
                     break
         return tuple(reversed(found))
 
-    @property
+    @cached_property
     def end(self) -> str:
         """The wording of the statements."""
         return ": ".join([clause.words for clause in self.statements])
 
-    @property
+    @cached_property
     def end_low(self) -> str:
         """The lower-cased text of the statements."""
         return ": ".join([clause.low for clause in self.statements])

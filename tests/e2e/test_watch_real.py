@@ -226,7 +226,7 @@ def test_claims_slices_and_classes_as_the_api_server_stores_them(api: KubeApiSer
         assert source(watch, "resourceclaims.resource.k8s.io").state == "absent"
         return
     root = "/apis/resource.k8s.io/v1"
-    claim = claim_json("train-gpu", "gpu-0", "gpu-1", pods=["train"], namespace="default")
+    claim = claim_json("train-gpu", "gpu-0", "gpu-1", pods=["train"])
     for path, item in (
         ("deviceclasses", class_json()),
         ("resourceslices", slice_json(gpu_json(0), gpu_json(1))),

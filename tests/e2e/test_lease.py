@@ -159,7 +159,7 @@ def test_the_holder_is_killed_in_the_middle_of_a_cleanup_and_nothing_is_done_twi
         assert set(after.values()) == {ItemState.DONE}
         gone = {*begun, *after}
         assert done_by_agent(second.asked) == {"remove-image/removed": len(gone)}
-        assert not small_disk.images(lab) & set(OLD)
+        assert not lab.engine.images() & set(OLD)
 
         second.process.send_signal(signal.SIGTERM)
         second.process.wait(60)

@@ -108,7 +108,7 @@ def test_each_incident_is_found_by_all_and_told_once_whoever_dies(lab: Lab, scen
         stage.nvml.end_process(CARD, pid)  # must not be reported yet
         wait_until(lambda: second.lease().holds, killed + 30 - time.monotonic(), "the other one takes over")
         expect_done_once(first, second)
-        assert not small_disk.images(lab) & set(OLD)
+        assert not lab.engine.images() & set(OLD)
         news += over(ORPHAN, FULL)
         expect_told(stage, news)
 

@@ -153,7 +153,7 @@ class ContainerdLabEngine(Engine):
             return call(request, timeout=limit)
 
     def _ctr(self, *arguments: str, given: bytes = b"") -> str:
-        line = [self._ctr_program, f"--address={self.socket}", "--namespace=k8s.io", *arguments]
+        line = [str(self._ctr_program), f"--address={self.socket}", "--namespace=k8s.io", *arguments]
         done = subprocess.run(line, input=given, capture_output=True, check=False, timeout=LOAD_LIMIT)
         if done.returncode != 0:
             raise LabError(f"`ctr {' '.join(arguments)}`: {done.stderr.decode(errors='replace')[-2000:]}")

@@ -21,7 +21,7 @@ Written by `make chaos`; do not edit.
 
 {date}, {machine}, {minutes:.0f} minutes, seed {seed} (`make chaos ARGS="--seed {seed}"` repeats the order).
 
-The whole product in the real lab: API server, kubelet, container engine on a small disk, registry; three real agents, one
+The whole product in the real lab: API server, kubelet, engine on a small disk, registry; three real agents, one
 of them behind its own virtual network cable and one behind a forging proxy; the daemon with its state on a small disk
 and its own clock; a WeCom bot and a webhook. During every fault one incident ends and another starts: a failing image
 pull, a service that is down, a full disk, a GPU held by a finished pod.

@@ -115,11 +115,11 @@ def _view() -> ClusterView:
     return ClusterView(
         at=AT - 2,
         nodes=(
+            NodeView(name="n1", ready=True, schedulable=False, in_kubernetes=True, has_agent=True, requested=1, free=1),
             NodeView(
-                name="n1", ready=True, schedulable=False, in_kubernetes=True, has_agent=True, requested=1, free=1,
+                name="n2", has_agent=True, silent_since=AT - 60,
                 shares=(ShareView(resource="volcano.sh/vgpu-memory", unit="mib", total=81920, used=8000),),
             ),
-            NodeView(name="n2", has_agent=True, silent_since=AT - 60),
         ),
         gpus=cards,
         pods=(

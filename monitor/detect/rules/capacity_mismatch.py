@@ -52,5 +52,5 @@ def _finding(node: str, cause: str, counts: GpuCounts, since: float) -> Finding:
 
 RULE = Rule(
     "capacity-mismatch", Limits, CAUSES, evaluate, SubjectKind.NODE,
-    needs=("gpu",), uses=("gpus", "node", "pod_devices"), kube=("nodes",), suppressed_by=("node-down",),
+    needs=("gpu",), uses=("gpu", "node", "pod_devices"), kube=("nodes",), suppressed_by=("node-down",),
 )  # fmt: skip

@@ -164,6 +164,6 @@ def _pod_values(held: _HeldGpu) -> dict[str, Value]:
 
 RULE = Rule(
     "gpu-idle", Limits, CAUSES, evaluate, SubjectKind.JOB,
-    needs=("gpu", "pod_devices"), uses=("gpus", "pods", "host", "gpu_processes", "logs"), kube=("pods",),
-    suppressed_by=("node-down",), latency=Latency("warning_after", Delay.FIRST_SEEN),
+    needs=("gpu", "pod_devices"), uses=("pods", "host", "gpu_processes", "logs"), refines=("gpu", "gpus"),
+    kube=("pods",), suppressed_by=("node-down",), latency=Latency("warning_after", Delay.FIRST_SEEN),
 )  # fmt: skip

@@ -26,6 +26,8 @@ def changes_between(before: ClusterFacts, after: ClusterFacts) -> Changes:
     nodes = _changed_nodes(before, after, pods | events)
     kinds = {name for name in SHARED_KINDS if getattr(before, name) != getattr(after, name)}
     kinds |= {"pods"} if pods else set()
+    pending = before.pending_by_uid.keys() | after.pending_by_uid.keys()
+    kinds |= {"pending_pods"} if pods & pending else set()
     kinds |= {"nodes"} if any(KUBERNETES_NODE in parts for parts in nodes.values()) else set()
     kinds |= {"events"} if events or before.events_by_name != after.events_by_name else set()
     return Changes(nodes, frozenset(pods | events), frozenset(kinds))

@@ -17,8 +17,12 @@ AGENT, KUBERNETES_NODE, GPUS, GPU_STATES, PODS = "agent", "node", "gpus", "gpu_s
 ALL_PARTS = frozenset((*PARTS, AGENT, KUBERNETES_NODE, GPUS, GPU_STATES, PODS))
 _GPU_FIGURES = ("utilization_ratio", "memory_used_bytes")
 _state_of = attrgetter(*(name for name in GpuView.__struct_fields__ if name not in _GPU_FIGURES))
-# Kinds of facts that belong to no single node or pod; "pods", "nodes" and "events" stand for any of them.
-KINDS = ("pods", "nodes", "events", "quotas", "queues", "pod_groups", "workloads", "services", "deletions", "sources")
+# Kinds of facts that belong to no single node or pod. "pods", "nodes" and "events" stand for any of them, and
+# "pending_pods" for those that are or were without a node.
+KINDS = (
+    "pods", "pending_pods", "nodes", "events", "quotas", "queues", "pod_groups", "workloads", "services", "deletions",
+    "sources",
+)  # fmt: skip
 SHARED_KINDS = ("quotas", "queues", "pod_groups", "workloads")
 
 

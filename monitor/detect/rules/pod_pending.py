@@ -136,6 +136,6 @@ ADVICE = {
 }
 RULE = Rule(
     "pod-pending", Limits, CAUSES, evaluate, SubjectKind.CLUSTER,
-    uses=("pods", "pod_groups", "workloads"), kube=("pods", "nodes"),
+    uses=("pending_pods", "pod_groups", "workloads"), kube=("pods", "nodes"),
     suppressed_by=("node-down",), advice=ADVICE, latency=Latency("waiting"),
 )  # fmt: skip

@@ -136,13 +136,9 @@ class ViewBuilder:
 
     def take_changes(self) -> tuple[Changes, dict[str, KnownNode | None], dict[str, KnownPod | None]]:
         """What has changed since the last call, with the present state of the nodes and pods concerned."""
-        uids = self._log.pods | self._log.views
         changes = self._log.take()
-        if changes.complete:
-            names: Iterable[str] = self._joined
-            uids = set(self._pods.identities)
-        else:
-            names = changes.nodes
+        names: Iterable[str] = self._joined if changes.complete else changes.nodes
+        uids: Iterable[str] = self._pods.identities if changes.complete else changes.pods
         return changes, {name: self._node_state(name) for name in names}, {uid: self._pods.state(uid) for uid in uids}
 
     def _node_state(self, name: str) -> KnownNode | None:
@@ -278,7 +274,7 @@ class ViewBuilder:
         _, before = self._usage.pop(name, (None, {}))
         if agent is not None:
             self._usage[name] = (agent, usage)
-        self._log.views |= self._pods.use(name, {**dict.fromkeys(before.keys() - usage.keys()), **usage})
+        self._pods.use(name, {**dict.fromkeys(before.keys() - usage.keys()), **usage})
 
     def view(self) -> ClusterView:
         """The joined view as a whole; equal facts give an equal view."""

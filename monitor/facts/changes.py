@@ -59,7 +59,6 @@ class ChangeLog:
     def __init__(self) -> None:
         self.nodes: defaultdict[str, set[str]] = defaultdict(set)
         self.pods: set[str] = set()
-        self.views: set[str] = set()  # pods with a change of their usage only
         self.complete = True
 
     def take(self) -> Changes:
@@ -67,5 +66,5 @@ class ChangeLog:
         changes = Changes(
             {name: frozenset(parts) for name, parts in self.nodes.items()}, frozenset(self.pods), complete=self.complete
         )
-        self.nodes, self.pods, self.views, self.complete = defaultdict(set), set(), set(), False
+        self.nodes, self.pods, self.complete = defaultdict(set), set(), False
         return changes

@@ -19,7 +19,7 @@ from monitor.cluster.gpu_state import StateLimits
 from monitor.cluster.holders import PodLookup, allocation_key, find_pod
 from monitor.cluster.node_join import GpuMemory, gpu_memory_key, join_node
 from monitor.cluster.pod_index import Identify, PodIndex
-from monitor.cluster.usage import pod_usage
+from monitor.cluster.usage import next_pod_usage
 from monitor.cluster.view_changes import changed_agent_parts, changed_view_parts
 from monitor.cluster.view_inputs import ClusterContext, ViewChanges, ViewInputs
 from monitor.facts.agents import AgentFact
@@ -27,6 +27,7 @@ from monitor.facts.changes import ALL_PARTS, KUBERNETES_NODE, ChangeLog, Changes
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, Identity, NodeView, UsageView
 from monitor.facts.facts_index import KnownNode, KnownPod
 from monitor.facts.kube import NodeFact, PodFact
+from monitor.facts.node import NodeSnapshot
 
 
 class ViewMemory(msgspec.Struct, frozen=True, kw_only=True):
@@ -269,9 +270,8 @@ class ViewBuilder:
 
     def _take_usage(self, name: str, agent: AgentFact | None) -> None:
         """Update the usage of a node's pods. It is unknown while the agent is silent."""
-        fresh = agent is not None and agent.silent_since is None
-        usage = pod_usage(agent.snapshot) if fresh and agent is not None and agent.snapshot is not None else {}
-        _, before = self._usage.pop(name, (None, {}))
+        known, before = self._usage.pop(name, (None, {}))
+        usage = next_pod_usage(_current(agent), _current(known), before)
         if agent is not None:
             self._usage[name] = (agent, usage)
         self._pods.use(name, {**dict.fromkeys(before.keys() - usage.keys()), **usage})
@@ -295,6 +295,11 @@ class ViewBuilder:
 def _node_of(agent: AgentFact) -> str:
     """Node of an agent; its target until the node is known."""
     return agent.node or agent.target
+
+
+def _current(agent: AgentFact | None) -> NodeSnapshot | None:
+    """Snapshot of an agent that answers."""
+    return agent.snapshot if agent is not None and agent.silent_since is None else None
 
 
 def _last_heard(agent: AgentFact) -> tuple[float, str]:

@@ -1,13 +1,14 @@
 """Unhealthy pods and their causes: each pod is explained when it changes, and again after a while.
 
-An explanation also depends on other facts (the GPUs of the pod, its node, free capacity), so it is repeated. Explaining
-a waiting pod visits every node; waiting pods of the same shape share one explanation.
+An explanation also depends on other facts (the GPUs of the pod, its node, free capacity), so it is repeated. The health
+of a running pod without GPUs depends on the pod alone. Explaining a waiting pod visits every node; waiting pods of the same shape share one explanation.
 """
 
 from __future__ import annotations
 
 import heapq
 import logging
+import math
 import threading
 import time
 from collections import Counter
@@ -15,9 +16,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from monitor.detect.lib.pending_answers import PendingAnswer, answer_for_pod, explain_pending, pod_shape
+from monitor.explain.fit import requested_gpus
 from monitor.explain.model import PodRef, PodStatus
 from monitor.explain.not_created import WORST_FIRST
-from monitor.explain.pod import explain_pod, pod_reference
+from monitor.explain.pod import pod_reference, pod_status
 from monitor.facts.changes import Changes
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
@@ -131,7 +133,15 @@ class PodHealthTracker:
             pod = facts.pod_by_uid.get(uid)
             if self._due.get(uid) == at and pod is not None:
                 self._try_explain(pod, facts, now)
-                self._schedule(uid, now + REPEAT_SECONDS)
+                if self._stays_healthy(pod, facts):
+                    self._due[uid] = math.inf
+                else:
+                    self._schedule(uid, now + REPEAT_SECONDS)
+
+    def _stays_healthy(self, pod: PodFact, facts: ClusterFacts) -> bool:
+        """Whether a pod that has not changed stays healthy."""
+        has_gpus = requested_gpus(pod, facts) or pod.uid in facts.gpus_by_pod
+        return pod.uid not in self._unhealthy and not has_gpus
 
     def _try_explain(self, pod: PodFact, facts: ClusterFacts, now: float) -> None:
         try:
@@ -149,8 +159,7 @@ class PodHealthTracker:
 
     def _status(self, pod: PodFact, facts: ClusterFacts, now: float) -> tuple[PodStatus, str]:
         if pod.node is not None or pod.deletion_at is not None:
-            explanation = explain_pod(pod, facts, now)
-            return explanation.status, explanation.cause
+            return pod_status(pod, facts, now)
         shape = pod_shape(pod, facts)
         answer = self._answers.get(shape)
         if answer is None or not now - REPEAT_SECONDS < answer.at <= now:

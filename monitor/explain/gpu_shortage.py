@@ -135,7 +135,8 @@ def _holders(pod: PodFact, usable: Sequence[NodeFit], facts: ClusterFacts) -> It
     held: Counter[str] = Counter()
     for fit in usable:
         for other in facts.bound.get(fit.node.name, ()):
-            held[facts.user(other)] += round(other.requests.get(resource, 0.0))
+            if count := round(other.requests.get(resource, 0.0)):
+                held[facts.user(other)] += count
     top = [f"{user} ({count})" for user, count in held.most_common(MAX_NAMED_HOLDERS) if count]
     if top:
         yield Text(Key.TOP_HOLDERS, {"holders": ", ".join(top)})

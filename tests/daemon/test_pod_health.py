@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
 from monitor.daemon import pod_health
 from monitor.daemon.metrics.pods import families
 from monitor.daemon.pod_health import REPEAT_SECONDS, UNREAD_SECONDS, PodHealth, PodHealthTracker
+from monitor.detect.lib.pending_answers import PendingAnswer, shape_id
 from monitor.explain.model import PodStatus
 from monitor.explain.pod import pod_status
 from monitor.facts.changes import Changes
@@ -138,6 +140,20 @@ def test_a_healthy_pod_without_gpus_is_not_explained_again(monkeypatch: pytest.M
     assert sorted(explained) == ["crash", "crash", "crash", "well"]
     followed(tracked, world(WELL, CRASHING), NOW + 2 * REPEAT_SECONDS, "well")
     assert explained[-1] == "well"
+
+
+def test_what_the_rule_about_pending_pods_has_explained_is_not_explained_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unexpected(*_args: Any) -> PendingAnswer:
+        raise AssertionError("explained again")
+
+    facts = world(FULL, waiting(0), waiting(1))
+    answers = {shape_id(waiting(0), facts): msgspec.to_builtins(PendingAnswer(at=NOW, cause="quota", evidence=()))}
+    monkeypatch.setattr(pod_health, "explain_pending", unexpected)
+    tracked = tracker()
+    tracked.follow(facts, Changes(complete=True), NOW + 1, answers)
+    found = tracked.health()
+    assert found is not None
+    assert words(found) == [("wait-0", "pending", "quota"), ("wait-1", "pending", "quota")]
 
 
 def test_pods_that_nobody_asks_about_are_not_explained() -> None:

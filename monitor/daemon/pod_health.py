@@ -73,6 +73,7 @@ class PodHealthTracker:
         self._spent = spent
         self._monotonic = monotonic
         self._read_at = float("-inf")
+        self._found_by_rule: Any = None
         self._lock = threading.Lock()  # guards the unhealthy pods
         self._clear()
 
@@ -81,7 +82,6 @@ class PodHealthTracker:
         self._queue: list[tuple[float, str]] = []  # pods by the time when they are due
         self._due: dict[str, float] = {}
         self._answers: dict[str, PendingAnswer] = {}  # by shape
-        self._found_by_rule: Any = None
         self._unexplained: set[str] = set()
         self._unhealthy: dict[str, UnhealthyPod] = {}
 

@@ -40,6 +40,9 @@ class GpuIndex(NodeIndex):
     def update(self, _changes: Changes, _seen: Observation) -> None:
         self._subjects = {}
 
+    def changed(self, changes: Changes, parts: Set[str]) -> Iterable[str]:
+        return super().changed(changes, parts | {GPU_STATES})
+
     def subjects(self, unit: str, seen: Observation) -> Subjects:
         if unit not in self._subjects:
             self._subjects[unit] = self._describe(unit, seen)

@@ -89,7 +89,8 @@ class PodIndex:
     def use(self, node: str, usage: Mapping[str, UsageView | None]) -> None:
         """Update the usage of pods as reported by a node, by uid; None where it is no longer known."""
         for uid, value in usage.items():
-            if self._usage.get((node, uid)) == value:
+            known = self._usage.get((node, uid))
+            if known is value or known == value:
                 continue
             if value is None:
                 self._usage.pop((node, uid), None)
@@ -151,12 +152,13 @@ class PodIndex:
             usage=msgspec.structs.replace(usage, gpus=requested) if requested else usage,
         )
         before = self._views.get(pod.uid)
-        if before is not None:
-            self._count(before, -1)
-        else:
-            self._add_key(_key(pod))
         self._views[pod.uid] = view
-        self._count(view)
+        if before is None:
+            self._add_key(_key(pod))
+            self._count(view)
+        elif not self._count_usage(before, view):
+            self._count(before, -1)
+            self._count(view)
 
     def _drop_view(self, pod: PodFact) -> None:
         view = self._views.pop(pod.uid, None)
@@ -169,6 +171,16 @@ class PodIndex:
             self._keys.append(key)
         else:
             insort(self._keys, key)
+
+    def _count_usage(self, before: PodView, view: PodView) -> bool:
+        """Count a pod of which only the usage differs; return whether that is so."""
+        same = before.identity == view.identity and before.node == view.node and view.node is not None
+        if not same or before.requested_gpus != view.requested_gpus:
+            return False
+        if (user := view.identity.user) is not None:
+            self._user_views.pop(user, None)
+            self._users[user].replace(before.usage, view.usage)
+        return True
 
     def _count(self, view: PodView, times: int = 1) -> None:
         """Add a pod to the totals of its user and queue, or remove it (-1)."""

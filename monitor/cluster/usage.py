@@ -16,6 +16,7 @@ from monitor.facts.node import NodeSnapshot
 SIZE_FIELDS = ("gpu_memory_bytes", "shm_bytes", "memory_bytes", "disk_bytes")
 MICRO_FACTOR = 1_000_000  # sums are kept in millionths
 _sizes = attrgetter(*SIZE_FIELDS)
+_rest = attrgetter("cpu_cores", *SIZE_FIELDS)  # all but the utilization of GPUs
 # Parts of a snapshot that determine the usage, besides the GPUs.
 _other_parts = attrgetter("containers", "container_usage", "shm", "logs", "runtime_usage", "gpu_processes")
 Number = TypeVar("Number", int, float)
@@ -138,12 +139,25 @@ class UsageTotals:
         self.pods += times
         if pod.node is None:
             return
-        usage = pod.usage
         if pod.requested_gpus:
             self._gpus += times * round(pod.requested_gpus * MICRO_FACTOR)
-        if usage.gpu_utilization_ratio is not None:
-            self._ratios += times * round(usage.gpu_utilization_ratio * MICRO_FACTOR)
+        self._add_ratio(pod.usage.gpu_utilization_ratio, times)
+        self._add_rest(pod.usage, times)
+
+    def replace(self, before: UsageView, after: UsageView) -> None:
+        """Replace the usage of a pod; often only its utilization changes."""
+        self._add_ratio(before.gpu_utilization_ratio, -1)
+        self._add_ratio(after.gpu_utilization_ratio, 1)
+        if _rest(before) != _rest(after):
+            self._add_rest(before, -1)
+            self._add_rest(after, 1)
+
+    def _add_ratio(self, ratio: float | None, times: int) -> None:
+        if ratio is not None:
+            self._ratios += times * round(ratio * MICRO_FACTOR)
             self._with_ratio += times
+
+    def _add_rest(self, usage: UsageView, times: int) -> None:
         if usage.cpu_cores is not None:
             self._cores += times * round(usage.cpu_cores * MICRO_FACTOR)
             self._with_cores += times

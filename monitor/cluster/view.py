@@ -149,13 +149,15 @@ class ViewBuilder:
         return KnownNode(self._nodes.get(name), self._agents.get(name), view, gpus)
 
     def _change_pod(self, uid: str, pod: PodFact | None) -> set[str]:
-        """Update or remove a pod, and return the nodes that it is on or that name it."""
+        """Update or remove a pod, and return the nodes that name it or on which it requests GPUs."""
         before, affected = self._pods.by_uid.get(uid), set[str]()
         self._log.pods.add(uid)
         if pod is not None:
             affected |= self._pods.put(pod)
         elif before is not None:
             affected |= self._pods.drop(uid)
+        if not any(known is not None and self._resource in known.requests for known in (before, pod)):
+            affected.clear()
         affected |= self._nodes_naming(before) | self._nodes_naming(pod)
         self._claims.forget(affected)
         return affected
@@ -208,15 +210,16 @@ class ViewBuilder:
 
     def _join(self, names: Iterable[str], now: float) -> None:
         """Join these nodes again, and update the carried-over state of their GPUs."""
-        names = sorted(names)
-        self._note_missing(names, now)
         limits, pods = self._limits, self._pods
         known = self._context.pods_known
         lookup = PodLookup(pods.by_uid, pods.by_name, self._missing, known, limits.terminating_grace, limits.settle)
-        for name in names:
+        for name in sorted(names):
             bound = tuple(pods.bound[name].values()) if name in pods.bound else ()
             inputs = NodeInputs(name, self._agents.get(name), self._nodes.get(name), bound, self._resource)
-            claims = self._claims.of_node(inputs, lookup, pods.identities, now)
+            claims = self._claims.known(inputs)
+            if claims is None:
+                self._note_missing(name, now)
+                claims = self._claims.determine(inputs, lookup, pods.identities, now)
             joined = join_node(inputs, claims, self._gpus, limits, now)
             self._log.nodes[name] |= changed_view_parts(self._joined.get(name), joined)
             self._joined[name] = joined
@@ -240,16 +243,15 @@ class ViewBuilder:
         self._name_pods(name, {})
         self._claims.forget((name,))
 
-    def _note_missing(self, names: list[str], now: float) -> None:
-        """Record since when pods named by these nodes are unknown to Kubernetes, unless it is out of reach."""
-        for name in names:
-            named = dict(_named_pods(self._agents.get(name), self._pods))
-            self._name_pods(name, named)
-            for key, known in named.items():
-                if known:
-                    self._missing.pop(key, None)
-                elif self._context.pods_known:
-                    self._missing[key] = min(self._missing.get(key, now), now)
+    def _note_missing(self, name: str, now: float) -> None:
+        """Record since when pods named by a node are unknown to Kubernetes, unless it is out of reach."""
+        named = dict(_named_pods(self._agents.get(name), self._pods))
+        self._name_pods(name, named)
+        for key, known in named.items():
+            if known:
+                self._missing.pop(key, None)
+            elif self._context.pods_known:
+                self._missing[key] = min(self._missing.get(key, now), now)
 
     def _name_pods(self, node: str, named: dict[str, bool]) -> None:
         """Replace the pods that a node names."""

@@ -14,7 +14,6 @@ from monitor.base.threads import Periodic
 
 INTERVAL_SECONDS = 20.0
 FULL_EVERY_COUNT = 30
-YOUNG_GENERATION, OLD_GENERATION = 1, 2
 
 
 class GarbageCollection:
@@ -34,4 +33,5 @@ class GarbageCollection:
 
     def step(self) -> None:
         """Collect the objects created since the last step; all from time to time."""
-        gc.collect(OLD_GENERATION if next(self._numbers) % FULL_EVERY_COUNT == 0 else YOUNG_GENERATION)
+        everything = next(self._numbers) % FULL_EVERY_COUNT == 0
+        gc.collect(2 if everything else 1)  # up to which generation

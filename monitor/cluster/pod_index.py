@@ -173,7 +173,7 @@ class PodIndex:
             insort(self._keys, key)
 
     def _count_usage(self, before: PodView, view: PodView) -> bool:
-        """Count a pod of which only the usage differs; return whether that is so."""
+        """Count a pod if only its usage differs, and return whether it does."""
         same = before.identity == view.identity and before.node == view.node and view.node is not None
         if not same or before.requested_gpus != view.requested_gpus:
             return False

@@ -63,26 +63,34 @@ class ClaimCache:
         for node in nodes:
             self._known.pop(node, None)
 
-    def of_node(
+    def known(self, inputs: NodeInputs) -> ClaimsByGpu | None:
+        """Claims to the GPUs of a node, unless they may have changed."""
+        snapshot = inputs.agent.snapshot if inputs.agent is not None else None
+        entry = self._known.get(inputs.name)
+        if snapshot is None or snapshot.gpu is None or entry is None:
+            return None
+        (processes, devices, gpus), claims = entry
+        same = processes is snapshot.gpu_processes and devices is snapshot.pod_devices
+        return claims if same and gpus == _mig_by_gpu(snapshot) else None
+
+    def determine(
         self, inputs: NodeInputs, lookup: PodLookup, identities: Mapping[str, Identity], now: float
     ) -> ClaimsByGpu:
-        """Claims to the GPUs of a node."""
+        """Claims to the GPUs of a node, determined again."""
+        self._known.pop(inputs.name, None)
         snapshot = inputs.agent.snapshot if inputs.agent is not None else None
         if inputs.agent is None or snapshot is None or snapshot.gpu is None:
             return {}
-        source = snapshot.gpu_processes, snapshot.pod_devices
-        gpus = [(gpu.uuid, gpu.mig) for gpu in snapshot.gpu.gpus]
-        (*before, known_gpus), known = self._known.get(inputs.name, ((None, None, None), {}))
-        if known_gpus == gpus and all(one is other for one, other in zip(before, source, strict=True)):
-            return known
         claims = _claims(inputs, inputs.agent, snapshot, lookup, now)
         bound = frozenset([pod.uid for pod in inputs.pods])
         found = {uuid: _summary(each, identities, bound) for uuid, each in claims.items()}
         if all(_is_lasting(claim) for each in claims.values() for claim in each):
-            self._known[inputs.name] = (*source, gpus), found
-        else:
-            self._known.pop(inputs.name, None)
+            self._known[inputs.name] = (snapshot.gpu_processes, snapshot.pod_devices, _mig_by_gpu(snapshot)), found
         return found
+
+
+def _mig_by_gpu(snapshot: NodeSnapshot) -> list[tuple[Any, ...]]:
+    return [(gpu.uuid, gpu.mig) for gpu in snapshot.gpu.gpus] if snapshot.gpu is not None else []
 
 
 def _is_lasting(claim: GpuClaim) -> bool:

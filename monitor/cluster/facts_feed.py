@@ -45,6 +45,7 @@ class FactsFeed:
             self._index = FactsIndex(self._resource)
         index, changes = self._index, update.changes
         nodes = index.nodes_of(changes.pods)
+        pending = not index.facts.pending_by_uid.keys().isdisjoint(changes.pods)
         index.put_pods(update.pods)
         index.put_nodes(update.nodes)
         about = index.put_events(update.events)
@@ -55,6 +56,8 @@ class FactsFeed:
         nodes |= index.nodes_of(pods)
         parts = {**changes.nodes, **{name: changes.nodes.get(name, frozenset()) | {PODS} for name in nodes}}
         kinds |= {"pods"} if changes.pods else set()
+        pending = pending or not index.facts.pending_by_uid.keys().isdisjoint(changes.pods)
+        kinds |= {"pending_pods"} if pending else set()
         kinds |= {"events"} if update.events else set()
         kinds |= {"nodes"} if any(KUBERNETES_NODE in changed for changed in changes.nodes.values()) else set()
         return Changes(parts, pods, frozenset(kinds))

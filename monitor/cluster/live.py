@@ -7,7 +7,6 @@ agent within half a second; every node is joined again once per cycle, because s
 
 from __future__ import annotations
 
-import gc
 import logging
 import threading
 import time
@@ -307,8 +306,6 @@ class LiveCluster:
                 self._version = next(self._versions)
             if new_cycle:
                 log.info("%s", status_line(self.view))
-        # As many facts are freed as allocated, so automatic collection starts late and then pauses for long.
-        gc.collect(0)
 
     def _with_source_changes(self, changes: ViewChanges, always: bool) -> ViewChanges:
         """Changes with those that no event reports: sources that became available or not, and agents that are gone."""

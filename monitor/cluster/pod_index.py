@@ -5,7 +5,7 @@ Totals over pods are maintained incrementally, so that the cost of a change does
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Set
 
@@ -39,7 +39,7 @@ class PodIndex:
         self._pods: dict[str, PodFact] = {}
         self._usage: dict[tuple[str | None, str], UsageView] = {}  # by node and pod
         self._keys: list[_Key] = []  # of the unfinished pods, sorted
-        self._views: list[PodView] = []  # in the same order
+        self._views: dict[str, PodView] = {}  # of the same pods, by uid
         self._users: defaultdict[str, UsageTotals] = defaultdict(UsageTotals)
         self._user_views: dict[str, UsageView] = {}
         self._queues: defaultdict[tuple[str, str], list[int]] = defaultdict(
@@ -89,14 +89,11 @@ class PodIndex:
             self.bound[pod.node].pop(uid, None)
         return {pod.node} if pod.node else set()
 
-    def use(self, node: str, usage: Mapping[str, UsageView | None]) -> set[str]:
-        """Update the usage of pods as reported by a node, by uid; None where it is no longer known.
-
-        Return the pods whose usage has changed.
-        """
-        changed = set()
+    def use(self, node: str, usage: Mapping[str, UsageView | None]) -> None:
+        """Update the usage of pods as reported by a node, by uid; None where it is no longer known."""
         for uid, value in usage.items():
-            if self._usage.get((node, uid)) == value:
+            known = self._usage.get((node, uid))
+            if known is value or known == value:
                 continue
             if value is None:
                 self._usage.pop((node, uid), None)
@@ -105,8 +102,6 @@ class PodIndex:
             pod = self._pods.get(uid)
             if pod is not None and _unfinished(pod):
                 self._put_view(pod)
-                changed.add(uid)
-        return changed
 
     def share(self, nodes: frozenset[str], every: bool) -> set[str]:
         """Replace the nodes that share their GPUs, `every`: all that have some, and return the affected pods."""
@@ -145,16 +140,13 @@ class PodIndex:
         return tuple(self._pods.values())
 
     def state(self, uid: str) -> KnownPod | None:
-        """A pod with its identity and view; None if it is gone."""
+        """A pod with its identity; None if it is gone."""
         pod = self._pods.get(uid)
-        if pod is None:
-            return None
-        position, exists = self._find(_key(pod))
-        return KnownPod(pod, self.identities[uid], self._views[position] if exists else None)
+        return KnownPod(pod, self.identities[uid]) if pod is not None else None
 
     def views(self) -> tuple[PodView, ...]:
         """Unfinished pods, sorted by namespace and name."""
-        return tuple(self._views)
+        return tuple([self._views[uid] for _, _, uid in self._keys])
 
     def users(self) -> dict[str, UsageView]:
         """Total usage of each user's scheduled pods."""
@@ -187,28 +179,36 @@ class PodIndex:
             gpu_shares=shares,
             usage=msgspec.structs.replace(usage, gpus=requested, gpu_shares=shares) if amounts else usage,
         )
-        key = _key(pod)
-        position, exists = self._find(key)
-        if exists:
-            self._count(self._views[position], -1)
-            self._views[position] = view
-        else:
-            self._keys.insert(position, key)
-            self._views.insert(position, view)
-        self._count(view)
+        before = self._views.get(pod.uid)
+        self._views[pod.uid] = view
+        if before is None:
+            self._add_key(_key(pod))
+            self._count(view)
+        elif not self._count_usage(before, view):
+            self._count(before, -1)
+            self._count(view)
 
     def _drop_view(self, pod: PodFact) -> None:
-        position, exists = self._find(_key(pod))
-        if exists:
-            self._count(self._views.pop(position), -1)
-            del self._keys[position]
+        view = self._views.pop(pod.uid, None)
+        if view is not None:
+            self._count(view, -1)
+            del self._keys[bisect_left(self._keys, _key(view))]
 
-    def _find(self, key: _Key) -> tuple[int, bool]:
-        """Position of a pod's view, and whether it exists."""
+    def _add_key(self, key: _Key) -> None:
         if not self._keys or key > self._keys[-1]:  # the API server lists pods in this order
-            return len(self._keys), False
-        position = bisect_left(self._keys, key)
-        return position, position < len(self._keys) and self._keys[position] == key
+            self._keys.append(key)
+        else:
+            insort(self._keys, key)
+
+    def _count_usage(self, before: PodView, view: PodView) -> bool:
+        """Count a pod if only its usage differs, and return whether it does."""
+        same = before.identity == view.identity and before.node == view.node and view.node is not None
+        if not same or before.requested_gpus != view.requested_gpus:
+            return False
+        if (user := view.identity.user) is not None:
+            self._user_views.pop(user, None)
+            self._users[user].replace(before.usage, view.usage)
+        return True
 
     def _count(self, view: PodView, times: int = 1) -> None:
         """Add a pod to the totals of its user and queue, or remove it (-1)."""
@@ -227,6 +227,6 @@ def _unfinished(pod: PodFact) -> bool:
     return not pod.finished
 
 
-def _key(pod: PodFact) -> _Key:
+def _key(pod: PodFact | PodView) -> _Key:
     """Sort key of a pod."""
     return pod.namespace, pod.name, pod.uid

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
-from operator import attrgetter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from operator import attrgetter, is_
 from typing import TypeVar
+
+import msgspec
 
 from monitor.facts.cluster import PodView, UsageView
 from monitor.facts.node import NodeSnapshot
@@ -13,14 +16,17 @@ from monitor.facts.node import NodeSnapshot
 SIZE_FIELDS = ("gpu_memory_bytes", "shm_bytes", "memory_bytes", "disk_bytes")
 MICRO_FACTOR = 1_000_000  # sums are kept in millionths
 _sizes = attrgetter(*SIZE_FIELDS)
+_rest = attrgetter("cpu_cores", *SIZE_FIELDS)  # all but the utilization of GPUs
+# Parts of a snapshot that determine the usage, besides the GPUs.
+_other_parts = attrgetter("containers", "container_usage", "shm", "logs", "runtime_usage", "gpu_processes")
 Number = TypeVar("Number", int, float)
 
 
 @dataclass(slots=True)
 class _PodTotals:
-    """Usage of one pod; `utilization` has one entry per GPU."""
+    """Usage of one pod."""
 
-    utilization: list[float] = field(default_factory=list)
+    gpu_utilization_ratio: float | None = None
     cpu_cores: float | None = None
     gpu_memory_bytes: int | None = None
     shm_bytes: int | None = None
@@ -29,7 +35,7 @@ class _PodTotals:
 
     def view(self) -> UsageView:
         return UsageView(
-            gpu_utilization_ratio=sum(self.utilization) / len(self.utilization) if self.utilization else None,
+            gpu_utilization_ratio=self.gpu_utilization_ratio,
             cpu_cores=self.cpu_cores,
             gpu_memory_bytes=self.gpu_memory_bytes,
             shm_bytes=self.shm_bytes,
@@ -45,11 +51,28 @@ def _plus(total: Number | None, value: Number | None) -> Number | None:
     return value if total is None else total + value
 
 
+def next_pod_usage(
+    snapshot: NodeSnapshot | None, before: NodeSnapshot | None, known: Mapping[str, UsageView]
+) -> dict[str, UsageView]:
+    """The same as `pod_usage`, given the usage before: often only the utilization of GPUs has changed."""
+    if snapshot is None:
+        return {}
+    if before is None or not all(map(is_, _other_parts(before), _other_parts(snapshot))):
+        return pod_usage(snapshot)
+    ratios = _gpu_ratios(snapshot)
+    return {
+        pod: usage
+        if usage.gpu_utilization_ratio == (ratio := ratios.get(pod))
+        else msgspec.structs.replace(usage, gpu_utilization_ratio=ratio)
+        for pod, usage in known.items()
+    }
+
+
 def pod_usage(snapshot: NodeSnapshot) -> dict[str, UsageView]:
     """Usage of each pod on a node, by pod uid."""
     sums: defaultdict[str, _PodTotals] = defaultdict(_PodTotals)
     pod_of = {c.id: c.pod_uid for c in snapshot.containers or () if c.pod_uid is not None}
-    _add_gpu(snapshot, sums)
+    _add_gpus(snapshot, sums)
     for use in snapshot.container_usage or ():
         if pod := pod_of.get(use.container_id):
             total = sums[pod]
@@ -66,19 +89,24 @@ def pod_usage(snapshot: NodeSnapshot) -> dict[str, UsageView]:
     return {pod: total.view() for pod, total in sums.items()}
 
 
-def _add_gpu(snapshot: NodeSnapshot, sums: defaultdict[str, _PodTotals]) -> None:
-    load = {gpu.uuid: gpu.utilization_ratio for gpu in snapshot.gpu.gpus} if snapshot.gpu else {}
-    seen: set[tuple[str, str]] = set()
+def _add_gpus(snapshot: NodeSnapshot, sums: defaultdict[str, _PodTotals]) -> None:
     for process in snapshot.gpu_processes or ():
-        if process.pod_uid is None:
-            continue
-        total = sums[process.pod_uid]
-        total.gpu_memory_bytes = _plus(total.gpu_memory_bytes, process.memory_bytes)
-        pod_gpu = (process.pod_uid, process.gpu_uuid)
+        if process.pod_uid is not None:
+            total = sums[process.pod_uid]
+            total.gpu_memory_bytes = _plus(total.gpu_memory_bytes, process.memory_bytes)
+    for pod, ratio in _gpu_ratios(snapshot).items():
+        sums[pod].gpu_utilization_ratio = ratio
+
+
+def _gpu_ratios(snapshot: NodeSnapshot) -> dict[str, float]:
+    """Mean utilization of the GPUs on which each pod has processes."""
+    load = {gpu.uuid: gpu.utilization_ratio for gpu in snapshot.gpu.gpus} if snapshot.gpu else {}
+    ratios: defaultdict[str, dict[str, float]] = defaultdict(dict)  # by pod and GPU
+    for process in snapshot.gpu_processes or ():
         ratio = load.get(process.gpu_uuid)
-        if pod_gpu not in seen and ratio is not None:
-            total.utilization.append(ratio)
-        seen.add(pod_gpu)
+        if process.pod_uid is not None and ratio is not None:
+            ratios[process.pod_uid][process.gpu_uuid] = ratio
+    return {pod: sum(by_gpu.values()) / len(by_gpu) for pod, by_gpu in ratios.items()}
 
 
 def _add_shm(snapshot: NodeSnapshot, pod_of: dict[str, str], sums: defaultdict[str, _PodTotals]) -> None:
@@ -112,14 +140,27 @@ class UsageTotals:
         self.pods += times
         if pod.node is None:
             return
-        usage = pod.usage
         if pod.requested_gpus:
             self._gpus += times * round(pod.requested_gpus * MICRO_FACTOR)
         for name, amount in pod.gpu_shares.items():
             self._shares[name] += times * round(amount * MICRO_FACTOR)
-        if usage.gpu_utilization_ratio is not None:
-            self._ratios += times * round(usage.gpu_utilization_ratio * MICRO_FACTOR)
+        self._add_ratio(pod.usage.gpu_utilization_ratio, times)
+        self._add_rest(pod.usage, times)
+
+    def replace(self, before: UsageView, after: UsageView) -> None:
+        """Replace the usage of a pod; often only its utilization changes."""
+        self._add_ratio(before.gpu_utilization_ratio, -1)
+        self._add_ratio(after.gpu_utilization_ratio, 1)
+        if _rest(before) != _rest(after):
+            self._add_rest(before, -1)
+            self._add_rest(after, 1)
+
+    def _add_ratio(self, ratio: float | None, times: int) -> None:
+        if ratio is not None:
+            self._ratios += times * round(ratio * MICRO_FACTOR)
             self._with_ratio += times
+
+    def _add_rest(self, usage: UsageView, times: int) -> None:
         if usage.cpu_cores is not None:
             self._cores += times * round(usage.cpu_cores * MICRO_FACTOR)
             self._with_cores += times

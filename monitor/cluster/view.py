@@ -21,14 +21,16 @@ from monitor.cluster.holders import PodLookup
 from monitor.cluster.node_join import GpuMemory, gpu_memory_key, join_node
 from monitor.cluster.node_shares import SharingNodes
 from monitor.cluster.pod_index import Identify, PodIndex
-from monitor.cluster.usage import pod_usage
+from monitor.cluster.usage import next_pod_usage
 from monitor.cluster.view_changes import changed_agent_parts, changed_view_parts
 from monitor.cluster.view_inputs import ClusterContext, ViewChanges, ViewInputs
 from monitor.facts.agents import AgentFact
 from monitor.facts.changes import ALL_PARTS, KUBERNETES_NODE, ChangeLog, Changes
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, Identity, NodeView, UsageView
 from monitor.facts.facts_index import KnownNode, KnownPod
+from monitor.facts.gpu_resources import resource_kinds
 from monitor.facts.kube import NodeFact, PodFact
+from monitor.facts.node import NodeSnapshot
 
 
 class ViewMemory(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,13 +142,9 @@ class ViewBuilder:
 
     def take_changes(self) -> tuple[Changes, dict[str, KnownNode | None], dict[str, KnownPod | None]]:
         """What has changed since the last call, with the present state of the nodes and pods concerned."""
-        uids = self._log.pods | self._log.views
         changes = self._log.take()
-        if changes.complete:
-            names: Iterable[str] = self._joined
-            uids = set(self._pods.identities)
-        else:
-            names = changes.nodes
+        names: Iterable[str] = self._joined if changes.complete else changes.nodes
+        uids: Iterable[str] = self._pods.identities if changes.complete else changes.pods
         return changes, {name: self._node_state(name) for name in names}, {uid: self._pods.state(uid) for uid in uids}
 
     def _node_state(self, name: str) -> KnownNode | None:
@@ -185,7 +183,7 @@ class ViewBuilder:
         return affected
 
     def _change_pod(self, uid: str, pod: PodFact | None) -> set[str]:
-        """Update or remove a pod, and return the nodes that it is on or that name it."""
+        """Update or remove a pod, and return the nodes that name it or on which it requests GPUs."""
         before, affected = self._pods.by_uid.get(uid), set[str]()
         self._log.pods.add(uid)
         if pod is not None:
@@ -193,6 +191,8 @@ class ViewBuilder:
         elif before is not None:
             self._devices.drop(uid)
             affected |= self._pods.drop(uid)
+        if not any(resource_kinds(known.requests) for known in (before, self._pods.by_uid.get(uid)) if known):
+            affected.clear()
         affected |= self._nodes_naming(before) | self._nodes_naming(pod)
         self._claims.forget(affected)
         return affected
@@ -245,16 +245,17 @@ class ViewBuilder:
 
     def _join(self, names: Iterable[str], now: float) -> None:
         """Join these nodes again, and update the carried-over state of their GPUs."""
-        names = sorted(names)
-        self._note_missing(names, now)
         limits, pods = self._limits, self._pods
         known = self._context.pods_known
         lookup = PodLookup(pods.by_uid, pods.by_name, self._missing, known, limits.terminating_grace, limits.settle)
-        for name in names:
+        for name in sorted(names):
             bound = tuple(pods.bound[name].values()) if name in pods.bound else ()
             agent, node = self._agents.get(name), self._offering(name)
             inputs = NodeInputs(name, agent, node, bound, self._resource, self._devices.index)
-            claims = self._claims.of_node(inputs, lookup, pods.identities, now)
+            claims = self._claims.known(inputs)
+            if claims is None:
+                self._note_missing(name, now)
+                claims = self._claims.determine(inputs, lookup, pods.identities, now)
             joined = join_node(inputs, claims, self._gpus, limits, now)
             self._log.nodes[name] |= changed_view_parts(self._joined.get(name), joined)
             self._joined[name] = joined
@@ -282,16 +283,15 @@ class ViewBuilder:
         self._name_pods(name, {})
         self._claims.forget((name,))
 
-    def _note_missing(self, names: list[str], now: float) -> None:
-        """Record since when pods named by these nodes are unknown to Kubernetes, unless it is out of reach."""
-        for name in names:
-            named = dict(named_pods(self._agents.get(name), self._pods))
-            self._name_pods(name, named)
-            for key, known in named.items():
-                if known:
-                    self._missing.pop(key, None)
-                elif self._context.pods_known:
-                    self._missing[key] = min(self._missing.get(key, now), now)
+    def _note_missing(self, name: str, now: float) -> None:
+        """Record since when pods named by a node are unknown to Kubernetes, unless it is out of reach."""
+        named = dict(named_pods(self._agents.get(name), self._pods))
+        self._name_pods(name, named)
+        for key, known in named.items():
+            if known:
+                self._missing.pop(key, None)
+            elif self._context.pods_known:
+                self._missing[key] = min(self._missing.get(key, now), now)
 
     def _name_pods(self, node: str, named: dict[str, bool]) -> None:
         """Replace the pods that a node names."""
@@ -312,12 +312,11 @@ class ViewBuilder:
 
     def _take_usage(self, name: str, agent: AgentFact | None) -> None:
         """Update the usage of a node's pods. It is unknown while the agent is silent."""
-        fresh = agent is not None and agent.silent_since is None
-        usage = pod_usage(agent.snapshot) if fresh and agent is not None and agent.snapshot is not None else {}
-        _, before = self._usage.pop(name, (None, {}))
+        known, before = self._usage.pop(name, (None, {}))
+        usage = next_pod_usage(_current(agent), _current(known), before)
         if agent is not None:
             self._usage[name] = (agent, usage)
-        self._log.views |= self._pods.use(name, {**dict.fromkeys(before.keys() - usage.keys()), **usage})
+        self._pods.use(name, {**dict.fromkeys(before.keys() - usage.keys()), **usage})
 
     def view(self) -> ClusterView:
         """The joined view as a whole; equal facts give an equal view."""
@@ -338,6 +337,11 @@ class ViewBuilder:
 def _node_of(agent: AgentFact) -> str:
     """Node of an agent; its target until the node is known."""
     return agent.node or agent.target
+
+
+def _current(agent: AgentFact | None) -> NodeSnapshot | None:
+    """Snapshot of an agent that answers."""
+    return agent.snapshot if agent is not None and agent.silent_since is None else None
 
 
 def _last_heard(agent: AgentFact) -> tuple[float, str]:

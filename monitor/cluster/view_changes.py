@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from monitor.facts.agents import AgentFact
-from monitor.facts.changes import AGENT, ALL_PARTS, GPUS
+from monitor.facts.changes import AGENT, ALL_PARTS, GPU_STATES, GPUS, changed_gpu_parts
 from monitor.facts.cluster import GpuView, NodeView
 from monitor.facts.node import changed_parts
 
@@ -20,10 +20,10 @@ def changed_agent_parts(before: AgentFact | None, after: AgentFact) -> frozenset
 
 def changed_view_parts(
     before: tuple[NodeView, tuple[GpuView, ...]] | None, after: tuple[NodeView, tuple[GpuView, ...]]
-) -> set[str]:
+) -> frozenset[str]:
     """Changed parts of a joined node; the time of the last answer does not count."""
     if before is None:
-        return {AGENT, GPUS}
-    changed = {GPUS} if before[1] != after[1] else set()
+        return frozenset((AGENT, GPUS, GPU_STATES))
+    changed = changed_gpu_parts(before[1], after[1])
     same = msgspec.structs.replace(before[0], heard_at=after[0].heard_at) == after[0]
     return changed if same else changed | {AGENT}

@@ -22,7 +22,7 @@ from monitor.daemon.pod_health import PodHealthTracker
 from monitor.detect.base import CleanupDeletion, Limits, Rule, RuleContext
 from monitor.detect.engine import Engine
 from monitor.detect.history import DetectionHistory
-from monitor.detect.rules import RULES
+from monitor.detect.rules import RULES, pod_pending
 from monitor.facts.findings import Finding
 from monitor.facts.services import ServiceFact
 from monitor.probes.runner import ServiceProbes
@@ -130,7 +130,7 @@ class Evaluator:
             self._log_changes(self.findings or (), findings)
             self.findings, self._unpublished = findings, True
         self.last = Evaluation(context.now, time.monotonic() - began)
-        self.pod_health.follow(context.facts, changes, context.now)
+        self.pod_health.follow(context.facts, changes, context.now, self._engine.cluster_memory(pod_pending.NAME))
         return self.findings
 
     def services(self) -> tuple[ServiceFact, ...]:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
+from monitor.base.garbage import GarbageCollection
 from monitor.base.msgspec_types import warm_up_msgspec
 from monitor.base.net import connect_host
 from monitor.base.process import limit_malloc_arenas, raise_descriptor_limit
@@ -108,6 +109,8 @@ def serve_until_stopped(
     SIGHUP reloads the configuration by `load`; without one, it stops the daemon like any program whose terminal is
     closed. `before_cluster` is called before the cluster is stopped.
     """
+    garbage = GarbageCollection()
+    garbage.start()
     while supervisor.web.running and not stop.wait(1.0):
         if stop.take_reload():
             if load is None:
@@ -115,4 +118,5 @@ def serve_until_stopped(
             supervisor.reload(load)
     code = 0 if supervisor.web.running else 1
     supervisor.stop(before_cluster)
+    garbage.stop()
     return code

@@ -1,23 +1,27 @@
 """Unhealthy pods and their causes: each pod is explained when it changes, and again after a while.
 
-An explanation also depends on other facts (the GPUs of the pod, its node, free capacity), so it is repeated. Explaining
-a waiting pod visits every node; waiting pods of the same shape share one explanation.
+An explanation also depends on other facts (the GPUs of the pod, its node, free capacity), so it is repeated. The health
+of a running pod without GPUs depends on the pod alone. Explaining a waiting pod visits every node; waiting pods of the
+same shape share one explanation.
 """
 
 from __future__ import annotations
 
 import heapq
 import logging
+import math
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from monitor.detect.lib.pending_answers import PendingAnswer, answer_for_pod, explain_pending, pod_shape
+from monitor.detect.lib.pending_answers import PendingAnswer, answer_for_pod, explain_pending, known_answer, shape_id
+from monitor.explain.fit import requested_gpus
 from monitor.explain.model import PodRef, PodStatus
 from monitor.explain.not_created import WORST_FIRST
-from monitor.explain.pod import explain_pod, pod_reference
+from monitor.explain.pod import pod_reference, pod_status
 from monitor.facts.changes import Changes
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
@@ -28,7 +32,6 @@ MAX_NAMED_PODS = 500  # the others are only counted
 CPU_BUDGET_SECONDS = 0.01  # for the explanations that follow one evaluation
 REPEAT_SECONDS = 60.0
 UNREAD_SECONDS = 300.0  # without a reader for this long, pods are no longer explained
-_Shape = tuple[object, ...]
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,7 @@ class PodHealthTracker:
         self._spent = spent
         self._monotonic = monotonic
         self._read_at = float("-inf")
+        self._found_by_rule: Any = None
         self._lock = threading.Lock()  # guards the unhealthy pods
         self._clear()
 
@@ -77,7 +81,7 @@ class PodHealthTracker:
         self._known = False
         self._queue: list[tuple[float, str]] = []  # pods by the time when they are due
         self._due: dict[str, float] = {}
-        self._answers: dict[_Shape, PendingAnswer] = {}
+        self._answers: dict[str, PendingAnswer] = {}  # by shape
         self._unexplained: set[str] = set()
         self._unhealthy: dict[str, UnhealthyPod] = {}
 
@@ -93,9 +97,13 @@ class PodHealthTracker:
         named = tuple(unhealthy[: self._max_named])
         return PodHealth(named, counts, unexplained + len(unhealthy) - len(named))
 
-    def follow(self, facts: ClusterFacts, changes: Changes, now: float) -> None:
-        """Explain pods that have changed, then those that were explained longest ago, within the CPU budget."""
+    def follow(self, facts: ClusterFacts, changes: Changes, now: float, answers: Any = None) -> None:
+        """Explain pods that have changed, then those that were explained longest ago, within the CPU budget.
+
+        `answers` is the memory of the rule pod-pending, which has already explained the pods that wait for long.
+        """
         with self._lock:
+            self._found_by_rule = answers
             if self._monotonic() - self._read_at > UNREAD_SECONDS:
                 self._clear()
                 return
@@ -131,7 +139,15 @@ class PodHealthTracker:
             pod = facts.pod_by_uid.get(uid)
             if self._due.get(uid) == at and pod is not None:
                 self._try_explain(pod, facts, now)
-                self._schedule(uid, now + REPEAT_SECONDS)
+                if self._stays_healthy(pod, facts):
+                    self._due[uid] = math.inf
+                else:
+                    self._schedule(uid, now + REPEAT_SECONDS)
+
+    def _stays_healthy(self, pod: PodFact, facts: ClusterFacts) -> bool:
+        """Whether a pod that has not changed stays healthy."""
+        has_gpus = requested_gpus(pod, facts) or pod.uid in facts.gpus_by_pod
+        return pod.uid not in self._unhealthy and not has_gpus
 
     def _try_explain(self, pod: PodFact, facts: ClusterFacts, now: float) -> None:
         try:
@@ -149,14 +165,17 @@ class PodHealthTracker:
 
     def _status(self, pod: PodFact, facts: ClusterFacts, now: float) -> tuple[PodStatus, str]:
         if pod.node is not None or pod.deletion_at is not None:
-            explanation = explain_pod(pod, facts, now)
-            return explanation.status, explanation.cause
-        shape = pod_shape(pod, facts)
+            return pod_status(pod, facts, now)
+        shape = shape_id(pod, facts)
+        answer = known_answer(self._found_by_rule, shape) or self._own_answer(shape, pod, facts, now)
+        return PodStatus.PENDING, answer_for_pod(answer, pod).cause
+
+    def _own_answer(self, shape: str, pod: PodFact, facts: ClusterFacts, now: float) -> PendingAnswer:
         answer = self._answers.get(shape)
         if answer is None or not now - REPEAT_SECONDS < answer.at <= now:
             self._answers = {key: kept for key, kept in self._answers.items() if now - kept.at < REPEAT_SECONDS}
             answer = self._answers[shape] = explain_pending(pod, facts, now)
-        return PodStatus.PENDING, answer_for_pod(answer, pod).cause
+        return answer
 
 
 def _severity(entry: UnhealthyPod) -> tuple[int, str, str]:

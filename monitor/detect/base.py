@@ -242,7 +242,8 @@ class Rule(RuleMetadata):
         evaluate: gets the subject, the context, the memory of the subject and the time. Malformed facts must not make
             it raise.
         scope: the kind of its subjects.
-        needs: parts of a node's snapshot without which the result is unknown.
+        needs: parts of a node's snapshot without which the result is unknown. `gpu` stands for the states of the GPUs:
+            a rule that reads the driver's figures, which change with every poll, has it in `uses` or `refines` too.
         uses: further facts that it reads: parts of a node or, for the scopes POD and CLUSTER, kinds of facts.
         refines: further facts that only add detail to what it has found or remembers: a change of them evaluates only
             such subjects again.

@@ -6,7 +6,15 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from monitor.facts.changes import AGENT, ALL_PARTS, GPUS, KUBERNETES_NODE, PODS, SHARED_KINDS, Changes
+from monitor.facts.changes import (
+    AGENT,
+    ALL_PARTS,
+    KUBERNETES_NODE,
+    PODS,
+    SHARED_KINDS,
+    Changes,
+    changed_gpu_parts,
+)
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.node import changed_parts
 
@@ -18,6 +26,8 @@ def changes_between(before: ClusterFacts, after: ClusterFacts) -> Changes:
     nodes = _changed_nodes(before, after, pods | events)
     kinds = {name for name in SHARED_KINDS if getattr(before, name) != getattr(after, name)}
     kinds |= {"pods"} if pods else set()
+    pending = before.pending_by_uid.keys() | after.pending_by_uid.keys()
+    kinds |= {"pending_pods"} if pods & pending else set()
     kinds |= {"nodes"} if any(KUBERNETES_NODE in parts for parts in nodes.values()) else set()
     kinds |= {"events"} if events or before.events_by_name != after.events_by_name else set()
     return Changes(nodes, frozenset(pods | events), frozenset(kinds))
@@ -31,10 +41,12 @@ def _changed_nodes(before: ClusterFacts, after: ClusterFacts, pods: set[str]) ->
     for part, old, new in (
         (KUBERNETES_NODE, before.node_by_name, after.node_by_name),
         (AGENT, _without_times(before), _without_times(after)),
-        (GPUS, before.gpus_by_node, after.gpus_by_node),
     ):
         for name in _different(old, new):
             changed.setdefault(name, set()).add(part)
+    for name in _different(before.gpus_by_node, after.gpus_by_node):
+        gpus = (facts.gpus_by_node.get(name, ()) for facts in (before, after))
+        changed.setdefault(name, set()).update(changed_gpu_parts(*gpus))
     for name in before.agent_of_node.keys() | after.agent_of_node.keys():
         parts = _changed_agent(name, before, after)
         if parts:

@@ -19,6 +19,7 @@ from monitor.detect.history import DetectionHistory
 from monitor.detect.indexes import new_indexes
 from monitor.detect.observation import Observation
 from monitor.detect.rule_state import RULE_BROKEN, RuleState
+from monitor.detect.subject_index import WHOLE_CLUSTER
 from monitor.facts.changes import Changes, all_changes
 from monitor.facts.findings import Finding
 
@@ -72,6 +73,12 @@ class Engine:
             adopted=self._adopted,
             adopted_until=self._adopted_until,
         )
+
+    def cluster_memory(self, rule: str) -> Any:
+        """Memory of a rule about the whole cluster; None without one, also if the rule is disabled."""
+        units = next((state.units for state in self._states if state.rule.rule == rule), {})
+        subjects = units[WHOLE_CLUSTER].subjects if WHOLE_CLUSTER in units else {}
+        return next((state.memory for state in subjects.values()), None)
 
     @property
     def next_at(self) -> float | None:

@@ -14,11 +14,11 @@ from monitor.detect.registry_index import RegistryIndex
 from monitor.detect.shared_indexes import ImageIndex, JobIndex, MountIndex
 from monitor.detect.subject_index import WHOLE_CLUSTER, SubjectIndex, Subjects
 from monitor.detect.subjects import GpuSubject
-from monitor.facts.changes import AGENT, GPUS, Changes
+from monitor.facts.changes import AGENT, GPU_STATES, GPUS, Changes
 from monitor.facts.kube import PodFact
 from monitor.facts.services import ServiceFact
 
-_GPU_FIGURES = frozenset((GPUS, "gpu"))
+_PARTS_OF_GPUS = frozenset((GPUS, GPU_STATES, "gpu"))
 
 
 class NodeIndex(SubjectIndex):
@@ -41,7 +41,7 @@ class GpuIndex(NodeIndex):
         self._subjects = {}
 
     def changed(self, changes: Changes, parts: Set[str]) -> Iterable[str]:
-        return super().changed(changes, parts | {GPUS})
+        return super().changed(changes, parts | {GPU_STATES})
 
     def subjects(self, unit: str, seen: Observation) -> Subjects:
         if unit not in self._subjects:
@@ -58,7 +58,7 @@ class GpuIndex(NodeIndex):
 class PodSubjectIndex(SubjectIndex):
     """Pods. A rule that reads parts of nodes evaluates the pods of each node on which one of them changes.
 
-    Where only figures of GPUs change, these are the pods that hold or held one.
+    Where only GPUs change, these are the pods that hold or held one.
     """
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ class PodSubjectIndex(SubjectIndex):
         for node, changed in changes.nodes.items():
             if read.isdisjoint(changed):
                 continue
-            if read & changed <= _GPU_FIGURES:
+            if read & changed <= _PARTS_OF_GPUS:
                 units |= self._holders.get(node, set()) | self._before.get(node, set())
             else:
                 units.update(pod.uid for pod in self._bound.get(node, ()))

@@ -77,10 +77,12 @@ class Observation:
         if report is None or _lacks(report.snapshot, parts):
             return True
         gpus = self.facts.gpus_by_node.get(name, ()) if of_gpus else ()
-        return any(gpu.state is GpuState.UNKNOWN for gpu in gpus)
+        return GpuState.UNKNOWN in [gpu.state for gpu in gpus]
 
 
 def _lacks(snapshot: NodeSnapshot, parts: tuple[str, ...]) -> bool:
     """Whether a part is missing. One whose collector reports that there is nothing to read is not."""
-    missing = {part for part in parts if getattr(snapshot, part) is None}
-    return bool(missing) and not missing <= {fact.name for fact in snapshot.collectors if fact.outcome == ABSENT}
+    missing = [part for part in parts if getattr(snapshot, part) is None]
+    if not missing:
+        return False
+    return not {fact.name for fact in snapshot.collectors if fact.outcome == ABSENT}.issuperset(missing)

@@ -13,7 +13,7 @@ from monitor.detect.history import SubjectState, UnitState
 from monitor.detect.lib.scopes import ScopeIndex
 from monitor.detect.observation import Observation
 from monitor.detect.subject_index import SubjectIndex
-from monitor.facts.changes import Changes
+from monitor.facts.changes import GPU_STATES, Changes
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
 
@@ -32,7 +32,7 @@ class RuleState:
         self.rule = rule
         self.units = dict(units)
         self._index = index
-        self._parts: Set[str] = frozenset((*rule.needs, *rule.uses))
+        self._parts = _evaluated_for(rule)
         self._refines: Set[str] = frozenset(rule.refines)
         self._shared = _SHARED_BY_PODS if rule.scope is SubjectKind.POD else frozenset[str]()
         self._due_at: dict[str, float] = {}
@@ -150,6 +150,13 @@ class RuleState:
                 if finding.since is not None and (known.since is None or finding.since < known.since):
                     by_key[finding.key] = finding
         return iter(by_key.values())
+
+
+def _evaluated_for(rule: Rule) -> Set[str]:
+    """Parts whose changes evaluate a subject."""
+    if "gpu" not in rule.needs:
+        return frozenset((*rule.needs, *rule.uses))
+    return frozenset((*(part for part in rule.needs if part != "gpu"), *rule.uses, GPU_STATES))
 
 
 def _next_state(before: SubjectState, result: RuleResult) -> SubjectState:

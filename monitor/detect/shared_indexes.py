@@ -12,7 +12,7 @@ from monitor.detect.observation import Observation
 from monitor.detect.subject_index import SubjectIndex, Subjects
 from monitor.detect.subjects import ClusterDisk, ImageCopies, JobGpus, NodeSubject, nas_identity, shared_disk
 from monitor.explain.fit import requested_gpus
-from monitor.facts.changes import AGENT, GPUS, PODS, Changes
+from monitor.facts.changes import AGENT, GPU_STATES, PODS, Changes
 from monitor.facts.cluster import GpuState, GpuView, Holder
 from monitor.facts.storage import DiskFact, ImageFact
 
@@ -147,11 +147,11 @@ def _images(node: NodeSubject) -> list[ImageFact]:
 class JobIndex(SharedIndex):
     """Jobs with GPUs. While a node does not report, its jobs are those whose pods request GPUs there."""
 
-    parts = frozenset((GPUS, PODS, "pod_devices"))
+    parts = frozenset((GPU_STATES, PODS, "pod_devices"))
 
     def __init__(self) -> None:
         super().__init__()
-        self._held: dict[str, dict[str, list[GpuView]]] = {}  # GPUs by node and unit
+        self._held: dict[str, dict[str, list[int]]] = {}  # positions of GPUs by node and unit
 
     def described(self, node: NodeSubject, seen: Observation) -> Iterable[str]:
         facts, gpus = seen.facts, seen.facts.gpus_by_node.get(node.name, ())
@@ -160,15 +160,16 @@ class JobIndex(SharedIndex):
             self._held.pop(node.name, None)
             pods = [pod for pod in facts.bound.get(node.name, ()) if requested_gpus(pod, facts)]
             return {f"{pod.namespace}/{facts.identity(pod).job or pod.uid}" for pod in pods}
-        held: dict[str, list[GpuView]] = {}
-        for gpu in gpus:
+        held: dict[str, list[int]] = {}
+        for position, gpu in enumerate(gpus):
             if (holder := _job_holder(gpu)) is not None:
-                held.setdefault(_job_unit(holder), []).append(gpu)
+                held.setdefault(_job_unit(holder), []).append(position)
         self._held[node.name] = held
         return held
 
-    def subjects(self, unit: str, _seen: Observation) -> Subjects:
-        gpus = [gpu for node in self.nodes(unit) for gpu in self._held.get(node, {}).get(unit, ())]
+    def subjects(self, unit: str, seen: Observation) -> Subjects:
+        on_node = seen.facts.gpus_by_node
+        gpus = [on_node[node][at] for node in self.nodes(unit) for at in self._held.get(node, {}).get(unit, ())]
         holder = _job_holder(gpus[0]) if gpus else None
         return {"": JobGpus(holder.namespace, holder.job, tuple(gpus))} if holder is not None else {}
 

@@ -162,7 +162,8 @@ def _holders(pod: PodFact, usable: Sequence[NodeFit], facts: ClusterFacts) -> It
     held: Counter[str] = Counter()
     for fit in usable:
         for other in facts.bound.get(fit.node.name, ()):
-            held[facts.user(other)] += round(other.requests.get(resource, 0.0))
+            if count := round(other.requests.get(resource, 0.0)):
+                held[facts.user(other)] += count
     most = held.most_common(MAX_NAMED_HOLDERS)
     top = [f"{user} ({amount_in_units(pod, count, facts)})" for user, count in most if count]
     if top:

@@ -33,6 +33,12 @@ def explain_pod(pod: PodFact, facts: ClusterFacts, now: float) -> Explanation:
     return diagnosis.explain(pod_reference(pod, facts), seconds)
 
 
+def pod_status(pod: PodFact, facts: ClusterFacts, now: float) -> tuple[PodStatus, str]:
+    """Status and cause of the pod, without the evidence that compares it with all others."""
+    diagnosis = _diagnosis(pod, facts, now, brief=True)
+    return diagnosis.status, diagnosis.cause
+
+
 def pod_reference(pod: PodFact, facts: ClusterFacts) -> PodRef:
     """Reference to the pod. The queue of its group or workload takes precedence over its labels."""
     who, queued = facts.identity(pod), facts.group_of(pod) or facts.workload_of(pod)
@@ -40,23 +46,23 @@ def pod_reference(pod: PodFact, facts: ClusterFacts) -> PodRef:
     return PodRef(pod.namespace, pod.name, pod.uid, pod.node, who.user, who.job, queue)
 
 
-def _diagnosis(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis:
+def _diagnosis(pod: PodFact, facts: ClusterFacts, now: float, *, brief: bool = False) -> PodDiagnosis:
     if pod.deletion_at is not None:
         return terminating.terminating(pod, facts, now)
     if pod.finished:
         return finished.finished(pod, facts)
     if pod.node is None:
         return pending(pod, facts, now)
-    if diagnosis := _failing(pod, facts):
+    if diagnosis := _failing(pod, facts, brief=brief):
         return diagnosis
     return (running.running if running_containers(pod) else starting.starting)(pod, facts, now)
 
 
-def _failing(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis | None:
+def _failing(pod: PodFact, facts: ClusterFacts, *, brief: bool) -> PodDiagnosis | None:
     """Diagnosis of the first failing container, init containers first and sidecars last, or None."""
     for status in deciding_containers(pod):
         if status.state == "waiting" and status.reason in PULL_REASONS:
-            return pulling.failing(pod, status, facts)
+            return pulling.failing(pod, status, facts, brief=brief)
         if status.state == "waiting" and status.reason in CONFIGURATION_REASONS:
             return starting.bad_configuration(pod, status, facts)
         if _could_not_start(status):

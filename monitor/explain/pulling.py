@@ -37,8 +37,8 @@ _CONCLUSIVE_FRAGMENTS = (
 )
 
 
-def failing(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> PodDiagnosis:
-    """Diagnosis of a container whose image pull fails, and what is at fault."""
+def failing(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts, *, brief: bool = False) -> PodDiagnosis:
+    """Diagnosis of a container whose image pull fails, and what is at fault; `brief`: without evidence."""
     image = _image_of(pod, status)
     failure, event = _newest_failure(pod, status, image, facts)
     values: dict[str, Value] = {
@@ -48,7 +48,8 @@ def failing(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> P
         "node": pod.node or "?",
         "container": status.name,
     }
-
+    if brief:
+        return family_diagnosis(PodStatus.PULLING, "PULL", failure.cause.name, values, ())
     evidence = [*_blame(pod, failure, facts), *_secrets(pod, failure, facts)]
     if failure.message:
         evidence.append(Text(Key.PULL_SAYS, {"message": quote(failure.message)}))

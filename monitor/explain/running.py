@@ -15,7 +15,7 @@ from monitor.facts.gpu_requests import whole_gpus
 from monitor.facts.kube import PodFact
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.text import Evidence, Text, Value
-from monitor.facts.workload import LogFact
+from monitor.facts.workload import ContainerUsageFact, LogFact
 
 LOG_STOPPED_SECONDS = 1800.0  # without log output while the GPUs are busy
 LOG_EMPTY_SECONDS = 600.0
@@ -176,9 +176,16 @@ def _use(pod: PodFact, gpus: Sequence[GpuView], facts: ClusterFacts) -> Iterable
     used = [gpu.memory_used_bytes for gpu in gpus if gpu.memory_used_bytes is not None]
     if ratios and used:
         yield Text(Key.GPU_USE, {"ratio": sum(ratios) / len(ratios), "size": sum(used)})
-    view = facts.view_of_pod.get(pod.uid)
-    if view is not None and view.usage.cpu_cores is not None and view.usage.memory_bytes is not None:
-        yield Text(Key.HOST_USE, {"cores": round(view.usage.cpu_cores, 1), "memory": view.usage.memory_bytes})
+    usage = _container_usage(pod, facts.snapshots.get(pod.node or ""))
+    cores = [use.cpu_cores for use in usage if use.cpu_cores is not None]
+    memory = [use.memory_bytes for use in usage if use.memory_bytes is not None]
+    if cores and memory:
+        yield Text(Key.HOST_USE, {"cores": round(sum(cores), 1), "memory": sum(memory)})
+
+
+def _container_usage(pod: PodFact, snapshot: NodeSnapshot | None) -> list[ContainerUsageFact]:
+    ids = {container.id for container in snapshot.containers or () if container.pod_uid == pod.uid} if snapshot else ()
+    return [use for use in (snapshot.container_usage or ()) if use.container_id in ids] if snapshot else []
 
 
 def _cpu_at_limit(pod: PodFact, facts: ClusterFacts) -> Iterable[Text]:

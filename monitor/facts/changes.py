@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter, eq
 
+from monitor.facts.cluster import GpuView
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.node import PARTS
 
-# Parts of a node besides those of its snapshot. Its pods include the finished ones, their events and their owners.
-AGENT, KUBERNETES_NODE, GPUS, PODS = "agent", "node", "gpus", "pods"
-ALL_PARTS = frozenset((*PARTS, AGENT, KUBERNETES_NODE, GPUS, PODS))
-# Kinds of facts that belong to no single node or pod; "pods", "nodes" and "events" stand for any of them.
+# Parts of a node besides those of its snapshot. Its pods include the finished ones, their events and their owners. The
+# view of its GPUs changes with every poll; their states are the same without utilization and memory in use.
+AGENT, KUBERNETES_NODE, GPUS, GPU_STATES, PODS = "agent", "node", "gpus", "gpu_states", "pods"
+ALL_PARTS = frozenset((*PARTS, AGENT, KUBERNETES_NODE, GPUS, GPU_STATES, PODS))
+_GPU_FIGURES = ("utilization_ratio", "memory_used_bytes")
+_state_of = attrgetter(*(name for name in GpuView.__struct_fields__ if name not in _GPU_FIGURES))
+# Kinds of facts that belong to no single node or pod. "pods", "nodes" and "events" stand for any of them, and
+# "pending_pods" for those that are or were without a node.
 KINDS = (
-    "pods",
-    "nodes",
-    "events",
-    "quotas",
-    "queues",
-    "pod_groups",
-    "workloads",
-    "devices",
-    "services",
-    "deletions",
-    "sources",
-)
+    "pods", "pending_pods", "nodes", "events", "quotas", "queues", "pod_groups", "workloads", "devices", "services",
+    "deletions", "sources",
+)  # fmt: skip
 SHARED_KINDS = ("quotas", "queues", "pod_groups", "workloads")
 
 
@@ -48,13 +45,20 @@ def all_changes(facts: ClusterFacts) -> Changes:
     return Changes(dict.fromkeys(names, ALL_PARTS), frozenset(facts.pod_by_uid), frozenset(KINDS), complete=True)
 
 
+def changed_gpu_parts(before: Sequence[GpuView], after: Sequence[GpuView]) -> frozenset[str]:
+    """Which of the parts GPUS and GPU_STATES differ."""
+    if before == after:
+        return frozenset()
+    same_states = len(before) == len(after) and all(map(eq, map(_state_of, before), map(_state_of, after)))
+    return frozenset((GPUS,)) if same_states else frozenset((GPUS, GPU_STATES))
+
+
 class ChangeLog:
     """Collects changes until they are taken."""
 
     def __init__(self) -> None:
         self.nodes: defaultdict[str, set[str]] = defaultdict(set)
         self.pods: set[str] = set()
-        self.views: set[str] = set()  # pods with a change of their usage only
         self.complete = True
 
     def take(self) -> Changes:
@@ -62,5 +66,5 @@ class ChangeLog:
         changes = Changes(
             {name: frozenset(parts) for name, parts in self.nodes.items()}, frozenset(self.pods), complete=self.complete
         )
-        self.nodes, self.pods, self.views, self.complete = defaultdict(set), set(), set(), False
+        self.nodes, self.pods, self.complete = defaultdict(set), set(), False
         return changes

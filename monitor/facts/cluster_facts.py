@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from monitor.facts.agents import AgentFact
-from monitor.facts.cluster import GpuView, Identity, NodeView, PodView, SourceView
+from monitor.facts.cluster import GpuView, Identity, NodeView, SourceView
 from monitor.facts.devices import NO_DEVICES, ClaimKey, DeviceFacts, ResourceClaimFact
 from monitor.facts.kube import Amounts, EventFact, NodeFact, PodFact, PodGroupFact, QueueFact, QuotaFact, WorkloadFact
 from monitor.facts.node import NodeSnapshot
@@ -54,7 +54,6 @@ class ClusterFacts:
     nominated: dict[str, tuple[PodFact, ...]] = field(default_factory=dict)
     used: dict[str, Amounts] = field(default_factory=dict)
     identities: dict[str, Identity] = field(default_factory=dict)
-    view_of_pod: dict[str, PodView] = field(default_factory=dict)
     node_by_name: dict[str, NodeFact] = field(default_factory=dict)
     agent_of_node: dict[str, AgentFact] = field(default_factory=dict)
     snapshots: dict[str, NodeSnapshot] = field(default_factory=dict)

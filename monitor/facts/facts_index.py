@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from monitor.facts.agents import AgentFact
-from monitor.facts.cluster import ClusterView, GpuView, Identity, NodeView, PodView, SourceView
+from monitor.facts.cluster import ClusterView, GpuView, Identity, NodeView, SourceView
 from monitor.facts.cluster_facts import NO_IDENTITY, ClusterFacts, EventName
 from monitor.facts.devices import NO_DEVICES, DeviceFacts
 from monitor.facts.kube import Amounts, EventFact, NodeFact, PodFact, PodGroupFact, QueueFact, QuotaFact, WorkloadFact
@@ -18,6 +18,7 @@ from monitor.facts.node import NodeSnapshot
 K = TypeVar("K")
 V = TypeVar("V")
 _Pods = defaultdict[str, dict[str, PodFact]]  # node -> pods by uid
+_HeldGpus = dict[str, dict[str, list[GpuView]]]  # pod -> GPUs that it holds, by node
 
 
 @dataclass(frozen=True)
@@ -32,11 +33,10 @@ class KnownNode:
 
 @dataclass(frozen=True)
 class KnownPod:
-    """A pod with its owner and, unless it has finished, its usage."""
+    """A pod with its owner."""
 
     fact: PodFact
     identity: Identity = NO_IDENTITY
-    view: PodView | None = None
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,6 @@ class FactsIndex:
         facts = self.facts
         _set(facts.pod_by_uid, uid, pod.fact if pod is not None else None)
         _set(facts.identities, uid, pod.identity if pod is not None else None)
-        _set(facts.view_of_pod, uid, pod.view if pod is not None else None)
         _set(facts.pending_by_uid, uid, pod.fact if pod is not None and _is_pending(pod.fact) else None)
 
     def _index_node(self, node: str) -> None:
@@ -97,30 +96,22 @@ class FactsIndex:
     def put_nodes(self, nodes: Mapping[str, KnownNode | None]) -> None:
         """Replace nodes by name; None: gone."""
         facts, new = self.facts, False
-        held: dict[str, set[str]] = {}  # nodes on which the GPUs of a pod may have changed
+        held: _HeldGpus = {}
         for name, known in nodes.items():
             node = known or KnownNode()
             new = new or (node.fact is not None and name not in facts.node_by_name)
-            for gpu in (*facts.gpus_by_node.get(name, ()), *node.gpus):
-                for uid in (holder.pod_uid for holder in gpu.holders if holder.pod_uid is not None):
-                    held.setdefault(uid, set()).add(name)
+            _note_held(held, name, facts.gpus_by_node.get(name, ()), node.gpus)
             _set(facts.node_by_name, name, node.fact)
             _set(facts.agent_of_node, name, node.agent)
             _set(facts.snapshots, name, _current(node.agent))
             _set(facts.view_of_node, name, node.view)
             _set(facts.gpus_by_node, name, node.gpus or None)
-        for uid, names in held.items():
-            _set(facts.gpus_by_pod, uid, self._gpus_of(uid, names) or None)
+        for uid, by_node in held.items():
+            elsewhere = [gpu for gpu in facts.gpus_by_pod.get(uid, ()) if gpu.node not in by_node]
+            here = (gpu for _, gpus in sorted(by_node.items()) for gpu in gpus)
+            _set(facts.gpus_by_pod, uid, (*elsewhere, *here) or None)
         if new:
             facts.node_by_name = dict(sorted(facts.node_by_name.items()))
-
-    def _gpus_of(self, uid: str, changed: set[str]) -> tuple[GpuView, ...]:
-        """GPUs that a pod holds, after those on some nodes have changed."""
-        kept = [gpu for gpu in self.facts.gpus_by_pod.get(uid, ()) if gpu.node not in changed]
-        for name in sorted(changed):
-            gpus = self.facts.gpus_by_node.get(name, ())
-            kept += (gpu for gpu in gpus if any(holder.pod_uid == uid for holder in gpu.holders))
-        return tuple(kept)
 
     def put_events(self, events: Mapping[str, EventFact | None]) -> set[str]:
         """Replace events by uid (None: gone), and return the uids of the objects that they are about."""
@@ -187,10 +178,8 @@ def make_cluster_facts(
 ) -> ClusterFacts:
     """Index the facts of one moment, given in any order."""
     index, identities = FactsIndex(resource), identities or {}
-    views = {pod.uid: pod for pod in view.pods} if view is not None else {}
-    index.put_pods({p.uid: KnownPod(p, identities.get(p.uid, NO_IDENTITY), views.get(p.uid)) for p in pods})
+    index.put_pods({pod.uid: KnownPod(pod, identities.get(pod.uid, NO_IDENTITY)) for pod in pods})
     index.facts.identities |= identities
-    index.facts.view_of_pod |= views
     index.put_nodes(_node_states({node.name: node for node in nodes}, agents, view))
     index.put_events({event.uid: event for event in events})
     index.put_small(
@@ -228,6 +217,18 @@ def _set(mapping: dict[K, V], key: K, value: V | None) -> None:
         mapping.pop(key, None)
     else:
         mapping[key] = value
+
+
+def _note_held(held: _HeldGpus, node: str, before: Iterable[GpuView], after: Iterable[GpuView]) -> None:
+    """Note the GPUs that pods hold now on a node on which they held some before."""
+    for gpu in before:
+        for holder in gpu.holders:
+            if holder.pod_uid is not None:
+                held.setdefault(holder.pod_uid, {})[node] = []
+    for gpu in after:
+        for holder in gpu.holders:
+            if holder.pod_uid is not None:
+                held.setdefault(holder.pod_uid, {}).setdefault(node, []).append(gpu)
 
 
 def _move(

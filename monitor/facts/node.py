@@ -97,7 +97,7 @@ def changed_parts(before: NodeSnapshot | None, after: NodeSnapshot) -> frozenset
     if before is None:
         return frozenset(PARTS)
     names = {name for name in PARTS if getattr(before, name) is not getattr(after, name)}
-    if [_status(fact) for fact in before.collectors] == [_status(fact) for fact in after.collectors]:
+    if "collectors" in names and list(map(_status, before.collectors)) == list(map(_status, after.collectors)):
         names.discard("collectors")
     return frozenset(names)
 

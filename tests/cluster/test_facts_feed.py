@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from monitor.cluster.facts_feed import FactsFeed, FactsUpdate
 from monitor.cluster.view import ViewBuilder
 from monitor.cluster.view_inputs import ClusterContext, ViewChanges, ViewInputs
-from monitor.facts.changes import AGENT, ALL_PARTS, GPUS, KINDS, KUBERNETES_NODE, PODS, Changes
+from monitor.facts.changes import AGENT, ALL_PARTS, GPU_STATES, GPUS, KINDS, KUBERNETES_NODE, PODS, Changes
 from monitor.facts.cluster import Identity
 from monitor.facts.facts_index import SmallFacts, make_cluster_facts
 from monitor.facts.kube import EventFact, PodFact, QuotaFact
@@ -85,14 +85,14 @@ def test_a_pod_that_is_scheduled_changes_its_node() -> None:
     changes = source.update()
     assert changes.nodes == {"n2": {PODS, AGENT}}, "also its view, which counts requested GPUs"
     assert changes.pods == {"uid-waiting"}
-    assert changes.kinds == {"pods"}
+    assert changes.kinds == {"pods", "pending_pods"}
 
 
 def test_a_pod_that_is_gone_changes_the_node_that_it_was_on() -> None:
     source = Source()
     source.put_pod(None, "uid-running")
     changes = source.update()
-    assert changes.nodes == {"n1": {PODS, GPUS, AGENT}}, "its GPU is held by a pod that is gone"
+    assert changes.nodes == {"n1": {PODS, GPUS, GPU_STATES, AGENT}}, "its GPU is held by a pod that is gone"
     assert changes.pods == {"uid-running"}
     assert changes.kinds == {"pods"}
 

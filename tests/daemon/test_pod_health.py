@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
 from monitor.daemon import pod_health
 from monitor.daemon.metrics.pods import families
 from monitor.daemon.pod_health import REPEAT_SECONDS, UNREAD_SECONDS, PodHealth, PodHealthTracker
-from monitor.explain.model import Explanation
-from monitor.explain.pod import explain_pod
+from monitor.detect.lib.pending_answers import PendingAnswer, shape_id
+from monitor.explain.model import PodStatus
+from monitor.explain.pod import pod_status
 from monitor.facts.changes import Changes
 from monitor.facts.cluster import ClusterView, GpuState, Identity, SourceView
 from monitor.facts.cluster_facts import ClusterFacts
@@ -124,6 +126,36 @@ def test_what_was_explained_a_while_ago_is_explained_again() -> None:
     assert [len(followed(tracked, facts, NOW + seconds).pods) for seconds, facts in at] == [0, 0, 2]
 
 
+def test_a_healthy_pod_without_gpus_is_not_explained_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    explained = []
+
+    def noted(each: PodFact, *args: Any) -> tuple[PodStatus, str]:
+        explained.append(each.name)
+        return pod_status(each, *args)
+
+    monkeypatch.setattr(pod_health, "pod_status", noted)
+    tracked = tracker()
+    for number in range(3):
+        followed(tracked, world(WELL, CRASHING), NOW + number * REPEAT_SECONDS)
+    assert sorted(explained) == ["crash", "crash", "crash", "well"]
+    followed(tracked, world(WELL, CRASHING), NOW + 2 * REPEAT_SECONDS, "well")
+    assert explained[-1] == "well"
+
+
+def test_what_the_rule_about_pending_pods_has_explained_is_not_explained_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unexpected(*_args: Any) -> PendingAnswer:
+        raise AssertionError("explained again")
+
+    facts = world(FULL, waiting(0), waiting(1))
+    answers = {shape_id(waiting(0), facts): msgspec.to_builtins(PendingAnswer(at=NOW, cause="quota", evidence=()))}
+    monkeypatch.setattr(pod_health, "explain_pending", unexpected)
+    tracked = tracker()
+    tracked.follow(facts, Changes(complete=True), NOW + 1, answers)
+    found = tracked.health()
+    assert found is not None
+    assert words(found) == [("wait-0", "pending", "quota"), ("wait-1", "pending", "quota")]
+
+
 def test_pods_that_nobody_asks_about_are_not_explained() -> None:
     now = [0.0]
     tracked = PodHealthTracker(monotonic=lambda: now[0])
@@ -145,12 +177,12 @@ def test_without_kubernetes_nothing_is_known_of_pods() -> None:
 def test_a_pod_that_cannot_be_explained_hides_no_other(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def odd(each: PodFact, *args: Any) -> Explanation:
+    def odd(each: PodFact, *args: Any) -> tuple[PodStatus, str]:
         if each.name == "full":
             raise RuntimeError("odd")
-        return explain_pod(each, *args)
+        return pod_status(each, *args)
 
-    monkeypatch.setattr(pod_health, "explain_pod", odd)
+    monkeypatch.setattr(pod_health, "pod_status", odd)
     found = followed(tracker(), world(FULL, CRASHING))
     assert ([each.pod.name for each in found.pods], found.omitted) == (["crash"], 1)
     assert "cannot explain pod team-a/full" in caplog.text

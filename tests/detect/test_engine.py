@@ -204,6 +204,7 @@ P1, P2 = pod("p1", node="n1"), pod("p2", node="n2")
 SERVICE = ServiceFact(name="harbor", kind="http", target="x", ok=True, at=NOW)
 GPUS = (gpu_view("n1", 0, GpuState.FREE), gpu_view("n2", 0, GpuState.FREE))
 VIEW = ClusterView(at=NOW, sources=SEEN, gpus=GPUS, nodes=(NodeView(name="n1"), NodeView(name="n2")))
+BUSIER = {"view": structs.replace(VIEW, gpus=(GPUS[0], gpu_view("n2", 0, GpuState.FREE, utilization_ratio=0.9)))}
 BASE: dict[str, Any] = {
     "nodes": [node("n1"), node("n2")],
     "agents": [A1, A2],
@@ -234,6 +235,8 @@ CHANGED: list[tuple[str, SubjectKind, Callable[[Any], str], tuple[str, ...], dic
     ("the agent of its node falls silent", SubjectKind.POD, POD_NAME, ("logs",), {"agents": [structs.replace(A1, silent_since=NOW), A2]}, ["p1"]),
     ("a part of its node, not used", SubjectKind.POD, POD_NAME, (), {"agents": [changed(A1, logs=None), A2]}, []),
     ("a GPU", SubjectKind.GPU, GPU_NAME, (), {"view": structs.replace(VIEW, gpus=(GPUS[0], gpu_view("n2", 0, GpuState.BUSY)))}, ["n2 0"]),
+    ("only the figures of a GPU", SubjectKind.GPU, GPU_NAME, (), BUSIER, []),
+    ("the figures of a GPU, which it uses", SubjectKind.GPU, GPU_NAME, ("gpus",), BUSIER, ["n2 0"]),
     ("a local disk and so all of its node", SubjectKind.MOUNT, DISK_NAME, (), {"agents": [changed(A1, disk=(disk(used_bytes=60), nas(1))), A2]}, ["n1 60", "nas:/data 2"]),
     ("a NAS on one node", SubjectKind.MOUNT, DISK_NAME, (), {"agents": [A1, changed(A2, disk=(nas(3),))]}, ["nas:/data 3"]),
     ("an image that is gone on all nodes", SubjectKind.IMAGE, IMAGE_NAME, (), {"agents": [changed(A1, images=()), A2]}, []),

@@ -5,10 +5,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from monitor.facts.cluster import ClusterView, GpuState, GpuView, Identity, NodeView, PodView, UsageView
+from monitor.facts.cluster import ClusterView, GpuState, GpuView, Identity, NodeView
 from monitor.facts.kube import PodFact, TerminationFact
 from monitor.facts.text import Evidence
-from monitor.facts.workload import ContainerUsageFact, LogFact, ShmFact
+from monitor.facts.workload import ContainerFact, ContainerUsageFact, LogFact, ShmFact
 from tests.explain.builders import GIB, NOW, Case, agent, check, gpu_view, names, node, pod, running_container, view
 
 CONTAINER = "c" * 64
@@ -35,6 +35,14 @@ def logs(**fields: Any) -> dict[str, Any]:
     return {"agents": [agent("gpu-01", logs=(LogFact(container_id=CONTAINER, **fields),))]}
 
 
+def container(number: int) -> ContainerFact:
+    return ContainerFact(id=str(number), runtime="docker", state="running", pod_uid="uid-bert-0")
+
+
+def usage(number: int, **figures: Any) -> ContainerUsageFact:
+    return ContainerUsageFact(container_id=str(number), **figures)
+
+
 def silent_node() -> ClusterView:
     unknown = gpu_view("gpu-01", 0, GpuState.UNKNOWN, training())
     return ClusterView(at=NOW, nodes=(NodeView(name="gpu-01", silent_since=NOW - 300),), gpus=(unknown,))
@@ -57,22 +65,19 @@ CASES = [
         training(),
         "busy",
         says=("Host: 7.5 cores, 20 GiB of memory.",),
-        facts=HERE
+        facts=BUSY
         | {
-            "view": ClusterView(
-                at=NOW,
-                gpus=tuple(cards()),
-                pods=(
-                    PodView(
-                        uid="uid-bert-0",
-                        name="bert-0",
-                        namespace="team-a",
-                        phase="Running",
-                        identity=Identity(),
-                        usage=UsageView(cpu_cores=7.5, memory_bytes=20 * GIB),
+            "agents": [
+                agent(
+                    "gpu-01",
+                    containers=tuple(container(number) for number in range(2)),
+                    container_usage=(
+                        usage(0, cpu_cores=7.0, memory_bytes=12 * GIB),
+                        usage(1, cpu_cores=0.5, memory_bytes=8 * GIB),
+                        usage(2, cpu_cores=9.0, memory_bytes=GIB),
                     ),
-                ),
-            )
+                )
+            ]
         },
     ),
     Case(

@@ -31,6 +31,7 @@ log = logging.getLogger(__name__)
 MAX_SKIPPED_INTERVALS = 8  # a silent agent is polled at least once in this many
 FIRST_SPREAD_SECONDS = 1.0  # the first polls come quickly: the daemon has just been started and a user is waiting
 TARGET_REFRESH_SECONDS = 5.0
+MIN_STEP_SECONDS = 0.05  # polls that are due within this time start together
 # After a container has failed: the agent reads its log within seconds.
 HASTENED_INTERVAL_SECONDS = 2.0
 HASTENED_FOR_SECONDS = 10.0
@@ -86,6 +87,7 @@ class AgentPoller:
         self._names: dict[str, str] = {}  # target -> node name that the agent reports, where no other source names it
         self._due: list[tuple[float, str, _PolledTarget]] = []  # heap of the targets that are not being polled
         self._refresh_at = 0.0
+        self._step_at = math.inf  # monotonic, of the next step of the schedule
         self._clock = ActiveClock()
         self._schedule = Periodic("agent-schedule", self._run_schedule, TICK_SECONDS)
         self._workers: tuple[WorkerPool, WorkerPool] | None = None  # for prompt and for slow agents
@@ -172,8 +174,11 @@ class AgentPoller:
         self._clock.tick()
         with self._lock:
             self._submit_due(time.monotonic())
+            now = time.monotonic()
             next_at = min(self._refresh_at, self._due[0][0]) if self._due else self._refresh_at
-        return min(TICK_SECONDS, max(0.0, next_at - time.monotonic()))
+            pause = min(TICK_SECONDS, max(MIN_STEP_SECONDS, next_at - now))
+            self._step_at = now + pause
+        return pause
 
     def _submit_due(self, now: float) -> None:
         assert self._workers is not None
@@ -202,7 +207,9 @@ class AgentPoller:
         with self._lock:
             if self._is_current(polled):
                 self._push(polled, self._next_poll(polled, time.monotonic()))
-        self._schedule.wake()
+            early = polled.due < self._step_at
+        if early:
+            self._schedule.wake()
 
     def _read(self, polled: _PolledTarget) -> AgentFact:
         """Fact of an agent after reading its snapshot."""

@@ -1,4 +1,7 @@
-"""Strings that recur in snapshots are kept once in memory: the same images, namespaces and collectors on every node."""
+"""Strings that recur in snapshots are kept once in memory.
+
+Every node has the same images, namespaces and collectors; each snapshot names containers, pods and GPUs in many parts.
+"""
 
 from __future__ import annotations
 
@@ -8,23 +11,34 @@ from typing import Any
 
 from msgspec.structs import force_setattr
 
-from monitor.facts.node import CollectorFact
-from monitor.facts.storage import ImageCacheFact
-from monitor.facts.workload import ContainerFact
+from monitor.facts.gpu import GpuInventory
+from monitor.facts.storage import ImageCacheFact, RuntimeUsageFact
 
-_OF_CONTAINERS = ("runtime", "state", "image", "image_id", "pod_uid", "pod_name", "namespace", "container")
-_OF_COLLECTORS = ("name", "outcome")
+_FIELDS = {
+    "collectors": ("name", "outcome"),
+    "containers": ("id", "runtime", "state", "image", "image_id", "pod_uid", "pod_name", "namespace", "container"),
+    "container_usage": ("container_id",),
+    "gpu_processes": ("gpu_uuid", "container_id", "pod_uid"),
+    "logs": ("container_id",),
+    "pod_devices": ("gpu_uuid", "device_id", "pod_uid", "pod_name", "namespace"),
+    "shm": ("container_id",),
+}
+_OF_GPUS = ("uuid", "pci_bus_id", "model")
 
 
 def share_strings(parts: Mapping[str, Any]) -> None:
     """Replace recurring strings in parts of a snapshot that has just been decoded and has no other user."""
-    _share(parts.get("collectors") or (), _OF_COLLECTORS)
-    _share(parts.get("containers") or (), _OF_CONTAINERS)
+    for part, fields in _FIELDS.items():
+        _share(parts.get(part) or (), fields)
     for cache in parts.get("images") or ():
         _share_images(cache)
+    for usage in parts.get("runtime_usage") or ():
+        _share_containers(usage)
+    if parts.get("gpu") is not None:
+        _share_gpus(parts["gpu"])
 
 
-def _share(facts: Iterable[CollectorFact | ContainerFact], fields: tuple[str, ...]) -> None:
+def _share(facts: Iterable[Any], fields: tuple[str, ...]) -> None:
     for fact in facts:
         for field in fields:
             value = getattr(fact, field)
@@ -32,8 +46,19 @@ def _share(facts: Iterable[CollectorFact | ContainerFact], fields: tuple[str, ..
                 force_setattr(fact, field, intern(value))
 
 
+def _share_gpus(inventory: GpuInventory) -> None:
+    _share(inventory.gpus, _OF_GPUS)
+    for gpu in inventory.gpus:
+        if gpu.throttle_reasons:
+            force_setattr(gpu, "throttle_reasons", tuple(map(intern, gpu.throttle_reasons)))
+
+
 def _share_images(cache: ImageCacheFact) -> None:
     for image in cache.images:
         force_setattr(image, "id", intern(image.id))
-        force_setattr(image, "names", tuple(map(intern, image.names)))
-        force_setattr(image, "digests", tuple(map(intern, image.digests)))
+        for field in ("names", "digests", "containers"):
+            force_setattr(image, field, tuple(map(intern, getattr(image, field))))
+
+
+def _share_containers(usage: RuntimeUsageFact) -> None:
+    force_setattr(usage, "writable", {intern(container): size for container, size in usage.writable.items()})

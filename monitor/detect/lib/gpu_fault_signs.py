@@ -84,8 +84,9 @@ def xid_signs(report: NodeReport, classify: ClassifyXid) -> Iterator[FaultSign]:
 
 def kernel_signs(report: NodeReport) -> Iterator[FaultSign]:
     """GPUs that the kernel reports as broken without an XID."""
-    by_bus_id = _by_bus_id(report.snapshot)
-    for event in report.snapshot.kernel.recent if report.snapshot.kernel else ():
+    events = report.snapshot.kernel.recent if report.snapshot.kernel else ()
+    by_bus_id = _by_bus_id(report.snapshot) if events else {}
+    for event in events:
         cause = KERNEL_CAUSES.get(event.kind)
         if cause is not None:
             line = event.message or "?"
@@ -108,14 +109,17 @@ _Xids = dict[tuple[int | None, str, int, str], list[_Occurrence]]
 
 def _xids(snapshot: NodeSnapshot, classify: ClassifyXid) -> _Xids:
     """XIDs of each GPU by code and cause. The list of events may be truncated; the counts are not."""
+    if snapshot.xid is None or not (snapshot.xid.recent or snapshot.xid.counts):
+        return {}
     by_uuid: dict[str, int | None] = {gpu.uuid: gpu.index for gpu in _gpus(snapshot) if gpu.uuid}
     by_bus_id = _by_bus_id(snapshot)
     xids: _Xids = {}
-    recent = snapshot.xid.recent if snapshot.xid else ()
+    recent = snapshot.xid.recent
     listed = {(gpu, event.code) for event in recent for gpu in (event.pci_bus_id, event.gpu_uuid) if gpu}
-    counts = snapshot.xid.counts if snapshot.xid else ()
     older = [
-        count for count in counts if listed.isdisjoint({(count.pci_bus_id, count.code), (count.gpu_uuid, count.code)})
+        count
+        for count in snapshot.xid.counts
+        if listed.isdisjoint({(count.pci_bus_id, count.code), (count.gpu_uuid, count.code)})
     ]
     entries: tuple[XidCount | XidEvent, ...] = (*older, *recent)
     for entry in entries:

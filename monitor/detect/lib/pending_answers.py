@@ -87,6 +87,11 @@ def update_answers(
     return dict(sorted(answers.items(), key=lambda item: item[1].at)[-MAX_ANSWERS:])
 
 
+def known_answer(memory: Any, shape: str) -> PendingAnswer | None:
+    """An earlier answer from the memory of the rule."""
+    return _load({shape: memory[shape]}).get(shape) if isinstance(memory, dict) and shape in memory else None
+
+
 def _load(memory: Any) -> dict[str, PendingAnswer]:
     """Answers from the memory; unreadable ones are dropped."""
     try:

@@ -58,5 +58,5 @@ def _finding(cause: str, values: dict[str, Value], since: float) -> Finding:
 
 RULE = Rule(
     "capacity-mismatch", Limits, CAUSES, evaluate, SubjectKind.NODE,
-    needs=("gpu",), uses=("gpus", "node", "pod_devices"), kube=("nodes",), suppressed_by=("node-down",),
+    needs=("gpu",), uses=("gpu", "node", "pod_devices"), kube=("nodes",), suppressed_by=("node-down",),
 )  # fmt: skip

@@ -192,6 +192,6 @@ LATENCY = {
 # It needs only what is in every snapshot: whatever else is missing may itself be the fault.
 RULE = Rule(
     "gpu-fault", Limits, CAUSES, evaluate, SubjectKind.NODE,
-    needs=("collectors",), uses=("gpu", "gpus", "kernel", "node", "pod_devices", "xid"),
+    needs=("collectors",), uses=("gpu", "gpu_states", "kernel", "node", "pod_devices", "xid"),
     suppressed_by=("kernel-fault",), latency=LATENCY,
 )  # fmt: skip

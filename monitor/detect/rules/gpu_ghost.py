@@ -38,5 +38,12 @@ def _finding(gpu: GpuView, since: float) -> Finding:
 
 
 RULE = Rule(
-    "gpu-ghost", Limits, CAUSES, evaluate, SubjectKind.GPU, needs=("gpu", "gpu_processes"), suppressed_by=("node-down",)
+    "gpu-ghost",
+    Limits,
+    CAUSES,
+    evaluate,
+    SubjectKind.GPU,
+    needs=("gpu", "gpu_processes"),
+    refines=("gpus",),
+    suppressed_by=("node-down",),
 )

@@ -58,4 +58,6 @@ def _finding(gpu: GpuView, fact: GpuFact, cause: str, since: float) -> Finding:
     return gpu_finding("gpu-hot", cause, gpu, None, {}, evidence=evidence, since=since, explains=explains)
 
 
-RULE = Rule("gpu-hot", Limits, CAUSES, evaluate, SubjectKind.GPU, needs=("gpu",), suppressed_by=("node-down",))
+RULE = Rule(
+    "gpu-hot", Limits, CAUSES, evaluate, SubjectKind.GPU, needs=("gpu",), uses=("gpu",), suppressed_by=("node-down",)
+)

@@ -218,6 +218,6 @@ LATENCY = {
 }
 RULE = Rule(
     "gpu-idle", Limits, CAUSES, evaluate, SubjectKind.JOB,
-    needs=("gpu", "pod_devices"), uses=("gpus", "pods", "host", "gpu_processes", "logs"), kube=("pods",),
-    suppressed_by=("node-down",), latency=LATENCY,
+    needs=("gpu", "pod_devices"), uses=("pods", "host", "gpu_processes", "logs"), refines=("gpu", "gpus"),
+    kube=("pods",), suppressed_by=("node-down",), latency=LATENCY,
 )  # fmt: skip

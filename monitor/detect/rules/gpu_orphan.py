@@ -71,5 +71,6 @@ def _container_name(container_id: str, report: NodeReport) -> str:
 
 RULE = Rule(
     "gpu-orphan", Limits, CAUSES, evaluate, SubjectKind.GPU,
-    needs=("gpu", "gpu_processes"), uses=("containers",), kube=("pods", "nodes"), suppressed_by=("node-down",),
+    needs=("gpu", "gpu_processes"), uses=("containers",), refines=("gpus",),
+    kube=("pods", "nodes"), suppressed_by=("node-down",),
 )  # fmt: skip

@@ -21,7 +21,7 @@ from monitor.facts.text import Value
 BUCKET_COUNT = 4  # per window
 MAX_GAP_SECONDS = 120.0  # longer gaps between evaluations do not count
 BUCKET_FIELD_COUNT = 3
-SAMPLE_SECONDS = 60.0  # without a change
+SAMPLE_SECONDS = 30.0
 # Time of the last sample, then the buckets, flattened: start, sum of ratio x seconds, seconds.
 Record = list[float]
 
@@ -109,6 +109,6 @@ def _finding(job: UnderusedPod, agents: Mapping[str, AgentFact], waiting: Mappin
 
 RULE = Rule(
     "gpu-underused", Limits, CAUSES, evaluate, SubjectKind.POD,
-    needs=("gpu", "pod_devices"), uses=("gpus",), refines=("host", "container_usage", "shm"), kube=("pods",),
+    needs=("gpu", "pod_devices"), refines=("host", "container_usage", "shm"), kube=("pods",),
     suppressed_by=("node-down",), latency=Latency("window", Delay.FIRST_SEEN, collector="pod_devices"),
 )  # fmt: skip

@@ -66,6 +66,6 @@ def _finding(gpu: GpuView, stuck: _Stuck, since: float) -> Finding:
 
 
 RULE = Rule(
-    "gpu-wedged", Limits, CAUSES, evaluate, SubjectKind.GPU, needs=("gpu", "gpu_processes"),
+    "gpu-wedged", Limits, CAUSES, evaluate, SubjectKind.GPU, needs=("gpu", "gpu_processes"), refines=("gpus",),
     suppressed_by=("node-down",), latency=Latency("after"),
 )  # fmt: skip

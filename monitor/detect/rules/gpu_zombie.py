@@ -106,6 +106,6 @@ LATENCY = {
 }
 RULE = Rule(
     "gpu-zombie", Limits, CAUSES, evaluate, SubjectKind.GPU,
-    needs=("gpu", "gpu_processes", "pod_devices"), uses=("pods",), kube=("pods",),
+    needs=("gpu", "gpu_processes", "pod_devices"), uses=("pods",), refines=("gpus",), kube=("pods",),
     suppressed_by=("node-down",), latency=LATENCY,
 )  # fmt: skip

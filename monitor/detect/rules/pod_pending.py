@@ -23,6 +23,7 @@ from monitor.facts.findings import Finding, Scope
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
 
+NAME = "pod-pending"
 CAUSES = tuple(cause.value for cause in PendingCause)
 
 
@@ -97,7 +98,7 @@ def _finding(job: PendingJob, answer: PendingAnswer, facts: ClusterFacts) -> Fin
     says = (item.values.get("message") for item in answer.evidence if item.key == Key.SCHEDULER_SAYS.value)
     message = next(says, None)
     return make_finding(
-        "pod-pending", answer.cause, labels, values, evidence=answer.evidence,
+        NAME, answer.cause, labels, values, evidence=answer.evidence,
         advice=(*answer.advice, Text("pod-pending.advice", values)), since=job.since,
         raw=raw_text(str(message)) if message else None,
     )  # fmt: skip
@@ -135,7 +136,7 @@ ADVICE = {
     "unschedulable-other": advice_keys("uncordon", "node-back", "short-of", "short-of-pods", "no-scheduler", "gated"),
 }
 RULE = Rule(
-    "pod-pending", Limits, CAUSES, evaluate, SubjectKind.CLUSTER,
-    uses=("pods", "pod_groups", "workloads"), kube=("pods", "nodes"),
+    NAME, Limits, CAUSES, evaluate, SubjectKind.CLUSTER,
+    uses=("pending_pods", "pod_groups", "workloads"), kube=("pods", "nodes"),
     suppressed_by=("node-down",), advice=ADVICE, latency=Latency("waiting"),
 )  # fmt: skip

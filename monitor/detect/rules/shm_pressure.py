@@ -50,10 +50,10 @@ def evaluate(node: NodeSubject, context: RuleContext, _memory: Any, _now: float)
     """Pods of a node whose /dev/shm is too small."""
     findings = []
     for shm in _distinct(node.report):
-        labels = _labels(node.name, shm.container, context.facts)
-        limits: Limits = context.limits.of(labels)
+        limits = _limits(node.name, shm.container, context)
         cause = _cause(shm, limits)
         if cause is not None:
+            labels = _labels(node.name, shm.container, context.facts)
             severity = Severity.CRITICAL if shm.used_share >= limits.critical else Severity.WARNING
             findings.append(_finding(context.facts, shm, cause, severity, labels))
     return RuleResult(tuple(findings))
@@ -78,6 +78,12 @@ def _cause(shm: _SharedMemory, limits: Limits) -> str | None:
         return "nearly-full"
     works = shm.fact.used_bytes > 0 or shm.processes > 1
     return "default-size" if shm.holds_gpus and shm.fact.size_bytes <= limits.default_size and works else None
+
+
+def _limits(node: str, container: ContainerFact, context: RuleContext) -> Limits:
+    """Limits for a container. Without overrides its labels are not needed."""
+    limits: Limits = context.limits.default
+    return context.limits.of(_labels(node, container, context.facts)) if context.limits.overrides else limits
 
 
 def _labels(node: str, container: ContainerFact, facts: ClusterFacts) -> dict[str, str]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from operator import is_
 
+import msgspec
 from markupsafe import Markup, escape
 
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, NodeView
@@ -78,7 +79,8 @@ class GpuMap:
             if number < len(cached) and cached[number][0] == batch:
                 batches.append(cached[number])
             else:
-                batches.append((batch, PageSection(f"map{number}", Markup("").join(batch), css="rows")))
+                html = Markup("".join(batch))  # noqa: S704  # all rows are escaped
+                batches.append((batch, PageSection(f"map{number}", html, css="rows")))
         self._batches[style] = batches
         return [section for _, section in batches]
 
@@ -93,7 +95,7 @@ def _row(page: PageRequest, style: MapStyle, node: NodeView, gpus: list[GpuView]
         content: RowContent = [(gpu.state, gpu.since, gpu.holders, gpu.index, gpu.utilization_ratio) for gpu in gpus]
     else:
         content = [(gpu.state, gpu.since, gpu.holders) for gpu in gpus]
-    same_node = old is not None and old.node == node
+    same_node = old is not None and msgspec.structs.replace(old.node, heard_at=node.heard_at) == node
     if old is not None and same_node and old.levels == levels and old.content == content:
         old.node, old.gpus = node, gpus
         return old

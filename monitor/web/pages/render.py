@@ -66,6 +66,7 @@ def environment() -> jinja2.Environment:
     """The templates, and the functions and filters they use."""
     templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
+        auto_reload=False,  # else every use asks the file system for a newer version
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

@@ -39,3 +39,25 @@ def _is(one: object, other: object) -> bool:
 def test_sharing_changes_no_content() -> None:
     snapshot = full_snapshot()
     assert _read(msgspec.json.encode(snapshot)) == snapshot
+
+
+def test_parts_of_a_snapshot_share_the_ids_of_containers_pods_and_gpus() -> None:
+    one, other = (_read(msgspec.json.encode(full_snapshot())) for _ in range(2))
+    for part, fields in {
+        "containers": ("id", "pod_uid"),
+        "container_usage": ("container_id",),
+        "gpu_processes": ("gpu_uuid", "container_id", "pod_uid"),
+        "logs": ("container_id",),
+        "pod_devices": ("gpu_uuid", "pod_uid"),
+        "shm": ("container_id",),
+    }.items():
+        facts, same_facts = getattr(one, part), getattr(other, part)
+        assert facts, part
+        for field in fields:
+            assert all(getattr(a, field) is getattr(b, field) for a, b in zip(facts, same_facts, strict=True)), part
+    assert one.gpu is not None
+    assert other.gpu is not None
+    assert one.gpu.gpus[0].uuid is other.gpu.gpus[0].uuid
+    assert one.runtime_usage
+    assert other.runtime_usage
+    assert all(map(_is, one.runtime_usage[0].writable, other.runtime_usage[0].writable))

@@ -166,7 +166,7 @@ def test_a_pause_is_not_counted_but_what_was_before_is_kept() -> None:
 def test_a_busy_pod_is_sampled_even_if_nothing_changes() -> None:
     engine = Engine((RULE,), {})
     engine.evaluate(BEFORE)
-    assert engine.next_at == NOW + 60
+    assert engine.next_at == NOW + 30
 
 
 def test_words() -> None:

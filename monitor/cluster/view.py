@@ -263,7 +263,7 @@ class ViewBuilder:
             for gpu in joined[1]:
                 self._remember(gpu)
         if self._sharing.take_changed():
-            self._log.views |= pods.share(*self._sharing.nodes())
+            self._log.pods |= pods.share(*self._sharing.nodes())
 
     def _remember(self, gpu: GpuView) -> None:
         """Carry over the state of a GPU. While it is unknown, the start of its idleness is kept."""

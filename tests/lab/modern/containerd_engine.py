@@ -50,7 +50,7 @@ class ContainerdLabEngine(Engine):
         return {"AGENT__PATHS__CRI_SOCKETS": f"['{self.socket}']"}
 
     def chart_values(self) -> dict[str, Any]:
-        return {"dockerSocket": "", "criSockets": [str(self.socket)]}
+        return {"criSockets": [str(self.socket)]}
 
     def shell_variables(self) -> dict[str, str]:
         return {"CONTAINERD_ADDRESS": str(self.socket), "CONTAINERD_NAMESPACE": "k8s.io"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,16 +18,13 @@ from tests.lab.lab import Lab
 from tests.nvml import FakeNvml
 from tests.support import wait_until
 from tests.support.command import get
-from tests.support.failing_programs import PROGRAMS, TOKEN, FailingProgram
+from tests.support.failing_programs import PROGRAMS, TOKEN, FailingProgram, program_pod
 
 NODE = "gpu-01"
 QUICK = ("containers", "log_tails")
 DIAGNOSIS_SECONDS = 45.0  # from the exit of the container; generous, other tests may occupy the machine
 LOG_SAYS = "Its log says: "
 PATIENCE_SECONDS = 60.0  # the container has to start first
-# The lab's image has no Python: the interpreter of the tests and the C library come from the machine.
-MOUNTS = {"python": (sys.base_prefix, "/python"), "lib": ("/lib", "/lib"), "lib64": ("/lib64", "/lib64")}
-ENVIRONMENT = {"PYTHONHOME": "/python", "LD_LIBRARY_PATH": "/python/lib", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 class Node:
@@ -54,14 +50,7 @@ class Node:
 
     def run(self, program: FailingProgram, **spec: Any) -> Any:
         """Run a Python program in a pod."""
-        version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-        volumes = [{"name": name, "hostPath": {"path": host}} for name, (host, _) in MOUNTS.items()]
-        mounts = [{"name": name, "mountPath": path, "readOnly": True} for name, (_, path) in MOUNTS.items()]
-        env = [{"name": name, "value": value} for name, value in ENVIRONMENT.items()]
-        return self.lab.run_pod(
-            f"fails-{program.name}", phase=None, command=(f"/python/bin/{version}", "-u", "-c", program.source),
-            container={"volumeMounts": mounts, "env": env}, spec={"volumes": volumes, **spec},
-        )  # fmt: skip
+        return self.lab.run_pod(f"fails-{program.name}", phase=None, **program_pod(program, **spec))
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import sys
+from typing import Any, NamedTuple
 
+# The lab's image has no Python: the interpreter of the tests and the C library come from the machine.
+MOUNTS = {"python": (sys.base_prefix, "/python"), "lib": ("/lib", "/lib"), "lib64": ("/lib64", "/lib64")}
+ENVIRONMENT = {"PYTHONHOME": "/python", "LD_LIBRARY_PATH": "/python/lib", "PYTHONDONTWRITEBYTECODE": "1"}
 TOKEN = "hf_PLANTEDplantedPLANTEDplanted0000"
 
 _SERVER = """
@@ -73,3 +77,16 @@ PROGRAMS = (
     ),
     FailingProgram("exception", "python-exception", "crash-python-exception", "{'loss': 1.0}['optimizer_state']"),
 )  # fmt: skip
+
+
+def program_pod(program: FailingProgram, **spec: Any) -> dict[str, Any]:
+    """Fields of `pod_manifest` for a pod that runs a program."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    volumes = [{"name": name, "hostPath": {"path": host}} for name, (host, _) in MOUNTS.items()]
+    mounts = [{"name": name, "mountPath": path, "readOnly": True} for name, (_, path) in MOUNTS.items()]
+    env = [{"name": name, "value": value} for name, value in ENVIRONMENT.items()]
+    return {
+        "command": (f"/python/bin/{version}", "-u", "-c", program.source),
+        "container": {"volumeMounts": mounts, "env": env},
+        "spec": {"volumes": volumes, **spec},
+    }

@@ -56,7 +56,7 @@ class MountAnswer:
 def classify_mount(message: str | None) -> MountAnswer:
     """Cause of a failed attachment or mount; unknown messages yield UNKNOWN."""
     chain = parse(message)
-    if match := _OBJECT.search(chain.low):
+    if "not found" in chain.low and (match := _OBJECT.search(chain.low)):
         text = _OBJECT.search(": ".join([clause.text for clause in chain.clauses]))
         return MountAnswer(_OBJECTS[match[1]], text[2] if text else match[2], chain.last)
     for decide in (_of_no_storage, _of_kubelet, _of_attachment, _of_helper, _of_storage, _of_errno, _of_code, _of_node):
@@ -126,8 +126,10 @@ def _of_storage(chain: Chain) -> M | None:
 
 def _of_errno(chain: Chain) -> M | None:
     """The number of the error, as the helpers of Ceph, RBD and CIFS print it."""
-    text = ": ".join([clause.text for clause in chain.clauses])
     cause = None
+    if not says(chain.low, ("mount error", "ret=-", "errno", ") ")):
+        return cause
+    text = ": ".join([clause.text for clause in chain.clauses])
     for match in _ERRNO.finditer(text):
         cause = _BY_ERRNO.get(int(match[1] or match[2])) or cause
     return cause

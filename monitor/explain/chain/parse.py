@@ -150,7 +150,9 @@ def _chain(text: str, names: tuple[str, ...]) -> Chain:
         sentence = part.strip(_TRIM)
         if sentence.startswith(_CODE):
             code, _, sentence = sentence[len(_CODE) :].partition(f" {_DESCRIPTION}")
-        sentence = sentence.removeprefix(_DESCRIPTION).strip(_TRIM)
+            sentence = sentence.strip(_TRIM)
+        if sentence.startswith(_DESCRIPTION):
+            sentence = sentence[len(_DESCRIPTION) :].strip(_TRIM)
         if sentence and sentence != "rpc error":
             clauses.append(_clause(sentence, code, names))
             code = None

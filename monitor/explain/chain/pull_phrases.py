@@ -132,9 +132,10 @@ STORE_MOUNT = wording(
     (P.NODE_STORE, ("no such file or directory", "device or resource busy", "too many levels")),
 )
 
+RATE_LIMIT = ("toomanyrequests", "too many requests", "rate limit")
 # Codes of the registry API, which Docker, containers/image and containerd print as words.
 REGISTRY = wording(
-    (P.RATE_LIMITED, ("toomanyrequests", "too many requests", "rate limit", "rate exceeded", "pull limit")),
+    (P.RATE_LIMITED, (*RATE_LIMIT, "rate exceeded", "pull limit")),
     (P.UNAUTHORIZED, ("pull access denied", "insufficient_scope", "may require authorization", "no pull access")),
     (
         P.NOT_FOUND,
@@ -169,7 +170,6 @@ REGISTRY = wording(
     ),
 )  # fmt: skip
 
-RATE_LIMIT = REGISTRY[:3]
 # Limits that are answered with the status of an error of the server.
 ACCOUNT_LIMIT = ("over the account limit", "account is being throttled", "serverbusy")
 

@@ -22,6 +22,7 @@ _MIRRORS_FAILED, _END_OF_MIRRORS = "(Mirrors also failed: [", "]): "
 _CERTIFICATE_FILE = re.compile(
     r"(?:open|read|stat) /(?:etc|root|home)/\S+\.(?:crt|cert|key|pem): (?:no such file|permission denied)"
 )
+_CERTIFICATE_NAMES = (".crt: ", ".cert: ", ".key: ", ".pem: ")
 _PING_PATHS = ("/v2", "/v2/")
 # Links between layers; other paths may belong to the image.
 _LAYER_LINKS = ("readlink /var/lib/docker/overlay", "readlink /var/lib/containers/storage/overlay")
@@ -76,7 +77,8 @@ def _decide(chain: Chain, image: str | None) -> PullAnswer:
         return PullAnswer(cause, trail.host, chain.last)
     if cause := _of_node(trail, chain, image):
         return PullAnswer(cause, None, chain.last)
-    cause = _of_registry(trail, words) or _of_connection(trail, chain) or P.UNKNOWN
+    transport = _transport(trail)
+    cause = _of_registry(trail, words, transport) or _of_connection(trail, chain, transport) or P.UNKNOWN
     if trail.request is not None and trail.request.mirror and cause not in _NOT_OF_MIRROR:
         cause = P.MIRROR
     return PullAnswer(cause, trail.host, chain.last)
@@ -103,13 +105,13 @@ def _is_overruled(trail: Trail, cause: P) -> bool:
 def _of_node(trail: Trail, chain: Chain, image: str | None) -> P | None:
     """What fails on the node: the runtime, the snapshotter that it calls, or the store of images."""
     words = chain.words
-    if _NO_SNAPSHOTTER.search(words):
+    if "snapshotter" in words and _NO_SNAPSHOTTER.search(words):
         return P.SNAPSHOTTER
     if trail.socket is not None:
         return P.SNAPSHOTTER if _SNAPSHOTTER.search(trail.socket) else P.RUNTIME_DOWN
     if trail.request is None and (says(words, _NODE_SOCKET_LOST) or "unknown service runtime" in words):
         return P.RUNTIME_DOWN
-    if not trail.store and _CERTIFICATE_FILE.search(chain.low):
+    if not trail.store and says(chain.low, _CERTIFICATE_NAMES) and _CERTIFICATE_FILE.search(chain.low):
         return P.TLS
     if says(chain.low, _LAYER_LINKS):
         return P.NODE_STORE
@@ -128,7 +130,7 @@ def _of_node(trail: Trail, chain: Chain, image: str | None) -> P | None:
 _OF_SNAPSHOTTER = (P.UNKNOWN, P.NODE_DISK)
 
 
-def _of_registry(trail: Trail, words: str) -> P | None:
+def _of_registry(trail: Trail, words: str, transport: P | None) -> P | None:
     """What the registry or its token server answered: by status, then by the words of its error."""
     said = trail.words
     if trail.status == 429 or says(said, phrases.ACCOUNT_LIMIT):
@@ -137,9 +139,9 @@ def _of_registry(trail: Trail, words: str) -> P | None:
         return P.TOKEN_EXPIRED
     if trail.status is not None:
         return _of_status(trail, said)
-    if _transport(trail) is not None:
+    if transport is not None:
         return None
-    return find(said, phrases.REGISTRY) or find(words, phrases.RATE_LIMIT)
+    return find(said, phrases.REGISTRY) or (P.RATE_LIMITED if says(words, phrases.RATE_LIMIT) else None)
 
 
 def _of_status(trail: Trail, said: str) -> P | None:
@@ -172,15 +174,14 @@ def _transport(trail: Trail) -> P | None:
     return find(trail.words, phrases.TRANSPORT) or (P.CONNECTION_BROKEN if ended else None)
 
 
-def _of_connection(trail: Trail, chain: Chain) -> P | None:
+def _of_connection(trail: Trail, chain: Chain, transport: P | None) -> P | None:
     """How the connection failed, else what the resolver says in its last clause."""
     said = trail.words
     if trail.looked_up is not None:
         return P.DNS
-    cause = _transport(trail)
     cancelled = says(said, phrases.CANCELLED)
-    if cause is not None and not (cancelled and cause is P.CONNECTION_BROKEN):
-        return cause
+    if transport is not None and not (cancelled and transport is P.CONNECTION_BROKEN):
+        return transport
     if cancelled:
         waits = trail.request is not None and not trail.request.is_content and "deadline" in said
         return P.TIMEOUT if waits else P.TOO_SLOW

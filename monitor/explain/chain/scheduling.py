@@ -56,8 +56,10 @@ class SchedulingPart:
 
 def parse_scheduling(message: str | None) -> tuple[SchedulingPart, ...]:
     """Reasons of a message, without the result of preemption, which is about other pods."""
-    text = _PREEMPTION.split((message or "")[:MAX_CHARS], maxsplit=1)[0].strip()
-    text = text.partition(_MEMBER_REASON)[0]
+    text = (message or "")[:MAX_CHARS]
+    if "preemption: " in text.lower():
+        text = _PREEMPTION.split(text, maxsplit=1)[0]
+    text = text.strip().partition(_MEMBER_REASON)[0]
     *_, total, reasons = (None, *_NODES.split(text))  # Volcano quotes the scheduler's message within its own
     if reasons == text:
         return _predicates(text) or _whole(text)
@@ -120,9 +122,9 @@ def _whole(text: str) -> tuple[SchedulingPart, ...]:
 
 def _gang(text: str) -> C | None:
     """Volcano's summary of a gang: incomplete if fewer pods exist than it needs."""
-    tasks, needed = _GANG_TASKS.search(text), _MIN_AVAILABLE.search(text)
-    if needed is None:
+    if "minAvailable" not in text or (needed := _MIN_AVAILABLE.search(text)) is None:
         return None
+    tasks = _GANG_TASKS.search(text)
     status = text.partition(";")[0]
     present = sum(int(count) for count, _ in _GANG_STATUS.findall(status))
     if not present and tasks is not None:
@@ -140,7 +142,7 @@ def _part(text: str, nodes: int | None, *, everywhere: bool = False) -> Scheduli
         match = _TAINT.search(text)
         name = match[1].rstrip(":") if match else None
         return SchedulingPart(_of_taint(name or ""), text, nodes, name, everywhere)
-    if match := _RESOURCE.search(text):
+    if "insufficient" in low and (match := _RESOURCE.search(text)):
         return SchedulingPart(_of_resource(match[1]), text, nodes, match[1], everywhere)
     return SchedulingPart(C.OTHER, text, nodes)
 

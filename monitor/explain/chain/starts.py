@@ -97,11 +97,11 @@ def _of_gpu(chain: Chain) -> S | None:
     if says(chain.low, phrases.CDI):
         cause = find(chain.end_low, phrases.NVIDIA_RUNTIME)
         return cause if cause is S.DRIVER_NOT_LOADED else S.CDI
-    if _TOOLKIT.search(chain.low):
+    if says(chain.low, ("nvidia", "could not ")) and _TOOLKIT.search(chain.low):
         return find(chain.low, phrases.NVIDIA_RUNTIME) or S.TOOLKIT_BROKEN
     if "nvidia" in chain.low and _RUNNING_HOOK.search(chain.words):
         return S.TOOLKIT_BROKEN
-    missing = _DEVICE.search(chain.low) is not None and says(chain.words, phrases.MISSING)
+    missing = "/dev/" in chain.low and says(chain.words, phrases.MISSING) and _DEVICE.search(chain.low) is not None
     return S.DEVICE_MISSING if missing or says(chain.low, phrases.DEVICE) else None
 
 

@@ -51,6 +51,7 @@ class Trail:
     socket: str | None = None
     store: bool = False
     said: list[Clause] = field(default_factory=list)
+    words: str = ""  # the wording of `said`
 
     def begin(self, request: Request, *, is_token: bool, asked: bool) -> None:
         """A new request; `asked` if the chain does not state its answer in the same clause."""
@@ -58,10 +59,6 @@ class Trail:
         self.looked_up = self.dialed = self.status = None
         self.store = False
         self.said = []
-
-    @property
-    def words(self) -> str:
-        return ": ".join(clause.words for clause in self.said)
 
     @property
     def host(self) -> str | None:
@@ -88,11 +85,12 @@ def follow(chain: Chain, image: str | None) -> Trail:
         if _STORE.match(low):
             trail.store = True
         trail.said.append(clause)
+    trail.words = ": ".join([clause.words for clause in trail.said])
     return trail
 
 
 def _note_proxy(trail: Trail, clause: Clause) -> None:
-    if match := _PROXY.match(clause.low):
+    if ("prox" in clause.low or "socks" in clause.low) and (match := _PROXY.match(clause.low)):
         trail.proxy = match["proxy"] or ""
     elif trail.proxy == "" and (match := _LOOKUP.search(clause.low) or _DIALED.match(clause.low)):
         trail.proxy = match[1]
@@ -102,7 +100,7 @@ def _note_proxy(trail: Trail, clause: Clause) -> None:
 
 def _note_status(trail: Trail, low: str) -> None:
     """The status of the registry's answer, as a clause of its own or within a sentence."""
-    if match := _PLAIN_STATUS.match(low):
+    if low[:1] in ("4", "5") and (match := _PLAIN_STATUS.match(low)):
         trail.status = int(match[0])
     elif ("status" in low or "http" in low or "code" in low) and (match := _STATUS.search(low)):
         trail.status = int(match["named"])

@@ -96,12 +96,13 @@ WORDS: dict[str, str] = {
         "registries to NO_PROXY, then restart the runtime."
     ),
     "pull_mirror": (
-        "The registry mirror {host} that {node} is configured to use fails; the registry of {image} is not at fault."
+        "The registry mirror {host} that {node} is configured to use fails, and {node} did not get {image} from "
+        "{registry} either."
     ),
     "pull_mirror_advice": (
         "Start or repair the mirror {host} (Dragonfly, Spegel, Nexus ...), or remove it from the runtime's "
         "configuration on {node} (containerd: /etc/containerd/certs.d/*/hosts.toml; Docker: "
-        "registry-mirrors; CRI-O: registries.conf)."
+        "registry-mirrors; CRI-O: registries.conf). Then the runtime asks {registry}: {node} must reach it."
     ),
     "pull_token_expired": "The credentials for {host} have expired: {image} is denied.",
     "pull_token_expired_advice": (

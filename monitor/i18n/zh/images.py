@@ -81,11 +81,11 @@ WORDS: dict[str, str] = {
         " HTTPS_PROXY（systemctl show -p Environment containerd docker）。内部仓库写进 NO_PROXY，然后重启运行"
         "时。"
     ),
-    "pull_mirror": "{node} 配置的镜像加速地址 {host} 有问题，{image} 所在的仓库没有问题。",
+    "pull_mirror": "{node} 配置的镜像加速地址 {host} 有问题，也没能从 {registry} 拉到 {image}。",
     "pull_mirror_advice": (
         "启动或修复镜像加速服务 {host}（Dragonfly、Spegel、Nexus 等），或从 {node} 的运行时配置里去掉它（"
         "containerd：/etc/containerd/certs.d/*/hosts.toml；Docker：registry-mirrors；CRI-O：registries.conf）"
-        "。"
+        "。去掉后运行时会直接访问 {registry}，请确认 {node} 能访问它。"
     ),
     "pull_token_expired": "访问 {host} 的凭据已过期：{image} 被拒绝。",
     "pull_token_expired_advice": "更新 {image} 的拉取凭据或令牌（ECR 令牌 12 小时过期），并检查 {node} 的时钟。",

@@ -72,7 +72,7 @@ def limits_of(rule: Rule) -> Iterator[tuple[str, str]]:
 
 
 def _block(rule: Rule) -> str:
-    lines = [f"      {name}: {_quoted(default)}" for name, default in limits_of(rule)]
+    lines = [f"      {name}: {_quoted(default)}" for name, default in limits_of(rule) if default != "None"]
     return "\n".join(["daemon:", "  rules:", f"    {field_name(rule)}:", *lines, ""])
 
 

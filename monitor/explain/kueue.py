@@ -11,6 +11,7 @@ from monitor.explain.model import PendingCause, PodDiagnosis, PodStatus, compact
 from monitor.explain.quote import quote
 from monitor.explain.scheduler_says import reason_diagnosis
 from monitor.facts.cluster_facts import KUEUE_GROUP, ClusterFacts
+from monitor.facts.gpu_requests import main_resource
 from monitor.facts.kube import ConditionFact, PodFact, QueueFact, WorkloadFact
 from monitor.facts.text import Text, Value
 
@@ -129,7 +130,7 @@ def _quota_values(workload: WorkloadFact, message: str, facts: ClusterFacts) -> 
     name = workload.cluster_queue or (local.parent if local else None)
     cluster = _queue("ClusterQueue", name or "", None, facts)
     values: dict[str, Value] = {"queue": workload.queue or "?", "cluster_queue": name or workload.queue or "?"}
-    resource = facts.resource
+    resource = main_resource(workload.requests, facts.resource) or facts.resource
     if cluster is not None and resource in cluster.guarantee and (resource in message or not message):
         values["resource"] = resource
         values["limit"] = compact_number(cluster.capacity.get(resource, cluster.guarantee[resource]))

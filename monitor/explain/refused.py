@@ -10,6 +10,8 @@ from monitor.explain.chain.wording import Wording, find, wording
 from monitor.explain.keys import Key
 from monitor.explain.model import PodDiagnosis, PodStatus
 from monitor.explain.quote import quote
+from monitor.facts.gpu_requests import amount_value
+from monitor.facts.gpu_resources import GPU_RESOURCE
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
 
@@ -28,7 +30,7 @@ _OTHER_REFUSALS = (
     "UnexpectedPredicateFailureType", "SupplementalGroupsPolicyNotSupported", "PodOSSelectorNodeLabelDoesNotMatch",
 )  # fmt: skip
 _PREDICATE = re.compile(r"(?:Pod )?Predicate \w+ failed")
-_DEVICES = re.compile(r"Requested: ?(\d+), Available: ?(\d+)")
+_DEVICES = re.compile(r"(?:unavailable for ([\w./-]{1,253}?)\.? )?Requested: ?(\d{1,9}), Available: ?(\d{1,9})")
 # The eviction manager's sentences: the pod's own limits first, then what the node ran out of.
 _EVICTIONS: Wording[tuple[str, Key, Key]] = wording(
     (("evicted-emptydir", Key.EVICTED_EMPTYDIR, Key.EVICTED_EMPTYDIR_ADVICE), ("emptydir volume",)),
@@ -123,7 +125,8 @@ def _unexpected(message: str, values: dict[str, Value]) -> PodDiagnosis:
     """The kubelet could not allocate what the scheduler counted on: GPU lost, device plugin restarted, or CPUs."""
     low = message.lower()
     if match := _DEVICES.search(message):
-        values = values | {"needs": int(match[1]), "available": int(match[2])}
+        needs = amount_value({match[1] or GPU_RESOURCE: float(match[2])}, GPU_RESOURCE)
+        values = values | {"needs": needs, "available": int(match[3])}
         return _diagnosis("device-plugin", Key.DEVICES_UNAVAILABLE, Key.DEVICES_ADVICE, values)
     if "unhealthy" in low or "healthy devices" in low or "gpu is lost" in low:
         return _diagnosis("device-plugin", Key.DEVICES_ILL, Key.DEVICES_ILL_ADVICE, values)

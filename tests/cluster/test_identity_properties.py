@@ -45,6 +45,7 @@ def value_of(text: str, pod: PodFact, namespace_owner: str | None) -> str:
         "namespace-owner": namespace_owner,
         "owner": workload_of(pod, no_owners).name,
         "name": pod.name,
+        "text": selector.value,
         "kind": selector.key if workload_of(pod, no_owners).kind == selector.key else None,
         "serves": "true" if any(container.serves for container in pod.containers) else None,
     }[selector.source]

@@ -10,10 +10,13 @@ import pytest
 from monitor.cluster.live import LiveCluster
 from monitor.facts.cluster import GpuState, SourceView
 from monitor.kube.client import connect
+from monitor.queries.cluster import cluster_facts_of
+from tests.cluster.builders import GPU
 from tests.cluster.living import SOON, living, missing, settings, source, states, two_gpus, until
 from tests.support import wait_until
 from tests.support.fake_agents import FakeAgent, reports, says_nothing
 from tests.support.living_api import LivingApi, agent_pod, kube_node, kube_pod
+from tests.support.resource_claims import claim_json, class_json, gpu_json, pod_json, slice_json
 
 
 @pytest.fixture
@@ -37,6 +40,30 @@ def test_a_change_is_in_the_view_within_a_second(api: LivingApi, tmp_path: Path)
         assert (view.nodes[0].free, view.users) == (8, {})
         api.delete("nodes", "uid-n1")
         until(cluster, lambda view: not view.nodes, "the node is gone")
+
+
+def test_a_claim_makes_its_gpu_busy_while_it_lasts(api: LivingApi, tmp_path: Path) -> None:
+    api.groups.add("resource.k8s.io")
+    api.put("nodes", kube_node("n1"))
+    api.put("resourceslices", slice_json(gpu_json(0), gpu_json(1)))
+    api.put("deviceclasses", class_json())
+    api.put("pods", pod_json("train", "train-gpu"))
+    with (
+        FakeAgent(reports(two_gpus("n1"))) as agent,
+        api.served(),
+        living(LiveCluster(settings(agent), connect(api.kubeconfig(tmp_path)))) as cluster,
+    ):
+        view = until(cluster, lambda view: view.nodes and view.nodes[0].free == 2, "the slice is seen")
+        assert (view.nodes[0].capacity, view.nodes[0].disagreements) == (2, ())
+        api.put("resourceclaims", claim_json("train-gpu", "gpu-1", pods=["train"]))
+        view = until(cluster, lambda view: states(view) == {0: "free", 1: "busy"}, "the claim is seen")
+        assert [holder.pod for holder in view.gpus[1].holders] == ["train"]
+        facts = cluster_facts_of(cluster, GPU)
+        assert facts.pod_by_uid["uid-train"].requests[GPU] == 1.0
+        assert facts.node_by_name["n1"].allocatable[GPU] == 2.0
+        assert ("team", "train-gpu") in facts.claim_by_name
+        api.delete("resourceclaims", "uid-train-gpu")
+        until(cluster, lambda view: states(view) == {0: "free", 1: "free"}, "the claim is gone")
 
 
 def test_without_agents_pods_are_watched(api: LivingApi, tmp_path: Path) -> None:

@@ -22,8 +22,9 @@ DAEMON_LABELS = {
     "container": "trainer",
     "explained": "false", "gpu": "0", "held": "true", "image": "harbor.lab/nlp/bert:1", "model": "A100", "mount": "/",
     "namespace": "team-a", "node": "gpu-01", "outcome": "failed", "phase": "Pending", "pod": "bert-0",
-    "policy": "images", "queue": "research", "receiver": "wecom", "rule": "gpu-fault", "service": "harbor",
-    "severity": "critical", "source": "agents", "status": "pending", "user": "li.lei", "uuid": CARD,
+    "policy": "images", "queue": "research", "receiver": "wecom", "resource": "volcano.sh/vgpu-number",
+    "rule": "gpu-fault", "service": "harbor", "severity": "critical", "source": "agents", "status": "pending",
+    "unit": "slot", "user": "li.lei", "uuid": CARD,
     "version": "0.1.0", "workload": "bert",
 }  # fmt: skip
 # Values of the label `state` on metrics where it is not the state of a GPU.

@@ -18,7 +18,7 @@ from tests.support.command import quiet_environment, run
 
 READ = ["get", "list", "watch"]
 CORE = ["pods", "nodes", "resourcequotas", "namespaces"]
-ADD_ONS = ["apps", "batch", "scheduling.volcano.sh", "kueue.x-k8s.io"]
+ADD_ONS = ["apps", "batch", "scheduling.volcano.sh", "kueue.x-k8s.io", "resource.k8s.io"]
 ALL_READS = (
     {"apiGroups": [""], "resources": [*CORE, "events"], "verbs": READ},
     {"apiGroups": ADD_ONS, "resources": ["*"], "verbs": READ},

@@ -24,6 +24,7 @@ from monitor.kube.reflector import Reflector, WatchTiming
 from monitor.kube.store import ObjectChange, ObjectStore
 from tests.support import wait_until
 from tests.support.kube_api import KubeApiServer
+from tests.support.resource_claims import claim_json, class_json, device_facts, gpu_json, slice_json
 
 pytestmark = pytest.mark.e2e
 
@@ -217,6 +218,38 @@ def test_owners_are_resolved_from_metadata(api: KubeApiServer, watch: KubeInform
     assert seen is not None
     whose = identify(seen, watch.owner, RULES, watch.namespace_owners())
     assert (whose.user, whose.job, whose.workload_kind) == ("zhangsan", "web", "Deployment")
+
+
+def test_claims_slices_and_classes_as_the_api_server_stores_them(api: KubeApiServer, watch: KubeInformers) -> None:
+    """The objects that unit tests use are valid, and nothing of them that is read is lost."""
+    if api.request("GET", "/apis/resource.k8s.io/v1").status_code == requests.codes.not_found:
+        assert source(watch, "resourceclaims.resource.k8s.io").state == "absent"
+        return
+    root = "/apis/resource.k8s.io/v1"
+    claim = claim_json("train-gpu", "gpu-0", "gpu-1", pods=["train"])
+    for path, item in (
+        ("deviceclasses", class_json()),
+        ("resourceslices", slice_json(gpu_json(0), gpu_json(1))),
+        ("namespaces/default/resourceclaims", claim),
+    ):
+        made = api.request("POST", f"{root}/{path}", {**item, "metadata": {"name": item["metadata"]["name"]}})
+        assert made.status_code == requests.codes.created, made.text
+    patched = api.request(
+        "PATCH", f"{root}/namespaces/default/resourceclaims/train-gpu/status", {"status": claim["status"]}, MERGE
+    )
+    assert patched.status_code == requests.codes.ok, patched.text
+    wait_until(lambda: any(each.allocated for each in watch.devices().claims), 20, "the allocated claim arrives")
+    known, expected = watch.devices(), device_facts([claim], [slice_json(gpu_json(0), gpu_json(1))])
+    assert known.known
+    assert [each.devices for each in known.slices] == [each.devices for each in expected.slices]
+    assert [(each.drivers, each.types) for each in known.classes] == [
+        (each.drivers, each.types) for each in expected.classes
+    ]
+    (allocated,) = known.claims
+    (wanted,) = expected.claims
+    assert (allocated.requests, allocated.devices, allocated.node, allocated.reserved_for) == (
+        wanted.requests, wanted.devices, wanted.node, wanted.reserved_for,
+    )  # fmt: skip
 
 
 def test_an_add_on_installed_later_is_found(api: KubeApiServer, watch: KubeInformers) -> None:

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from monitor.explain.pod import explain_pod
+from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.kube import ConditionFact, ContainerStatusFact, PodFact
-from tests.explain.builders import NOW, Case, check, names, pod, running_container, waiting
+from tests.explain.builders import NOW, Case, check, english, names, pod, running_container, waiting
 
 
 def ended(**more: Any) -> PodFact:
@@ -168,3 +170,13 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=names(CASES))
 def test_finished(case: Case) -> None:
     check(case, "finished")
+
+
+def test_a_share_that_cannot_be_allocated_keeps_its_unit() -> None:
+    message = (
+        "Pod was rejected: Allocate failed due to requested number of devices unavailable for aliyun.com/gpu-mem. "
+        "Requested: 10, Available: 4, which is unexpected"
+    )
+    refused = pod(phase="Failed", node="gpu-01", reason="UnexpectedAdmissionError", message=message)
+    explanation = explain_pod(refused, make_cluster_facts(pods=[refused]), NOW)
+    assert "could not allocate 10 GiB of GPU memory to it: only 4 were available" in english(explanation)

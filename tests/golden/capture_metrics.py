@@ -29,6 +29,7 @@ from monitor.facts.cluster import (
     NodeView,
     PodView,
     QueueView,
+    ShareView,
     SourceView,
     UsageView,
 )
@@ -115,12 +116,16 @@ def _view() -> ClusterView:
         at=AT - 2,
         nodes=(
             NodeView(name="n1", ready=True, schedulable=False, in_kubernetes=True, has_agent=True, requested=1, free=1),
-            NodeView(name="n2", has_agent=True, silent_since=AT - 60),
+            NodeView(
+                name="n2", has_agent=True, silent_since=AT - 60,
+                shares=(ShareView(resource="volcano.sh/vgpu-memory", unit="mib", total=81920, used=8000),),
+            ),
         ),
         gpus=cards,
         pods=(
             PodView(
                 uid="u", name="bert-0", namespace="nlp", phase="Running", node="n1", requested_gpus=1,
+                gpu_shares={"volcano.sh/vgpu-memory": 8000},
                 identity=Identity(user="zhang", job="bert", queue="vc-nlp"),
             ),
         ),

@@ -43,7 +43,7 @@ UNITS = {
 
 
 class Scene(NamedTuple):
-    """A cluster in which a pod waits for a resource of which too little is left."""
+    """A cluster in which a pod waits for a resource that is short."""
 
     view: ClusterView
     pods: tuple[PodFact, ...]

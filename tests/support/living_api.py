@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from tests.support.scripted_api import ScriptedApi, _Handler, event, page
+from tests.support.scripted_api import ScriptedApi, _Handler, answer, event, page, status
 
 MANY = 1000  # idle watch connections of a test
 Object = dict[str, Any]
@@ -24,11 +24,12 @@ class LivingApi:
         self._watchers: dict[str, list[queue.SimpleQueue[bytes]]] = {}
         self._versions = itertools.count(1)
         self._port = 0
+        self.groups: set[str] = set()  # API groups of add-ons that are served, as v1
 
     @contextlib.contextmanager
     def served(self) -> Iterator[ScriptedApi]:
         """Serve the objects; later calls reuse the port."""
-        with ScriptedApi([self._list], [self._watch] * MANY, port=self._port) as server:
+        with ScriptedApi([self._list], [self._watch] * MANY, groups=[self._group], port=self._port) as server:
             self._port = server.port
             yield server
 
@@ -68,6 +69,12 @@ class LivingApi:
         end = start + int(query["limit"]) if "limit" in query else len(items)
         more = str(end) if end < len(items) else None
         page(*items[start:end], rv=str(next(self._versions)), more=more)(handler)
+
+    def _group(self, handler: _Handler) -> None:
+        served = (
+            answer({"versions": [{"version": "v1"}]}) if _plural(handler) in self.groups else status(404, "NotFound")
+        )
+        served(handler)
 
     def _watch(self, handler: _Handler) -> None:
         """Start the watch with all current objects, so that no change between list and watch is lost."""

@@ -53,8 +53,10 @@ SHARES: MetricTable[ShareView] = MetricTable(
 )  # fmt: skip
 POD_SHARES: MetricTable[float] = MetricTable(
     ("namespace", "pod", "node", "resource", "unit"),
-    (("gpuwarden_pod_requested_gpu_shares", "Shares of GPUs and accelerators requested by the pod, in their unit.",
-      lambda amount: amount),),
+    (
+        ("gpuwarden_pod_requested_gpu_shares",
+         "Shares of GPUs and other accelerators that the pod requests, in their unit.", lambda amount: amount),
+    ),
 )  # fmt: skip
 GPUS: MetricTable[tuple[tuple[str, ...], int]] = MetricTable(
     ("node", "model", "state"), (("gpuwarden_gpus", "GPUs by state.", lambda counted: counted[1]),)

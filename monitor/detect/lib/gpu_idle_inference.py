@@ -1,6 +1,6 @@
 """Hours of the day at which the GPUs of an inference service are idle.
 
-A service that waits for requests is no idle job: only hours that are idle day after day are worth a change of its
+A service that waits for requests is not an idle job: only hours that are idle day after day justify a change of its
 replicas. Each hour of the last week is one letter in the memory of the rule.
 """
 

@@ -37,7 +37,7 @@ def is_notebook(pod: PodFact, context: RuleContext) -> bool:
 
 
 def is_inference(gpus: Iterable[GpuView], context: RuleContext) -> bool:
-    """Whether GPUs belong to an inference service: it waits for requests, which is no waste by itself."""
+    """Whether GPUs belong to an inference service: it may wait for requests."""
     pods = context.facts.pod_by_uid
     held = {holder.pod_uid for gpu in gpus for holder in gpu.holders if holder.live}
     return any(context.facts.identity(pods[uid]).inference for uid in held if uid in pods)

@@ -163,7 +163,7 @@ WORDS: dict[str, str] = {
     "node_went_down": "Its node {node} was shut down or lost.",
     "submit_again_advice": "Submit it again, once {node} is back or elsewhere.",
     "devices_unavailable": (
-        "{node} could not allocate {needs:GPU|GPUs} to it: only {available} were available ({reason})."
+        "{node} could not allocate {needs:gpus} to it: only {available} were available ({reason})."
     ),
     "devices_advice": (
         "Submit it again. If this keeps happening, restart the GPU device plugin's pod on {node} and compare: "

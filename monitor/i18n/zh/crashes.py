@@ -100,7 +100,7 @@ WORDS: dict[str, str] = {
     ),
     "node_went_down": "它所在的节点 {node} 已关机或失联。",
     "submit_again_advice": "等 {node} 恢复后重新提交，或提交到其他节点。",
-    "devices_unavailable": "{node} 给不了它 {needs} 张 GPU：只有 {available} 张可用（{reason}）。",
+    "devices_unavailable": "{node} 给不了它 {needs:gpus}：只有 {available} 可用（{reason}）。",
     "devices_advice": "重新提交。如果一再发生，重启 {node} 上的 GPU 设备插件 Pod，并对比：gpuwarden status",
     "devices_ill": "{node} 给不了它 GPU：设备插件认为这些 GPU 有故障（{reason}）。",
     "devices_ill_advice": "在 {node} 上执行：nvidia-smi；dmesg | grep NVRM。修好之前先 kubectl cordon {node}",

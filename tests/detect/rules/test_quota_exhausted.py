@@ -150,3 +150,17 @@ CHANGES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 def test_a_change_is_found(name: str, before: dict[str, Any], after: dict[str, Any]) -> None:
     assert len(after_change(RULE, before, after)) == 1
     assert after_change(RULE, after, before) == ()
+
+
+def test_a_quota_of_gpu_memory_is_told_in_its_unit() -> None:
+    memory = "aliyun.com/gpu-mem"
+    facts = {
+        "quotas": [quota(used=28, limit=32, key=f"requests.{memory}")],
+        "events": [refusal(needs=10, used=28, limit=32, key=f"requests.{memory}")],
+        "pods": [holding("a", "gpu-01", 0, requests={memory: 28.0})],
+    }
+    told = text(one(RULE, **facts))
+    assert "uses 28 GiB of the 32 GiB of GPU memory that quota gpus allows" in told
+    assert "1 job is waiting for 10 GiB of GPU memory: train." in told
+    assert "(28 GiB)" in told
+    assert "GPUs" not in told

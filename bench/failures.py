@@ -3,7 +3,7 @@
 In the lab's cluster the benchmark makes pods fail one after another: pulls through a proxy and a mirror that do not
 exist, with a revoked credential, of a corrupt layer and of a malformed archive; an emptyDir above its limit; seccomp
 and AppArmor profiles that the node cannot apply; and Python programs that end with an error which only their log
-explains. A program with an exception of its own is not among them: its first exit is no alert.
+explains. A program with an exception of its own is not among them: its first exit does not cause an alert.
 
 Agent and daemon have their default settings, intervals included, except that each pod is a group of its own. A local
 server receives the messages. The first one with the right cause counts, for programs with the line of the log.

@@ -19,6 +19,7 @@ from monitor.facts.kube import PodFact
 from monitor.facts.services import ServiceFact
 
 _PARTS_OF_GPUS = frozenset((GPUS, GPU_STATES, "gpu"))
+_OF_FINISHED_PODS = frozenset(("log_tails",))  # what nodes report about containers that have ended
 
 
 class NodeIndex(SubjectIndex):
@@ -58,17 +59,20 @@ class GpuIndex(NodeIndex):
 class PodSubjectIndex(SubjectIndex):
     """Pods. A rule that reads parts of nodes evaluates the pods of each node on which one of them changes.
 
-    Where only GPUs change, these are the pods that hold or held one.
+    Where only GPUs change, these are the pods that hold or held one. Finished pods are among them if the rule reads
+    what nodes report about such pods.
     """
 
     def __init__(self) -> None:
         self._bound: Mapping[str, Iterable[PodFact]] = {}
+        self._finished: Mapping[str, Iterable[PodFact]] = {}
         self._pods: Mapping[str, PodFact] = {}
         self._holders: dict[str, set[str]] = {}  # pods with GPUs, by node
         self._before: dict[str, set[str]] = {}  # the same before the last changes, of nodes that have changed
 
     def update(self, changes: Changes, seen: Observation) -> None:
-        self._bound, self._pods = seen.facts.bound, seen.facts.pod_by_uid
+        self._bound, self._finished = seen.facts.bound, seen.facts.finished
+        self._pods = seen.facts.pod_by_uid
         self._before = {}
         for node in changes.nodes:
             holders = (holder for gpu in seen.facts.gpus_by_node.get(node, ()) for holder in gpu.holders)
@@ -85,6 +89,8 @@ class PodSubjectIndex(SubjectIndex):
                 units |= self._holders.get(node, set()) | self._before.get(node, set())
             else:
                 units.update(pod.uid for pod in self._bound.get(node, ()))
+                if not read.isdisjoint(_OF_FINISHED_PODS):
+                    units.update(pod.uid for pod in self._finished.get(node, ()))
         return units
 
     def subjects(self, unit: str, _seen: Observation) -> Subjects:

@@ -15,7 +15,15 @@ from monitor.facts.cluster import Identity, SourceView
 from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.gpu import GpuFact, GpuInventory, XidCount, XidEvent, XidFacts
 from monitor.facts.kernel import KernelEvent, KernelFacts
-from monitor.facts.kube import EventFact, NodeFact, PodContainerFact, PodFact, QuotaFact, TerminationFact
+from monitor.facts.kube import (
+    ContainerStatusFact,
+    EventFact,
+    NodeFact,
+    PodContainerFact,
+    PodFact,
+    QuotaFact,
+    TerminationFact,
+)
 from monitor.facts.log_tails import LogTailFact
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.services import ServiceFact
@@ -191,6 +199,11 @@ def bound(name: str, where: str | None, **fields: Any) -> PodFact:
 CRASHED = TerminationFact(reason="Error", exit_code=1, finished_at=NOW, container_id="id-crash")
 
 
+def terminated(end: TerminationFact) -> ContainerStatusFact:
+    """A container that is not restarted."""
+    return ContainerStatusFact(name="main", state="terminated", **structs.asdict(end))
+
+
 def pod_variants(name: str) -> Variants:
     """States of a pod. None: it is gone."""
     starting: dict[str, Any] = {"phase": "Pending", "age": 100.0}
@@ -206,6 +219,7 @@ def pod_variants(name: str) -> Variants:
         "has no space": bound(name, "n2", **starting, statuses=(waiting("ErrImagePull", NO_SPACE),)),
         "crashes": bound(name, "n1", statuses=(waiting("CrashLoopBackOff", "back-off", restart_count=7),)),
         "has just crashed": bound(name, "n1", statuses=(waiting("CrashLoopBackOff", "back-off", last=CRASHED),)),
+        "has just failed": bound(name, "n1", phase="Failed", statuses=(terminated(CRASHED),)),
         "has no driver": bound(name, "n1", statuses=(waiting("RunContainerError", NO_DRIVER),)),
         "waits": bound(name, None, **pending),
         "waits for two": bound(name, None, **pending, gpus=2),

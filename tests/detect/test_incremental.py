@@ -64,6 +64,8 @@ RECIPES: dict[str, list[Round]] = {
         [("pod", "p1", "has just crashed"), ("part", "n1", "log_tails", "none")],
         [("part", "n1", "log_tails", "of a crash")],
         [("part", "n1", "log_tails", "unknown")],
+        [("pod", "p2", "has just failed"), ("part", "n1", "log_tails", "none")],
+        [("part", "n1", "log_tails", "of a crash")],
         [("pod", "p1", "has no driver")],
         [("pod", "p2", "has no driver")],
     ],

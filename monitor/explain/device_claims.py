@@ -53,14 +53,19 @@ def _not_ready(
     if not facts.devices.known:
         return None
     claim = facts.claim_by_name.get((pod.namespace, ref.claim))
-    if claim is None:
-        return _pending(Key.DRA_CLAIM_MISSING, Key.DRA_CLAIM_MISSING_ADVICE, values)
+    cause = verdict.reason.cause if verdict is not None and verdict.reason is not None else None
+    if claim is None:  # or not seen yet: pods and claims are watched separately
+        absent = cause is not C.DEVICE_CLAIM and (cause is C.DEVICE_CLAIM_MISSING or not _is_new(pod, now))
+        return _pending(Key.DRA_CLAIM_MISSING, Key.DRA_CLAIM_MISSING_ADVICE, values) if absent else None
     if claim.deletion_at is not None:
         return _pending(Key.DRA_CLAIM_LEAVING, Key.DRA_CLAIM_LEAVING_ADVICE, values)
     if claim.allocated:
         return _allocated_elsewhere(pod, claim, facts, values)
-    rejected = verdict is not None and verdict.reason is not None and verdict.reason.cause is C.DEVICE_CLAIM
-    return next(_short(claim, facts, values, rejected), None)
+    return next(_short(claim, facts, values, cause is C.DEVICE_CLAIM), None)
+
+
+def _is_new(pod: PodFact, now: float) -> bool:
+    return pod.created_at is None or now - pod.created_at <= CREATION_GRACE_SECONDS
 
 
 def _pending(key: Key, advice: Key, values: dict[str, Value], evidence: Iterable[Text] = ()) -> PodDiagnosis:
@@ -74,8 +79,7 @@ def _not_created(
     event = _newest(facts.events_of(pod), CREATION_EVENT_REASON)
     values = values | {"template": ref.template or "?"}
     if event is None:
-        fresh = pod.created_at is None or now - pod.created_at <= CREATION_GRACE_SECONDS
-        return None if fresh else _pending(Key.DRA_NOT_CREATED, Key.DRA_NOT_CREATED_ADVICE, values)
+        return None if _is_new(pod, now) else _pending(Key.DRA_NOT_CREATED, Key.DRA_NOT_CREATED_ADVICE, values)
     says = (Text(Key.DRA_CONTROLLER_SAYS, {"message": quote(event.message)}),)
     if _TEMPLATE_MISSING.search(event.message or ""):
         return _pending(Key.DRA_TEMPLATE_MISSING, Key.DRA_TEMPLATE_MISSING_ADVICE, values, says)

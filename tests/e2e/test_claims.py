@@ -51,16 +51,18 @@ class ClaimScene:
         return [self.gpus.lab.gpu_ids[int(name.removeprefix("gpu-"))] for name in names]
 
     def why(self, name: str, cause: str, *words: str) -> None:
-        """Wait until the daemon explains a pod by the cause, and expect the words."""
+        """Wait until the daemon explains a pod by the cause in these words."""
         query = urlencode({"name": name, "namespace": "default", "lang": "en"})
 
         def answer() -> dict[str, Any]:
             explained: dict[str, Any] = json.loads(get(f"{self.gpus.page}/v1/why?{query}")[2])
             return explained
 
-        wait_until(lambda: answer()["cause"] == cause, 60, f"{name} is explained by {cause}: {answer()}")
-        said = "\n".join(answer()["lines"])
-        assert [word for word in words if word not in said] == [], said
+        def expected() -> bool:
+            said = answer()
+            return said["cause"] == cause and all(word in "\n".join(said["lines"]) for word in words)
+
+        wait_until(expected, 60, f"{name} is explained by {cause} and {words}, not {answer()}")
 
     def end(self, *pods: Any) -> None:
         self.gpus.lab.delete_pods(*pods)

@@ -34,7 +34,7 @@ BEFORE, AFTER = 0.5, 4.0  # seconds around the start of a run in which a pod is 
 POLICIES = (
     {
         "kind": "images", "name": "images", "mode": "enforce", "announce": "0s", "high": HIGH, "low": LOW,
-        "min_age": "1s", "pins": ["local/pinned*"],
+        "min_age": "1s", "pins": ["local/pinned*", "local/bb*"],
         "protect_local": False,  # loaded, not pulled
     },
 )  # fmt: skip

@@ -126,6 +126,13 @@ CASES: list[tuple[str, PodFact, DeviceFacts, tuple[EventFact, ...], tuple[str, .
         ("ResourceClaim job-gpu is being deleted",),
     ),
     (
+        "the scheduler knows the claim, and the watch does not yet",
+        waiting(job("shared", template=None), "0/2 nodes are available: 2 cannot allocate all claims."),
+        device_facts([], SLICES),
+        (),
+        ("The devices of its resource claims cannot be allocated",),
+    ),
+    (
         "the class is missing",
         waiting(job(), "0/2 nodes are available: request gpu: device class h200 does not exist."),
         device_facts([claim_json("job-gpu", requests=[request_json(1, "h200")])], SLICES),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,9 +31,10 @@ def resources(lab: Lab) -> Iterator[Any]:
 @pytest.fixture
 def claim(lab: Lab, resources: Any) -> Iterator[str]:
     """A claim of two GPUs."""
-    resources.create_namespaced_resource_claim("default", resource_claim("two", gpus=2))
-    yield "two"
-    resources.delete_namespaced_resource_claim("two", "default")
+    name = f"two-{secrets.token_hex(3)}"  # a claim may outlive its test by a while
+    resources.create_namespaced_resource_claim("default", resource_claim(name, gpus=2))
+    yield name
+    resources.delete_namespaced_resource_claim(name, "default")
 
 
 def allocated(resources: Any, claim: str) -> set[str]:

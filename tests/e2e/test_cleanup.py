@@ -230,8 +230,7 @@ def test_a_pod_stuck_in_terminating_is_forced_only_if_nothing_keeps_it_and_nothi
     left = pods.now(kept)
     assert left is not None, "it was forced"
     assert (left.metadata.uid, left.metadata.finalizers) == (kept.metadata.uid, [FINALIZER])
-    # The next plan keeps it too and says why.
-    assert kept_by(cleaner)[full(kept)] == "finalizer"
+    wait_until(lambda: kept_by(cleaner).get(full(kept)) == "finalizer", 30, "the next plan keeps it too and says why")
     wait_until(partial(cleaner.finds, "pod-stuck-terminating", "finalizer", pod="kept"), 30, "it is still reported")
 
 

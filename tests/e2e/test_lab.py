@@ -41,7 +41,8 @@ def test_the_cluster_answers_and_its_nodes_say_how_they_are(kubeconfig: Path) ->
 
 
 def test_every_component_runs(lab: Lab) -> None:
-    assert {name for name, runs in lab.running().items() if not runs} == set()
+    ended = {name for name, runs in lab.running().items() if not runs}
+    assert ended <= set(lab.variant.optional)
 
 
 def test_the_node_is_ready_with_all_its_gpus(lab: Lab) -> None:

@@ -80,7 +80,7 @@ def test_not_enough_gpus_at_all(scene: Scene, asker: Asker) -> None:
         zh=(
             "空闲的不够：需要 4 张 GPU；它能使用的 2 个节点共 16，空闲 3。",
             "zhangsan (7), lisi (6)",
-            "减少 GPU 数量后重新提交",
+            "减少申请量后重新提交",
         ),
     )
 

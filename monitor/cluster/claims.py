@@ -15,9 +15,8 @@ from monitor.cluster.holders import (
     allocation_key,
     find_pod,
     merge_holders,
+    pod_claim,
     process_claim,
-    resource_claim,
-    share_claim,
 )
 from monitor.cluster.pod_index import PodIndex
 from monitor.facts.agents import AgentFact
@@ -122,11 +121,11 @@ def _claims(
     for pod, share in shares:
         uuid = uuid_at.get(share.index) if share.index is not None else gpu_of.get(share.uuid or "")
         if uuid is not None:
-            claims[uuid].append(share_claim(share, pod, lookup, heard_at, now))
+            claims[uuid].append(pod_claim(pod, lookup, heard_at, now, share))
     for claimed in inputs.devices.claimed(inputs.name):
         holder, gpu_uuid = lookup.by_uid.get(claimed.pod_uid), _first_known(gpu_of, claimed.uuids)
         if holder is not None and gpu_uuid is not None:
-            claims[gpu_uuid].append(resource_claim(holder, lookup, heard_at, now))
+            claims[gpu_uuid].append(pod_claim(holder, lookup, heard_at, now))
     return claims
 
 

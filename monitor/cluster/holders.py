@@ -167,29 +167,17 @@ def allocation_claim(device: PodDeviceFact, lookup: PodLookup, heard_at: float, 
     )
 
 
-def share_claim(share: GpuShare, pod: PodFact, lookup: PodLookup, heard_at: float, now: float) -> GpuClaim:
-    """Claim of a pod to the share of a GPU that a scheduler assigned to it."""
+def pod_claim(pod: PodFact, lookup: PodLookup, heard_at: float, now: float, share: GpuShare | None = None) -> GpuClaim:
+    """Claim of a pod to the share that a scheduler assigned to it, or else to the device of its ResourceClaim."""
     return GpuClaim(
-        by=ANNOTATION,
+        by=RESOURCE_CLAIM if share is None else ANNOTATION,
         fate=lookup.fate(pod, pod.uid, heard_at, now),
         pod=pod,
         pod_uid=pod.uid,
         pod_name=pod.name,
         namespace=pod.namespace,
-        slots=1,
+        slots=share is not None,
         share=share,
-    )
-
-
-def resource_claim(pod: PodFact, lookup: PodLookup, heard_at: float, now: float) -> GpuClaim:
-    """Claim of a pod for which a ResourceClaim that holds a device is reserved."""
-    return GpuClaim(
-        by=RESOURCE_CLAIM,
-        fate=lookup.fate(pod, pod.uid, heard_at, now),
-        pod=pod,
-        pod_uid=pod.uid,
-        pod_name=pod.name,
-        namespace=pod.namespace,
     )
 
 

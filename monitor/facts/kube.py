@@ -141,8 +141,7 @@ class PodFact(ObjectFact, frozen=True, kw_only=True):
     `requests` is what counts on its node: containers and sidecars together, or the largest init container, plus
     overhead; while a resize is pending, what the kubelet has allocated. `node_affinity` is the required affinity: any
     of the terms, each with all of its requirements. `pod_affinity`: required affinity or anti-affinity to other
-    pods exists. `extended_claim` is the ResourceClaim that the scheduler created for extended resources.
-    `claimed_gpus`, known once claims are joined, is part of `requests`.
+    pods exists. `claimed_gpus`, known once claims are joined, is part of `requests`.
     """
 
     name: str
@@ -178,7 +177,6 @@ class PodFact(ObjectFact, frozen=True, kw_only=True):
     conditions: tuple[ConditionFact, ...] = ()
     volumes: tuple[PodVolumeFact, ...] = ()
     device_claims: tuple[PodClaimFact, ...] = ()
-    extended_claim: str | None = None
     claimed_gpus: float = 0.0
 
     @property

@@ -19,7 +19,7 @@ WORDS: dict[str, str] = {
     "doc.node-condition.severity": (
         "warning; critical for lost GPUs, GPU memory, XIDs, the kernel and file systems; info for maintenance"
     ),
-    "doc.node-condition.incident": "A GPU was reported as broken by the cloud's detector, and jobs kept failing on it.",
+    "doc.node-condition.incident": "A node with the condition GpuXidError stayed ready, and nothing was reported.",
     "doc.node-condition.limit.ignored": "Condition types and taint keys that are not reported; shell patterns.",
     "doc.node-condition.limit.conditions": (
         "Cause by `TYPE=True` or `TYPE=False`, for conditions that the table lacks or has wrong."

@@ -15,7 +15,7 @@ WORDS: dict[str, str] = {
         "能说明哪种状态是故障时才报告（`…Unhealthy`、`…Ready`）。自己的问题已说明同一件事时不再重复报告。"
     ),
     "doc.node-condition.severity": "警告；丢卡、显存、XID、内核和文件系统为严重；维护为提示",
-    "doc.node-condition.incident": "云厂商的检测已报告 GPU 损坏，作业仍不断在上面失败。",
+    "doc.node-condition.incident": "节点带有 GpuXidError 状况却仍为 Ready，没有任何告警。",
     "doc.node-condition.limit.ignored": "不报告的状况类型和污点键；可用通配符。",
     "doc.node-condition.limit.conditions": "按 `TYPE=True` 或 `TYPE=False` 给出原因，用于表中没有或不对的状况。",
     "doc.node-condition.limit.taints": "故障节点上还会出现的其他污点的键；可用通配符。",

@@ -50,7 +50,6 @@ from monitor.kube.decode.volume import volumes
 
 NodeTerms = tuple[tuple[NodeRequirementFact, ...], ...]
 MAX_CLAIMS = 64  # per pod; Kubernetes allows a pod 32 devices of its claims
-_EMPTY = (b"", b"null", b"{}", b"[]")
 _TRUE_WHILE_RUNNING = ("Initialized", "Ready", "ContainersReady", "PodScheduled", "PodReadyToStartContainers")
 _NO_SPEC, _NO_STATUS, _NO_STATE = WireSpec(), WireStatus(), WireState()
 _env = msgspec.json.Decoder(list[WireEnv] | None)
@@ -105,7 +104,6 @@ def pod_fact(raw: WirePod, keep: PodFieldFilter) -> PodFact:
         conditions=_conditions(status),
         volumes=volumes(spec.volumes) if spec.volumes else (),
         device_claims=_device_claims(spec, status) if spec.resource_claims else (),
-        extended_claim=extended.resource_claim_name if (extended := status.extended_resource_claim_status) else None,
     )
 
 

@@ -36,12 +36,6 @@ class WirePodClaim(Wire):
     resource_claim_template_name: Identifier | None = None
 
 
-class WireExtendedClaim(Wire):
-    """`status.extendedResourceClaimStatus`."""
-
-    resource_claim_name: Identifier | None = None
-
-
 class WireSpec(Wire):
     """`spec`."""
 
@@ -111,7 +105,6 @@ class WireStatus(Wire):
     container_statuses: list[WireContainerStatus] | None = None
     init_container_statuses: list[WireContainerStatus] | None = None
     resource_claim_statuses: list[WirePodClaim] | None = None
-    extended_resource_claim_status: WireExtendedClaim | None = None
 
 
 class WirePod(Wire):

@@ -144,14 +144,6 @@ def test_claims_of_a_pod() -> None:
     assert waits.device_claims == (PodClaimFact(name="gpu", template="single-gpu"),)
     named = pod_fact(pod_json("p", "shared", template=None))
     assert named.device_claims == (PodClaimFact(name="gpu", claim="shared"),)
-    item = pod_json("p", None)
-    item["status"]["extendedResourceClaimStatus"] = {
-        "resourceClaimName": "p-extended-resources-9xj",
-        "requestMappings": [
-            {"containerName": "train", "resourceName": "nvidia.com/gpu", "requestName": "container-0-request-0"}
-        ],
-    }
-    assert pod_fact(item).extended_claim == "p-extended-resources-9xj"
 
 
 @pytest.mark.parametrize(("served", "chosen"), [(["v1", "v1beta2"], "v1"), (["v1beta1"], "v1beta1")])

@@ -328,7 +328,7 @@ class ViewBuilder:
             gpus=tuple(chain.from_iterable(gpus for _, gpus in joined)),
             pods=self._pods.views(),
             free=free_by_model(nodes),
-            queues=queue_views(self._pods.queues(), self._context.queues, self._resource),
+            queues=queue_views(self._pods.queues(), self._context.queues, self._resource, slots=self._pods.all_share),
             users=self._pods.users(),
             sources=self._context.sources,
         )

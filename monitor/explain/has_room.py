@@ -48,9 +48,10 @@ def _kept_for_others(pod: PodFact, fits: Sequence[NodeFit], facts: ClusterFacts)
         if not fit.fits:
             continue
         ahead = [other for other in facts.nominated.get(fit.node.name, ()) if _is_ahead(other, pod)]
-        reserved = {name: sum(other.requests.get(name, 0.0) for other in ahead) for name in pod.requests}
-        left = {name: facts.free(fit.node, name) - reserved[name] for name in pod.requests}
-        if not ahead or all(need <= left[name] + MAX_ROUNDING_ERROR for name, need in pod.requests.items()):
+        needs = {name: need for name, need in pod.requests.items() if name in fit.node.allocatable}
+        reserved = {name: sum(other.requests.get(name, 0.0) for other in ahead) for name in needs}
+        left = {name: facts.free(fit.node, name) - reserved[name] for name in needs}
+        if not ahead or all(need <= left[name] + MAX_ROUNDING_ERROR for name, need in needs.items()):
             return None
         first = first or ahead[0]
     if first is None:

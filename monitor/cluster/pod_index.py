@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Mapping, Set
 
 import msgspec
 
-from monitor.cluster.capacity import QueueTotals
+from monitor.cluster.capacity import QueueTotals, queue_views
 from monitor.cluster.holders import MIRROR_HASH
 from monitor.cluster.usage import MICRO_FACTOR, UsageTotals
-from monitor.facts.cluster import Identity, PodView, UsageView
+from monitor.facts.cluster import Identity, PodView, QueueView, UsageView
 from monitor.facts.facts_index import KnownPod
 from monitor.facts.gpu_requests import gpu_amounts, is_hami, share_amounts, whole_gpus
-from monitor.facts.kube import Amounts, PodFact
+from monitor.facts.kube import Amounts, PodFact, QueueFact
 
 Identify = Callable[[PodFact], Identity]
 NO_USAGE = UsageView()
@@ -161,10 +161,9 @@ class PodIndex:
         sums = ((queue, _amounts(allocated), _amounts(waiting)) for queue, (allocated, waiting) in self._queues.items())
         return {queue: (allocated, waiting) for queue, allocated, waiting in sums if allocated or waiting}
 
-    @property
-    def all_share(self) -> bool:
-        """Whether all nodes that have GPUs share them."""
-        return self._all_share
+    def queue_views(self, queues: Iterable[QueueFact]) -> tuple[QueueView, ...]:
+        """Queues that Kubernetes knows or that pods name."""
+        return queue_views(self.queues(), queues, self._resource, slots=self._all_share)
 
     def _put_view(self, pod: PodFact) -> None:
         identity, amounts = self.identities[pod.uid], self._gpu_amounts(pod)

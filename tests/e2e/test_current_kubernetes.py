@@ -59,6 +59,7 @@ def test_a_volume_of_a_node_without_room_is_not_called_a_label(scene: Scene, ask
         "capacity": SIZE,
         "accessModes": MODES,
         "storageClassName": scene.name,
+        "claimRef": {"namespace": scene.name, "name": "dataset"},
         "local": {"path": "/data"},
         "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [here]}]}},
     }

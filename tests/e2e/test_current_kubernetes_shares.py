@@ -68,7 +68,7 @@ def test_volcano_shares_are_no_gpus(lab: Lab, scene: Scene, asker: Asker) -> Non
     scene.pod("waits", user="lisi", container=asks(**{number: 1, memory: 24000, cores: 50}))
     assert "Insufficient volcano.sh/vgpu-memory" in scene.wait_refused("waits")
     asker.wait(scene, "waits", "vgpu")
-    for lang, words in (("en", "of GPU memory"), ("zh", "显存")):
+    for lang, words in (("en", "enough unallocated memory for its shared GPU request"), ("zh", "显存")):
         told = run("why", "-n", scene.name, "waits", "--lang", lang, environ=asker.environ).stdout
         assert words in told, told
         assert not re.search(r"\b(24000|50|18000) (free )?GPUs?\b|(24000|50) 张", told), told
@@ -100,7 +100,7 @@ def test_hami_slots_are_no_gpus(lab: Lab, scene: Scene, asker: Asker) -> None:
     node = sharing_node(lab, scene, {GPU_RESOURCE: "10"}, annotations=HAMI_NODE)
     scene.pod("runs", user="zhangsan", node=node, container=asks(**{GPU_RESOURCE: 1, "nvidia.com/gpumem": 3000,
         "nvidia.com/gpucores": 30}), annotations=HAMI_POD)  # fmt: skip
-    scene.pod("waits", user="lisi", container=asks(**{GPU_RESOURCE: 12}))
+    scene.pod("waits", user="lisi", container=asks(**{GPU_RESOURCE: 12, "nvidia.com/gpumem": 1000}))
     assert "Insufficient nvidia.com/gpu" in scene.wait_refused("waits")
     wait_until(lambda: "1 of 10 shared GPUs" in shown(asker, f"/nodes/{node}"), 30, "the node shares its GPUs")
     for name in ("runs", "waits"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from monitor.explain import scheduler_says, volcano
+from monitor.explain.chain.causes import SchedulingCause as C
 from monitor.explain.fit import MAX_ROUNDING_ERROR, NodeFit
 from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause, PodDiagnosis, PodStatus, pending_diagnosis
@@ -15,6 +16,8 @@ from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
 
 SCHEDULING_GRACE_SECONDS = 30.0  # the scheduler may not have tried yet
+# Reasons that nodes do not show and that do not pass when pods end.
+_LASTING = frozenset({C.VOLUME_ELSEWHERE, C.VOLUME, C.VOLUME_LIMIT})
 
 
 def explain(
@@ -25,7 +28,8 @@ def explain(
         return diagnosis
     node = next(fit.node.name for fit in fits if fit.fits)
     since = verdict.since if verdict and verdict.since is not None else pod.created_at
-    if since is None or now - since <= SCHEDULING_GRACE_SECONDS:
+    lasting = verdict is not None and verdict.reason is not None and verdict.reason.cause in _LASTING
+    if not lasting and (since is None or now - since <= SCHEDULING_GRACE_SECONDS):
         return pending_diagnosis(PendingCause.OTHER, Key.PENDING_FRESH, Key.PENDING_FRESH_ADVICE, {"node": node})
     if verdict is None:
         values: dict[str, Value] = {"scheduler": pod.scheduler or "default-scheduler", "node": node}

@@ -24,7 +24,7 @@ def pending(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis:
     verdict = scheduler_verdict(pod, facts)
     diagnosis = queueing.held_back(pod, facts) or claims.missing_or_unbound(pod, verdict)
     diagnosis = diagnosis or device_claims.not_allocated(pod, facts, verdict, now)
-    diagnosis = diagnosis or scheduler_says.by_plugin(pod, verdict)
+    diagnosis = diagnosis or scheduler_says.by_plugin(pod, facts, verdict)
     diagnosis = overtaken.add_overtakers(diagnosis or _by_nodes(pod, facts, verdict, now), pod, facts)
     if verdict is None or any(text.key is Key.SCHEDULER_SAYS for text in (diagnosis.headline, *diagnosis.evidence)):
         return diagnosis

@@ -68,7 +68,10 @@ def test_volcano_shares_are_no_gpus(lab: Lab, scene: Scene, asker: Asker) -> Non
     scene.pod("waits", user="lisi", container=asks(**{number: 1, memory: 24000, cores: 50}))
     assert "Insufficient volcano.sh/vgpu-memory" in scene.wait_refused("waits")
     asker.wait(scene, "waits", "vgpu")
-    for lang, words in (("en", "enough unallocated memory for its shared GPU request"), ("zh", "显存")):
+    for lang, words in (
+        ("en", "It requests 1 vGPU (24000 MiB, 50% of the cores)."),
+        ("zh", "它申请了 1 个 vGPU（24000 MiB 显存，50% 算力）。"),
+    ):
         told = run("why", "-n", scene.name, "waits", "--lang", lang, environ=asker.environ).stdout
         assert words in told, told
         assert not re.search(r"\b(24000|50|18000) (free )?GPUs?\b|(24000|50) 张", told), told

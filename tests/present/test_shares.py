@@ -226,6 +226,7 @@ def test_what_kai_reads_from_annotations_is_a_part_of_a_gpu() -> None:
     given = Scene(view, pods[1:], (node,))
     assert "running on n1 with 40% of a GPU" in explanations(given, "en")
     assert "No node has GPUs that satisfy its shared GPU request" in explanations(given, "en")
+    assert "It requests 37% of a GPU." in explanations(given, "en")
     assert "一张 GPU 的 40%" in explanations(given, "zh")
     assert "kai.scheduler" not in explanations(given, "en"), "it is not called a resource that no node offers"
     assert view.nodes[0].shares == ()

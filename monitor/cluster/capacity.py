@@ -6,9 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from monitor.facts.cluster import FreeView, NodeView, QueueView
-from monitor.facts.kube import QueueFact
+from monitor.facts.gpu_requests import as_slots, share_amounts, whole_gpus
+from monitor.facts.gpu_resources import resource_kind
+from monitor.facts.kube import Amounts, QueueFact
 
 UNKNOWN_MODEL = "unknown"
+QueueTotals = tuple[Amounts, Amounts]  # allocated to pods, and waited for, by resource
 
 
 def free_by_model(nodes: Iterable[NodeView]) -> tuple[FreeView, ...]:
@@ -32,35 +35,48 @@ def _free_view(model: str, nodes: Sequence[NodeView]) -> FreeView:
 
 
 def queue_views(
-    totals: Mapping[tuple[str, str], tuple[float, float]], queues: Iterable[QueueFact], resource: str
+    totals: Mapping[tuple[str, str], QueueTotals], queues: Iterable[QueueFact], resource: str, *, slots: bool
 ) -> tuple[QueueView, ...]:
-    """Queues that Kubernetes knows or that pods name, with the GPUs in use and waited for (`totals`).
+    """Queues that Kubernetes knows or that pods name, with what is in use and waited for (`totals`).
 
-    A LocalQueue is local to its namespace; any other name is the same queue in all namespaces.
+    A LocalQueue is local to its namespace; any other name is the same queue in all namespaces. `slots`: all nodes
+    share their GPUs, so that limits of the default resource count slots.
     """
     known = {_full_name(queue): queue for queue in queues}
-    sums: defaultdict[str, tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
+    sums: defaultdict[str, QueueTotals] = defaultdict(lambda: ({}, {}))
     for (namespace, queue), (used, waiting) in totals.items():
         local = f"{namespace}/{queue}"
         name = local if local in known else queue
-        sums[name] = (sums[name][0] + used, sums[name][1] + waiting)
+        sums[name] = (_sum(sums[name][0], used), _sum(sums[name][1], waiting))
     return tuple(
-        _queue_view(name, *sums.get(name, (0.0, 0.0)), known.get(name), resource)
+        _queue_view(name, *sums.get(name, ({}, {})), known.get(name), resource, slots)
         for name in sorted(sums.keys() | known.keys())
     )
+
+
+def _sum(one: Amounts, other: Amounts) -> Amounts:
+    return {name: one.get(name, 0.0) + other.get(name, 0.0) for name in one | other}
 
 
 def _full_name(queue: QueueFact) -> str:
     return f"{queue.namespace}/{queue.name}" if queue.kind == "LocalQueue" else queue.name
 
 
-def _queue_view(name: str, used: float, waiting: float, queue: QueueFact | None, resource: str) -> QueueView:
-    capacity = queue.capacity.get(resource) if queue else None
+def _queue_view(
+    name: str, used: Amounts, waiting: Amounts, queue: QueueFact | None, resource: str, slots: bool
+) -> QueueView:
+    limits = {each: limit for each, limit in queue.capacity.items() if resource_kind(each)} if queue else {}
+    if slots:
+        limits = as_slots(limits)
+    capacity, used_gpus = limits.get(resource), whole_gpus(used, resource)
     return QueueView(
         name=name,
-        used=used,
-        waiting=waiting,
+        used=used_gpus,
+        waiting=whole_gpus(waiting, resource),
         capacity=capacity,
-        free=max(0.0, capacity - used) if capacity is not None else None,
+        free=max(0.0, capacity - used_gpus) if capacity is not None else None,
         state=queue.state if queue else None,
+        used_shares=share_amounts(used, resource),
+        waiting_shares=share_amounts(waiting, resource),
+        capacity_shares=share_amounts(limits, resource),
     )

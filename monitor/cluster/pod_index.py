@@ -6,17 +6,18 @@ Totals over pods are maintained incrementally, so that the cost of a change does
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Set
 
 import msgspec
 
+from monitor.cluster.capacity import QueueTotals, queue_views
 from monitor.cluster.holders import MIRROR_HASH
 from monitor.cluster.usage import MICRO_FACTOR, UsageTotals
-from monitor.facts.cluster import Identity, PodView, UsageView
+from monitor.facts.cluster import Identity, PodView, QueueView, UsageView
 from monitor.facts.facts_index import KnownPod
-from monitor.facts.gpu_requests import gpu_amounts, is_hami, is_whole, whole_gpus
-from monitor.facts.kube import Amounts, PodFact
+from monitor.facts.gpu_requests import gpu_amounts, is_hami, share_amounts, whole_gpus
+from monitor.facts.kube import Amounts, PodFact, QueueFact
 
 Identify = Callable[[PodFact], Identity]
 NO_USAGE = UsageView()
@@ -42,9 +43,10 @@ class PodIndex:
         self._views: dict[str, PodView] = {}  # of the same pods, by uid
         self._users: defaultdict[str, UsageTotals] = defaultdict(UsageTotals)
         self._user_views: dict[str, UsageView] = {}
-        self._queues: defaultdict[tuple[str, str], list[int]] = defaultdict(
-            lambda: [0, 0]
-        )  # millionths of GPUs: allocated, waiting
+        # Millionths by resource: allocated, waiting.
+        self._queues: defaultdict[tuple[str, str], tuple[Counter[str], Counter[str]]] = defaultdict(
+            lambda: (Counter(), Counter())
+        )
 
     def replace(self, pods: Iterable[PodFact]) -> set[str]:
         """Replace all pods, and return the affected nodes."""
@@ -154,18 +156,19 @@ class PodIndex:
             self._user_views[user] = self._users[user].view()
         return {user: self._user_views[user] for user in sorted(self._users)}
 
-    def queues(self) -> dict[tuple[str, str], tuple[float, float]]:
-        """GPUs allocated to, and waited for by, the pods of each namespace and queue."""
-        return {
-            queue: (allocated / MICRO_FACTOR, waiting / MICRO_FACTOR)
-            for queue, (allocated, waiting) in self._queues.items()
-            if allocated or waiting
-        }
+    def queues(self) -> dict[tuple[str, str], QueueTotals]:
+        """GPUs and shares allocated to, and waited for by, the pods of each namespace and queue."""
+        sums = ((queue, _amounts(allocated), _amounts(waiting)) for queue, (allocated, waiting) in self._queues.items())
+        return {queue: (allocated, waiting) for queue, allocated, waiting in sums if allocated or waiting}
+
+    def queue_views(self, queues: Iterable[QueueFact]) -> tuple[QueueView, ...]:
+        """Queues that Kubernetes knows or that pods name."""
+        return queue_views(self.queues(), queues, self._resource, slots=self._all_share)
 
     def _put_view(self, pod: PodFact) -> None:
         identity, amounts = self.identities[pod.uid], self._gpu_amounts(pod)
         requested = whole_gpus(amounts, self._resource)
-        shares = {name: amount for name, amount in amounts.items() if not is_whole(name, self._resource)}
+        shares = share_amounts(amounts, self._resource)
         usage = self._usage.get((pod.node, pod.uid), NO_USAGE)
         view = PodView(
             uid=pod.uid,
@@ -203,7 +206,7 @@ class PodIndex:
     def _count_usage(self, before: PodView, view: PodView) -> bool:
         """Count a pod if only its usage differs, and return whether it does."""
         same = before.identity == view.identity and before.node == view.node and view.node is not None
-        if not same or before.requested_gpus != view.requested_gpus:
+        if not same or (before.requested_gpus, before.gpu_shares) != (view.requested_gpus, view.gpu_shares):
             return False
         if (user := view.identity.user) is not None:
             self._user_views.pop(user, None)
@@ -218,9 +221,14 @@ class PodIndex:
             self._users[user].add(view, times)
             if not self._users[user].pods:
                 del self._users[user]
-        if queue is not None and view.requested_gpus:
-            waiting = view.node is None
-            self._queues[view.namespace, queue][waiting] += times * round(view.requested_gpus * MICRO_FACTOR)
+        if queue is not None and (view.requested_gpus or view.gpu_shares):
+            totals = self._queues[view.namespace, queue][view.node is None]
+            for name, amount in ({self._resource: view.requested_gpus} | view.gpu_shares).items():
+                totals[name] += times * round(amount * MICRO_FACTOR)
+
+
+def _amounts(millionths: Counter[str]) -> Amounts:
+    return {name: amount / MICRO_FACTOR for name, amount in millionths.items() if amount}
 
 
 def _unfinished(pod: PodFact) -> bool:

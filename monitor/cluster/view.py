@@ -13,7 +13,7 @@ from itertools import chain
 
 import msgspec
 
-from monitor.cluster.capacity import free_by_model, queue_views
+from monitor.cluster.capacity import free_by_model
 from monitor.cluster.claims import ClaimCache, NodeInputs, named_pods
 from monitor.cluster.devices import JoinedDevices
 from monitor.cluster.gpu_state import StateLimits
@@ -328,7 +328,7 @@ class ViewBuilder:
             gpus=tuple(chain.from_iterable(gpus for _, gpus in joined)),
             pods=self._pods.views(),
             free=free_by_model(nodes),
-            queues=queue_views(self._pods.queues(), self._context.queues, self._resource),
+            queues=self._pods.queue_views(self._context.queues),
             users=self._pods.users(),
             sources=self._context.sources,
         )

@@ -54,6 +54,12 @@ def requested_gpus(pod: PodFact, facts: ClusterFacts) -> int:
     return round(pod.requests.get(gpu_resource(pod, facts), 0.0))
 
 
+def listed_gpus(pod: PodFact, facts: ClusterFacts) -> int:
+    """The same, as far as nodes list the resource: 0 for what a pod asks for in an annotation."""
+    kind = resource_kind(gpu_resource(pod, facts))
+    return 0 if kind is not None and kind.annotated else requested_gpus(pod, facts)
+
+
 def gpus_in_words(pod: PodFact, facts: ClusterFacts) -> Value:
     """What the pod requests of GPUs, shares included, for a text (format `gpus`)."""
     return amount_value(gpu_request(pod, facts), facts.resource)
@@ -116,7 +122,8 @@ def _needs(pod: PodFact, gpu: str) -> Needs:
     return [
         (name, amount, max(MAX_ROUNDING_ERROR, amount * 1e-9), kinds.get(name, ObstacleKind.OTHER))
         for name, amount in sorted(pod.requests.items())
-        if amount > 0 and (name == gpu or (kind := resource_kind(name)) is None or not kind.per_card)
+        if amount > 0
+        and ((kind := resource_kind(name)) is None or not (kind.annotated or (kind.per_card and name != gpu)))
     ]
 
 

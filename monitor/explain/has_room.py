@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from monitor.explain import scheduler_says, volcano
+from monitor.explain.chain.causes import SchedulingCause as C
 from monitor.explain.fit import MAX_ROUNDING_ERROR, NodeFit
 from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause, PodDiagnosis, PodStatus, pending_diagnosis
@@ -15,6 +16,8 @@ from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
 
 SCHEDULING_GRACE_SECONDS = 30.0  # the scheduler may not have tried yet
+# Reasons that nodes do not show and that do not pass when pods end.
+_LASTING = frozenset({C.VOLUME_ELSEWHERE, C.VOLUME, C.VOLUME_LIMIT})
 
 
 def explain(
@@ -25,7 +28,8 @@ def explain(
         return diagnosis
     node = next(fit.node.name for fit in fits if fit.fits)
     since = verdict.since if verdict and verdict.since is not None else pod.created_at
-    if since is None or now - since <= SCHEDULING_GRACE_SECONDS:
+    lasting = verdict is not None and verdict.reason is not None and verdict.reason.cause in _LASTING
+    if not lasting and (since is None or now - since <= SCHEDULING_GRACE_SECONDS):
         return pending_diagnosis(PendingCause.OTHER, Key.PENDING_FRESH, Key.PENDING_FRESH_ADVICE, {"node": node})
     if verdict is None:
         values: dict[str, Value] = {"scheduler": pod.scheduler or "default-scheduler", "node": node}
@@ -48,9 +52,10 @@ def _kept_for_others(pod: PodFact, fits: Sequence[NodeFit], facts: ClusterFacts)
         if not fit.fits:
             continue
         ahead = [other for other in facts.nominated.get(fit.node.name, ()) if _is_ahead(other, pod)]
-        reserved = {name: sum(other.requests.get(name, 0.0) for other in ahead) for name in pod.requests}
-        left = {name: facts.free(fit.node, name) - reserved[name] for name in pod.requests}
-        if not ahead or all(need <= left[name] + MAX_ROUNDING_ERROR for name, need in pod.requests.items()):
+        needs = {name: need for name, need in pod.requests.items() if name in fit.node.allocatable}
+        reserved = {name: sum(other.requests.get(name, 0.0) for other in ahead) for name in needs}
+        left = {name: facts.free(fit.node, name) - reserved[name] for name in needs}
+        if not ahead or all(need <= left[name] + MAX_ROUNDING_ERROR for name, need in needs.items()):
             return None
         first = first or ahead[0]
     if first is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from monitor.explain import blocked, claims, device_claims, gpu_shortage, has_room, overtaken, queueing, scheduler_says
-from monitor.explain.fit import NodeFit, fit_all, requested_gpus
+from monitor.explain.fit import NodeFit, fit_all, listed_gpus
 from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause, PodDiagnosis, pending_diagnosis
 from monitor.explain.quote import quote
@@ -24,7 +24,7 @@ def pending(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis:
     verdict = scheduler_verdict(pod, facts)
     diagnosis = queueing.held_back(pod, facts) or claims.missing_or_unbound(pod, verdict)
     diagnosis = diagnosis or device_claims.not_allocated(pod, facts, verdict, now)
-    diagnosis = diagnosis or scheduler_says.by_plugin(pod, verdict)
+    diagnosis = diagnosis or scheduler_says.by_plugin(pod, facts, verdict)
     diagnosis = overtaken.add_overtakers(diagnosis or _by_nodes(pod, facts, verdict, now), pod, facts)
     if verdict is None or any(text.key is Key.SCHEDULER_SAYS for text in (diagnosis.headline, *diagnosis.evidence)):
         return diagnosis
@@ -45,7 +45,7 @@ def _by_nodes(pod: PodFact, facts: ClusterFacts, verdict: SchedulerVerdict | Non
 
 def _nothing_fits(pod: PodFact, fits: tuple[NodeFit, ...], facts: ClusterFacts) -> PodDiagnosis:
     """No node fits: the pod may use none, GPUs are short, or another resource is."""
-    needs = requested_gpus(pod, facts)
+    needs = listed_gpus(pod, facts)
     if needs and not any(fit.total >= needs for fit in fits):
         return gpu_shortage.too_large(pod, fits, facts)
     able = [fit for fit in fits if fit.usable and fit.total >= needs]

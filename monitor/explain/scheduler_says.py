@@ -6,10 +6,12 @@ from dataclasses import replace
 
 from monitor.explain.chain.causes import SchedulingCause as C
 from monitor.explain.chain.scheduling import SchedulingPart
+from monitor.explain.fit import gpus_in_words
 from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause, PodDiagnosis, pending_diagnosis
 from monitor.explain.quote import quote
 from monitor.explain.scheduler_message import SchedulerVerdict
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.gpu_resources import resource_kinds
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
@@ -49,14 +51,20 @@ _CAUSES = {
 _PENDING_CAUSES = {reason: cause for cause, reasons in _CAUSES.items() for reason in reasons}
 
 
-def by_plugin(pod: PodFact, verdict: SchedulerVerdict | None) -> PodDiagnosis | None:
+def by_plugin(pod: PodFact, facts: ClusterFacts, verdict: SchedulerVerdict | None) -> PodDiagnosis | None:
     """Diagnosis by a reason that nodes do not show, or None."""
     if verdict is None or verdict.reason is None:
         return None
     reason = verdict.reason
     if reason.cause is C.GPUS and any(kind.per_card for kind in resource_kinds(pod.requests)):
         reason = replace(reason, cause=C.VGPU_UNFIT)
-    return _diagnosis(pod, verdict, reason) if reason.cause in _PLUGIN_REASONS else None
+    if reason.cause not in _PLUGIN_REASONS:
+        return None
+    diagnosis = _diagnosis(pod, verdict, reason)
+    if diagnosis.cause != PendingCause.VGPU:
+        return diagnosis
+    asks = Text(Key.SHARES_REQUESTED, {"needs": gpus_in_words(pod, facts)})
+    return replace(diagnosis, evidence=(asks, *diagnosis.evidence))
 
 
 def by_message(pod: PodFact, verdict: SchedulerVerdict) -> PodDiagnosis | None:

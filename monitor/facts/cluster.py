@@ -162,7 +162,10 @@ class FreeView(Fact, frozen=True, kw_only=True):
 
 
 class QueueView(Fact, frozen=True, kw_only=True):
-    """A queue or virtual cluster: GPUs used, GPUs waiting, and remaining capacity where limited."""
+    """A queue or virtual cluster: GPUs used, GPUs waiting, and remaining capacity where limited.
+
+    Shares of GPUs and other accelerators are in `..._shares`, by resource.
+    """
 
     name: str
     used: float
@@ -170,6 +173,19 @@ class QueueView(Fact, frozen=True, kw_only=True):
     capacity: float | None = None
     free: float | None = None
     state: str | None = None
+    used_shares: Amounts = msgspec.field(default_factory=dict)
+    waiting_shares: Amounts = msgspec.field(default_factory=dict)
+    capacity_shares: Amounts = msgspec.field(default_factory=dict)
+
+    @property
+    def limited(self) -> bool:
+        return self.free is not None or bool(self.capacity_shares)
+
+    @property
+    def free_shares(self) -> Amounts:
+        """What is left of the shares that are limited."""
+        limits = self.capacity_shares.items()
+        return {name: max(0.0, limit - self.used_shares.get(name, 0.0)) for name, limit in limits}
 
 
 class SourceView(Fact, frozen=True, kw_only=True):

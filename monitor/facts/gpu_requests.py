@@ -61,6 +61,11 @@ def whole_gpus(amounts: Amounts, default: str) -> float:
     return sum(amount for name, amount in amounts.items() if is_whole(name, default))
 
 
+def share_amounts(amounts: Amounts, default: str) -> dict[str, float]:
+    """The amounts of shares and other accelerators, without those of whole GPUs."""
+    return {name: amount for name, amount in amounts.items() if not is_whole(name, default)}
+
+
 def is_whole(name: str, default: str) -> bool:
     """Whether one unit of the resource is a whole GPU. The default resource is, unless the table knows better."""
     kind = resource_kind(name)

@@ -14,6 +14,9 @@ from functools import lru_cache
 
 GPU_RESOURCE = "nvidia.com/gpu"
 SHARED_GPU = "nvidia.com/gpu.shared"  # how NVIDIA's device plugin names replicas of GPUs if told to
+# Our names for what pods ask KAI for in annotations.
+KAI_FRACTION = "kai.scheduler/gpu-fraction"
+KAI_MEMORY = "kai.scheduler/gpu-memory"
 MAX_NAME_CHARS = 256
 
 
@@ -26,6 +29,7 @@ class Family(StrEnum):
     ALIYUN = "aliyun"
     KOORDINATOR = "koordinator"
     TENCENT = "tencent"
+    KAI = "kai"
     OTHER = "other"  # accelerators of other vendors
 
 
@@ -58,7 +62,7 @@ class Part(StrEnum):
 UNIT_BYTES = {
     Unit.BYTE: 1, Unit.MIB: 1024**2, Unit.MIB_128: 128 * 1024**2, Unit.MIB_256: 256 * 1024**2, Unit.GIB: 1024**3,
 }  # fmt: skip
-_PER_CARD = (Family.HAMI, Family.VOLCANO, Family.KOORDINATOR, Family.TENCENT)
+_PER_CARD = (Family.HAMI, Family.VOLCANO, Family.KOORDINATOR, Family.TENCENT, Family.KAI)
 PERCENTAGES = (Unit.PERCENT, Unit.HUNDREDTH)
 COUNTABLE = (Unit.GPU, Unit.DEVICE, Unit.SLOT, Unit.SLICE)
 
@@ -86,6 +90,11 @@ class GpuResource:
     def per_card(self) -> bool:
         """Whether a scheduler of its own accounts it per card, so that the total of a node does not tell what fits."""
         return self.family in _PER_CARD and self.name != GPU_RESOURCE
+
+    @property
+    def annotated(self) -> bool:
+        """Whether pods ask for it in an annotation, so that no node lists it."""
+        return self.family is Family.KAI
 
 
 _ROWS: tuple[tuple[str, Family, Unit, Part], ...] = (
@@ -116,6 +125,8 @@ _ROWS: tuple[tuple[str, Family, Unit, Part], ...] = (
     ("tencent.com/vcuda-core", Family.TENCENT, Unit.HUNDREDTH, Part.CORES),
     ("tke.cloud.tencent.com/qgpu-memory", Family.TENCENT, Unit.GIB, Part.MEMORY),
     ("tke.cloud.tencent.com/qgpu-core", Family.TENCENT, Unit.PERCENT, Part.CORES),
+    (KAI_FRACTION, Family.KAI, Unit.PERCENT, Part.CARD),
+    (KAI_MEMORY, Family.KAI, Unit.MIB, Part.MEMORY),
     ("cambricon.com/mlu.smlu.vmemory", Family.OTHER, Unit.UNKNOWN, Part.MEMORY),
     ("cambricon.com/mlu.smlu.vcore", Family.OTHER, Unit.PERCENT, Part.CORES),
     ("hygon.com/dcumem", Family.OTHER, Unit.MIB, Part.MEMORY),

@@ -1,19 +1,21 @@
 """Shared GPUs: which nodes share theirs, and what a scheduler assigned to each pod.
 
-HAMi, Volcano and Aliyun write it to annotations. What is malformed counts as unknown, never as 0.
+HAMi, Volcano and Aliyun write it to annotations; KAI reads from them what a pod asks for. What is malformed counts as
+unknown, never as 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 import msgspec
 
 from monitor.facts.base import Fact
 from monitor.facts.gpu_requests import HAMI_PREFIX, is_hami
-from monitor.facts.gpu_resources import GPU_RESOURCE, Family, GpuResource, resource_kind
-from monitor.facts.kube import NodeFact, PodFact
+from monitor.facts.gpu_resources import GPU_RESOURCE, KAI_FRACTION, KAI_MEMORY, Family, GpuResource, resource_kind
+from monitor.facts.kube import Amounts, NodeFact, PodFact
 
 REPLICAS_LABEL = "nvidia.com/gpu.replicas"
 STRATEGY_LABEL = "nvidia.com/gpu.sharing-strategy"
@@ -25,10 +27,15 @@ _ALIYUN_INDEX, _ALIYUN_MEMORY = "ALIYUN_COM_GPU_MEM_IDX", "ALIYUN_COM_GPU_MEM_PO
 _ALIYUN_ALLOCATION = "scheduler.framework.gpushare.allocation"  # container -> GPU -> GiB
 _BIND_PHASE = f"{HAMI_PREFIX}bind-phase"
 POD_ANNOTATIONS = (*_ASSIGNED, _BIND_PHASE, _ALIYUN_INDEX, _ALIYUN_MEMORY, _ALIYUN_ALLOCATION)
+_KAI_ASKS = ("gpu-fraction", "gpu-memory")  # the second in MiB
+_KAI_DEVICES = "gpu-fraction-num-devices"
+_KAI_QUEUES = ("kai.scheduler/queue", "runai/queue")
+_KAI_SCHEDULERS = ("kai-scheduler", "runai-scheduler")
 MAX_REGISTER_CHARS = 64 * 1024
 MAX_GPUS = 64  # of one node
 MAX_SHARES = 128  # of one pod
 MAX_FIELD_CHARS = 128
+_FRACTION = re.compile(r"[01]|[01]?\.\d{1,9}")
 _MIB_BYTES = 1024**2
 _GIB_BYTES = 1024**3
 
@@ -187,6 +194,22 @@ def _aliyun(annotations: dict[str, str]) -> tuple[GpuShare, ...]:
     if index is None:
         return ()
     return (GpuShare(None, index, _bytes(annotations.get(_ALIYUN_MEMORY, ""), _GIB_BYTES)),)
+
+
+def annotated_requests(
+    annotations: Mapping[str, str] | None, labels: Mapping[str, str] | None, scheduler: str | None
+) -> Amounts:
+    """The part of GPUs that a pod asks KAI for: of the memory of each, times their number. Empty for any other pod."""
+    if not annotations or not any(name in annotations for name in _KAI_ASKS):
+        return {}
+    if scheduler not in _KAI_SCHEDULERS and not any(name in (labels or ()) for name in _KAI_QUEUES):
+        return {}
+    fraction, memory_mib = (annotations.get(name, "") for name in _KAI_ASKS)
+    devices = min(_int(annotations.get(_KAI_DEVICES, "")) or 1, MAX_GPUS)
+    if _FRACTION.fullmatch(fraction) and 0 < float(fraction) <= 1:
+        return {KAI_FRACTION: round(100 * float(fraction) * devices, 3)}
+    amount = _int(memory_mib)
+    return {KAI_MEMORY: float(amount * devices)} if amount else {}
 
 
 def _int(text: str) -> int | None:

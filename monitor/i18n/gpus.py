@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 
 from monitor.facts.gpu_requests import brief, parse_amounts
 from monitor.facts.gpu_resources import PERCENTAGES, UNIT_BYTES, Family, GpuResource, Part, Unit, resource_kind
@@ -31,16 +31,21 @@ def gpus(value: str | float, lang: str) -> str:
     counts = [each for each in amounts if each[0].countable]
     shares = sorted((each for each in amounts if not each[0].countable), key=lambda each: _PARTS.index(each[0].part))
     words = _WORDS[lang]
-    if not counts:
-        alone = (_say(lang, _share_key(kind), amount, kind.name) for kind, amount in shares)
-        return words["and"].join(alone) or value
     families = {kind.family for kind, _ in shares}
-    named = (_say(lang, _count_key(kind, families), amount, _name(kind)) for kind, amount in counts)
-    counted = words["and"].join(named)
-    if not shares:
-        return counted
-    parts = (_say(lang, f"with.{_share_key(kind)}", amount, kind.name) for kind, amount in shares)
-    return words["with"].format(counted=counted, shares=words["comma"].join(parts))
+    named = [_say(lang, _count_key(kind, families), amount, _name(kind)) for kind, amount in counts]
+    parts = [
+        _say(lang, f"with.{_share_key(kind)}", amount, kind.name) for kind, amount in shares if _restricts(kind, counts)
+    ]
+    if parts:
+        named = [words["with"].format(counted=words["and"].join(named), shares=words["comma"].join(parts))]
+    alone = [_say(lang, _share_key(kind), amount, kind.name) for kind, amount in shares if not _restricts(kind, counts)]
+    return words["and"].join(named + alone) or value
+
+
+def _restricts(kind: GpuResource, counts: Iterable[tuple[GpuResource, str]]) -> bool:
+    """Whether an amount of memory or cores is that of the devices counted, of the same family. HAMi uses NVIDIA's."""
+    families = {counted.family for counted, _ in counts}
+    return kind.family in families or (kind.family is Family.HAMI and Family.NVIDIA in families)
 
 
 def share(slots: int | None, memory_bytes: int | None, cores_ratio: float | None, lang: str) -> str:

@@ -9,7 +9,7 @@ from monitor.base.units import format_duration, format_ratio, format_size, utc_t
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, Holder, NodeView
 from monitor.facts.text import Evidence
 from monitor.present.rows import ClusterIndex, users_by_gpus, waiting_pods
-from monitor.present.shares import gpus_cell, holder_share, share_lines
+from monitor.present.shares import gpus_cell, holder_share, queue_free, share_lines
 from monitor.present.table import Rows, TextTable, make_limited_table
 
 NORMAL_STATES = (GpuState.FREE, GpuState.BUSY)
@@ -180,7 +180,13 @@ def _where(free_on: Mapping[str, int]) -> str:
 
 def _queues(view: ClusterView) -> TextTable:
     rows: Rows = [
-        (q.name, q.state or "", f"{q.used:g}", f"{q.waiting:g}", None if q.free is None else f"{q.free:g}")
+        (
+            q.name,
+            q.state or "",
+            gpus_cell(q.used, q.used_shares, "en"),
+            gpus_cell(q.waiting, q.waiting_shares, "en"),
+            queue_free(q, "en"),
+        )
         for q in view.queues
     ]
     return make_limited_table("Queues", "queue | state | GPUs used | GPUs waiting | free", rows)

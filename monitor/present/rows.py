@@ -139,8 +139,8 @@ def users_by_gpus(view: ClusterView) -> list[tuple[str, UsageView]]:
 
 
 def queues_by_demand(view: ClusterView) -> list[QueueView]:
-    """Queues, those with the most waiting GPUs first."""
-    return sorted(view.queues, key=lambda queue: (-queue.waiting, -queue.used, queue.name))
+    """Queues, those with the most waiting GPUs first, then those in which shares are waited for."""
+    return sorted(view.queues, key=lambda queue: (-queue.waiting, not queue.waiting_shares, -queue.used, queue.name))
 
 
 def node_problems(node: NodeView, lang: str) -> list[str]:

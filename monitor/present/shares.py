@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from monitor.facts.cluster import Holder, NodeView, PodView, ShareView
+from monitor.facts.cluster import Holder, NodeView, PodView, QueueView, ShareView
 from monitor.facts.gpu_requests import amount_value, brief
 from monitor.facts.gpu_resources import GPU_RESOURCE, SHARED_GPU, Unit
 from monitor.facts.kube import Amounts
@@ -16,12 +16,17 @@ from monitor.i18n.gpus import gpus, share
 
 def wanted(pods: Iterable[PodView]) -> Value:
     """What pods request of GPUs together, for a text (format `gpus`)."""
+    return gpu_value(*requested(pods))
+
+
+def requested(pods: Iterable[PodView]) -> tuple[float, Amounts]:
+    """Whole GPUs, and shares by resource, that pods request together."""
     whole, total = 0.0, dict[str, float]()
     for pod in pods:
         whole += pod.requested_gpus
         for name, amount in pod.gpu_shares.items():
             total[name] = total.get(name, 0.0) + amount
-    return gpu_value(whole, total)
+    return whole, total
 
 
 def gpu_value(whole: float, shares: Amounts) -> Value:
@@ -32,6 +37,17 @@ def gpu_value(whole: float, shares: Amounts) -> Value:
 def gpus_cell(whole: float, shares: Amounts, lang: str) -> str:
     """Whole GPUs as a number, or shares of them in words, for a column of GPUs."""
     return gpus(gpu_value(whole, shares), lang) if shares else number(round(whole, 1))
+
+
+def queue_used(queue: QueueView, lang: str) -> str:
+    """What the pods of a queue hold, and its limit if it has one."""
+    used = gpus_cell(queue.used, queue.used_shares, lang)
+    return f"{used} / {gpus_cell(queue.capacity or 0.0, queue.capacity_shares, lang)}" if queue.limited else used
+
+
+def queue_free(queue: QueueView, lang: str) -> str | None:
+    """What is left of the limit of a queue; None if it has none."""
+    return gpus_cell(queue.free or 0.0, queue.free_shares, lang) if queue.limited else None
 
 
 def share_lines(node: NodeView, lang: str) -> list[tuple[str, str]]:

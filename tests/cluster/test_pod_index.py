@@ -68,7 +68,7 @@ def test_what_is_taken_away_leaves_no_trace() -> None:
         index.use("n1", {f"uid-p{number}": UsageView(cpu_cores=cores, gpu_utilization_ratio=cores)})
         index.put(pod(f"p{number}", labels={"user": "li", "queue": "x"}, gpus=0.1))
     assert index.users() == {"li": UsageView(gpus=0.3, cpu_cores=0.6, gpu_utilization_ratio=0.2)}
-    assert index.queues() == {("team", "x"): (0.3, 0.0)}
+    assert index.queues() == {("team", "x"): ({GPU: 0.3}, {})}
     index.use("n1", {"uid-p0": None, "uid-p1": None, "uid-p2": None})
     assert index.users() == {"li": UsageView(gpus=0.3)}, "unknown is not 0"
     for number in range(3):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +19,7 @@ from tests.lab.lab import Lab
 from tests.nvml import FakeNvml
 from tests.support import free_port, wait_until
 from tests.support.command import command, get, quiet_environment, running
+from tests.support.filesystems import stalling_mount
 
 FAST = ("gpu", "gpu_processes", "xid", "pod_devices", "containers")
 
@@ -56,8 +60,15 @@ class GpuScene:
 
 
 @contextmanager
-def gpu_scene(lab: Lab, directory: Path) -> Iterator[GpuScene]:
+def gpu_scene(lab: Lab, directory: Path, idle_after: str = "30m") -> Iterator[GpuScene]:
     """Agent and daemon on the lab's node with eight free GPUs; pods of the scene are deleted on exit."""
+    limits = {
+        "stale_after": "5s",
+        "wedged_after": "2s",
+        "settle": "3s",
+        "terminating_grace": "5s",
+        "idle_after": idle_after,
+    }
     nvml = FakeNvml(directory / "nvml", gpus=8)
     for index, uuid in enumerate(lab.gpu_ids):
         nvml.gpu(index, uuid=uuid)
@@ -73,7 +84,7 @@ def gpu_scene(lab: Lab, directory: Path) -> Iterator[GpuScene]:
         DAEMON__AGENTS__INTERVAL="500ms",
         DAEMON__KUBERNETES__ENABLED="yes",
         DAEMON__KUBERNETES__KUBECONFIG=str(lab.kubeconfig),
-        DAEMON__GPU="{stale_after: 5s, wedged_after: 2s, settle: 3s, terminating_grace: 5s}",
+        DAEMON__GPU=json.dumps(limits),
         **{f"AGENT__COLLECTORS__{name.upper()}": "{interval: 500ms, limit: 5s}" for name in FAST},
     )
     with ExitStack() as stack:
@@ -97,3 +108,43 @@ def answers(scene: GpuScene) -> bool:
 def free_card(scene: GpuScene) -> str:
     """UUID of a free GPU, the last one."""
     return next(gpu.uuid or "" for gpu in reversed(scene.view().gpus) if gpu.state.value == "free")
+
+
+@contextmanager
+def process_in_d(directory: Path) -> Iterator[int]:
+    """A real process that was killed and cannot exit: it is blocked in a filesystem that does not respond."""
+    with stalling_mount(directory) as nas:
+        nas.hang()
+        process = subprocess.Popen(["stat", "-f", str(nas.point)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            wait_until(
+                lambda: "fuse" in _wait_of(process.pid) or "request_wait" in _wait_of(process.pid), 10, "it waits"
+            )
+            process.terminate()
+            wait_until(lambda: _state_of(process.pid) == "D", 10, "the process waits in D")
+            yield process.pid
+        finally:
+            nas.release()
+            process.wait(60)
+
+
+def _state_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def _wait_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/wchan").read_text()
+
+
+def expect_unknown_while_stopped(scene: GpuScene) -> None:
+    """Stop the agent, expect all GPUs to be unknown, and known again once it continues."""
+    scene.agent.send_signal(signal.SIGSTOP)
+    try:
+        stopped = time.time()
+        wait_until(lambda: {g.state.value for g in scene.view().gpus} == {"unknown"}, 30, "all cards are unknown")
+        node = scene.view().nodes[0]
+        assert node.silent_since is not None
+        assert stopped - 5 < node.silent_since < time.time()
+    finally:
+        scene.agent.send_signal(signal.SIGCONT)
+    wait_until(lambda: "unknown" not in {g.state.value for g in scene.view().gpus}, 30, "all are known again")

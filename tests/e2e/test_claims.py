@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 from kubernetes import client
 
-from tests.e2e.gpu_scene import GpuScene, free_card, gpu_scene
+from tests.e2e.gpu_scene import GpuScene, expect_unknown_while_stopped, free_card, gpu_scene, process_in_d
 from tests.lab.lab import Lab
 from tests.lab.modern.claims import claiming, resource_claim
 from tests.support import wait_until
@@ -74,7 +75,7 @@ class ClaimScene:
 def scene(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClaimScene]:
     lab.start_component("dra-driver")
     resources = client.ResourceV1Api(lab.cluster.api)
-    with gpu_scene(lab, tmp_path_factory.mktemp("scene")) as gpus:
+    with gpu_scene(lab, tmp_path_factory.mktemp("scene"), idle_after="3s") as gpus:
         made = ClaimScene(gpus, resources)
         yield made
     for name in made.claims:
@@ -110,6 +111,42 @@ def test_claimed_gpus_are_busy_and_have_an_owner(scene: ClaimScene) -> None:
     node = scene.gpus.view().nodes[0]
     assert (node.free, node.disagreements) == (6, ())
     assert scene.gpus.view().users["li.lei"].gpus == 2
+
+
+def test_a_claimed_gpu_without_load_is_idle(scene: ClaimScene) -> None:
+    uuid = scene.allocated("two")[0]
+    index = scene.gpus.lab.gpu_ids.index(uuid)
+    scene.gpus.nvml.gpu(index, util=0)
+    card = scene.gpus.becomes(uuid, "idle-held", "idle")
+    assert [holder.pod for holder in card.holders] == ["bert-0"]
+    scene.gpus.nvml.gpu(index, util=90)
+    scene.gpus.becomes(uuid, "busy", "held")
+
+
+def test_memory_of_a_claimed_gpu_without_a_process_is_a_ghost(scene: ClaimScene) -> None:
+    uuid = scene.allocated("two")[0]
+    index, pid = scene.gpus.lab.gpu_ids.index(uuid), scene.gpus.lab.container_pid(scene.gpus.pods[0])
+    scene.gpus.nvml.end_process(index, pid)
+    card = scene.gpus.becomes(uuid, "ghost", "memory-without-process")
+    assert [holder.pod for holder in card.holders] == ["bert-0"]
+    scene.gpus.nvml.process(index, pid, memory=20 * GIB)
+    scene.gpus.becomes(uuid, "busy")
+
+
+def test_a_process_in_d_on_a_claimed_gpu_is_wedged(scene: ClaimScene, tmp_path: Path) -> None:
+    uuid = scene.allocated("two")[0]
+    index = scene.gpus.lab.gpu_ids.index(uuid)
+    with process_in_d(tmp_path) as pid:
+        scene.gpus.nvml.process(index, pid)
+        scene.gpus.becomes(uuid, "wedged", "process-state")
+    scene.gpus.nvml.end_process(index, pid)
+    scene.gpus.becomes(uuid, "busy")
+
+
+def test_claimed_gpus_of_a_stopped_agent_are_unknown(scene: ClaimScene) -> None:
+    expect_unknown_while_stopped(scene.gpus)
+    for uuid in scene.allocated("two"):
+        scene.gpus.becomes(uuid, "busy", "held")
 
 
 def test_an_orphan_and_a_ghost_beside_claimed_gpus(scene: ClaimScene) -> None:

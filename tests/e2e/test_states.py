@@ -6,18 +6,15 @@ next GPU.
 
 from __future__ import annotations
 
-import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.gpu_scene import GpuScene, free_card, gpu_scene
+from tests.e2e.gpu_scene import GpuScene, expect_unknown_while_stopped, free_card, gpu_scene, process_in_d
 from tests.lab.lab import Lab
 from tests.support import wait_until
-from tests.support.filesystems import stalling_mount
 
 GIB = 1 << 30
 
@@ -70,21 +67,12 @@ def test_memory_without_a_process_is_a_ghost(scene: GpuScene) -> None:
 
 
 def test_a_process_in_d_is_wedged(scene: GpuScene, tmp_path: Path) -> None:
-    """A real process that was killed and cannot exit: it is blocked in a filesystem that does not respond."""
     uuid = free_card(scene)
-    with stalling_mount(tmp_path) as nas:
-        nas.hang()
-        process = subprocess.Popen(["stat", "-f", str(nas.point)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            wait_until(lambda: "fuse" in wait_of(process.pid) or "request_wait" in wait_of(process.pid), 10, "it waits")
-            process.terminate()
-            wait_until(lambda: state_of(process.pid) == "D", 10, "the process waits in D")
-            scene.nvml.process(scene.lab.gpu_ids.index(uuid), process.pid)
-            scene.becomes(uuid, "wedged", "process-state")
-        finally:
-            nas.release()
-            process.wait(60)
-    scene.nvml.end_process(scene.lab.gpu_ids.index(uuid), process.pid)
+    index = scene.lab.gpu_ids.index(uuid)
+    with process_in_d(tmp_path) as pid:
+        scene.nvml.process(index, pid)
+        scene.becomes(uuid, "wedged", "process-state")
+    scene.nvml.end_process(index, pid)
     scene.becomes(uuid, "free")
 
 
@@ -119,21 +107,4 @@ def test_a_deleted_pod_whose_process_lives_on_is_a_zombie_and_its_idle_sister_a_
 
 
 def test_a_stopped_agent_leaves_its_cards_unknown(scene: GpuScene) -> None:
-    scene.agent.send_signal(signal.SIGSTOP)
-    try:
-        stopped = time.time()
-        wait_until(lambda: {g.state.value for g in scene.view().gpus} == {"unknown"}, 30, "all cards are unknown")
-        node = scene.view().nodes[0]
-        assert node.silent_since is not None
-        assert stopped - 5 < node.silent_since < time.time()
-    finally:
-        scene.agent.send_signal(signal.SIGCONT)
-    wait_until(lambda: "unknown" not in {g.state.value for g in scene.view().gpus}, 30, "all are known again")
-
-
-def state_of(pid: int) -> str:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-
-
-def wait_of(pid: int) -> str:
-    return Path(f"/proc/{pid}/wchan").read_text()
+    expect_unknown_while_stopped(scene)

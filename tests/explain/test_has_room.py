@@ -125,6 +125,20 @@ CASES = [
         facts=ROOM,
     ),
     Case(
+        "at once, because a volume does not move",
+        pod(
+            gpus=1,
+            age=3000,
+            conditions=unschedulable(
+                "0/4 nodes are available: 3 Insufficient nvidia.com/gpu, 1 node(s) didn't match PersistentVolume's node affinity.",
+                ago=1,
+            ),
+        ),
+        "volume",
+        says=("is not available on the nodes",),
+        facts=ROOM,
+    ),
+    Case(
         "no volume to be had",
         refused("0/1 nodes are available: 1 node(s) didn't find available persistent volumes to bind."),
         "volume",

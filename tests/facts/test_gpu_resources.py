@@ -23,6 +23,8 @@ from monitor.facts.gpu_resources import RESOURCES, Family, Part, Unit, resource_
         ("volcano.sh/vgpu-number", Family.VOLCANO, Unit.SLOT, Part.COUNT, None),
         ("aliyun.com/gpu-mem", Family.ALIYUN, Unit.GIB, Part.MEMORY, None),
         ("koordinator.sh/gpu", Family.KOORDINATOR, Unit.PERCENT, Part.CARD, 0.01),
+        ("kai.scheduler/gpu-fraction", Family.KAI, Unit.PERCENT, Part.CARD, 0.01),
+        ("kai.scheduler/gpu-memory", Family.KAI, Unit.MIB, Part.MEMORY, None),
         ("tencent.com/vcuda-core", Family.TENCENT, Unit.HUNDREDTH, Part.CORES, 0.01),
         ("tencent.com/vcuda-memory", Family.TENCENT, Unit.MIB_256, Part.MEMORY, None),
         ("huawei.com/Ascend910", Family.OTHER, Unit.DEVICE, Part.COUNT, 1.0),

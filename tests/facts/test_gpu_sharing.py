@@ -1,4 +1,4 @@
-"""Shared GPUs as the annotations of HAMi, Volcano and Aliyun and the labels of NVIDIA describe them."""
+"""Shared GPUs as the annotations of HAMi, Volcano, Aliyun and KAI and the labels of NVIDIA describe them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from monitor.facts.gpu_sharing import (
     MAX_SHARES,
     GpuShare,
     RegisteredGpu,
+    annotated_requests,
     assigned_shares,
     counts_slots,
     has_gpus,
@@ -138,3 +139,40 @@ def test_a_gpu_of_hami_or_of_a_node_that_shares_is_a_slot() -> None:
 def test_a_count_that_is_a_multiple_is_one_of_slots() -> None:
     assert [counts_slots(count, 4) for count in (4, 8, 9, 40)] == [False, True, False, True]
     assert not counts_slots(8, 0)
+
+
+KAI = {"kai.scheduler/queue": "team-a"}
+HALF = {"gpu-fraction": "0.5"}
+
+
+@pytest.mark.parametrize(
+    ("name", "annotations", "labels", "scheduler", "expect"),
+    [
+        ("half a GPU", HALF, KAI, None, {"kai.scheduler/gpu-fraction": 50.0}),
+        ("by the scheduler", HALF, {}, "kai-scheduler", {"kai.scheduler/gpu-fraction": 50.0}),
+        ("by the scheduler of Run:ai", {"gpu-fraction": ".25"}, {}, "runai-scheduler",
+         {"kai.scheduler/gpu-fraction": 25.0}),
+        ("a part of two GPUs", HALF | {"gpu-fraction-num-devices": "2"}, KAI, None,
+         {"kai.scheduler/gpu-fraction": 100.0}),
+        ("memory", {"gpu-memory": "2000"}, KAI, None, {"kai.scheduler/gpu-memory": 2000.0}),
+        ("memory of two GPUs", {"gpu-memory": "2000", "gpu-fraction-num-devices": "2"}, KAI, None,
+         {"kai.scheduler/gpu-memory": 4000.0}),
+        ("at most a node", HALF | {"gpu-fraction-num-devices": "99999"}, KAI, None,
+         {"kai.scheduler/gpu-fraction": 50.0 * MAX_GPUS}),
+        ("of another scheduler", HALF, {"app": "web"}, "default-scheduler", {}),
+        ("more than a GPU", {"gpu-fraction": "1.5"}, KAI, None, {}),
+        ("nothing", {"gpu-fraction": "0"}, KAI, None, {}),
+        ("no number", {"gpu-fraction": "nan", "gpu-memory": "-1"}, KAI, None, {}),
+        ("empty", {"gpu-fraction": ""}, KAI, None, {}),
+        ("neither", {"team": "a"}, KAI, None, {}),
+    ],
+)  # fmt: skip
+def test_what_a_pod_asks_kai_for(
+    name: str, annotations: dict[str, str], labels: dict[str, str], scheduler: str | None, expect: dict[str, float]
+) -> None:
+    assert annotated_requests(annotations, labels, scheduler) == expect, name
+
+
+def test_a_pod_without_metadata_asks_for_nothing() -> None:
+    assert annotated_requests(None, None, None) == {}
+    assert annotated_requests(HALF, None, None) == {}

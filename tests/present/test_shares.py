@@ -13,8 +13,8 @@ from monitor.daemon.metrics.cluster import ClusterFamilies
 from monitor.explain.pod import explain_pod
 from monitor.facts.cluster import ClusterView, Identity
 from monitor.facts.facts_index import make_cluster_facts
-from monitor.facts.gpu_resources import RESOURCES, Family, Unit, resource_kind
-from monitor.facts.kube import ContainerStatusFact, NodeFact, PodFact
+from monitor.facts.gpu_resources import KAI_FRACTION, RESOURCES, Family, Unit, resource_kind
+from monitor.facts.kube import ConditionFact, ContainerStatusFact, NodeFact, PodFact, QueueFact
 from monitor.i18n import LANGUAGES
 from monitor.present.cluster import tables
 from monitor.present.explanation import render_explanation
@@ -30,7 +30,9 @@ OTHERS = (
     "nvidia.com/mig-1g.10gb", "nvidia.com/mig-3g.40gb", "huawei.com/Ascend910", "huawei.com/Ascend910B-memory",
     "amd.com/gpu", "cambricon.com/mlu", "hygon.com/dcunum", "example.com/gpu-memory", "aws.amazon.com/neuroncore",
 )  # fmt: skip
-NAMES = [name for name in (*RESOURCES, *OTHERS) if name != GPU]
+# What nodes list. KAI's shares exist in annotations only.
+NAMES = [name for name, kind in RESOURCES.items() if name != GPU and not kind.annotated] + list(OTHERS)
+LIMIT = 97.0  # of the queue
 PATHS = ("/", "/nodes", "/nodes/n1", "/pods", "/pods?what=all", "/pods/team/waits", "/pods/team/runs", "/users",
          "/users/li", "/queues", "/queues/q")  # fmt: skip
 # A number of GPUs in either language; "41 shared GPUs" and "12 vGPUs" are none.
@@ -65,10 +67,11 @@ def scene(name: str, labels: dict[str, str] | None = None) -> Scene:
         pod("runs", {name: HELD - 1}, "n1", created_at=NOW - 100),
         pod("ends", {name: 1.0}, "n1", deletion_at=NOW - 600),
     )
+    queue = QueueFact(uid="q", kind="VolcanoQueue", name="q", capacity={name: LIMIT, "cpu": 9})
     builder = ViewBuilder(lambda _pod: Identity(user="li", queue="q"))
     inputs = ViewInputs(
         agents=(agent(*(card(index) for index in range(CARDS))),), nodes=(node,), pods=pods,
-        around=ClusterContext(pods_known=True),
+        around=ClusterContext(pods_known=True, queues=(queue,)),
     )  # fmt: skip
     return Scene(builder.build(inputs, NOW).view(), pods, (node,))
 
@@ -107,7 +110,7 @@ def pages(given: Scene, lang: str) -> str:
 def counted(text: str) -> set[float]:
     """Amounts of the scene that a text calls GPUs."""
     said = {float(one or other) for one, other in COUNTS.findall(text)}
-    return said & {WANTED, HELD, HELD - 1, TOTAL, FREE, WANTED + HELD}
+    return said & {WANTED, HELD, HELD - 1, TOTAL, FREE, WANTED + HELD, LIMIT, LIMIT - HELD}
 
 
 def gpu_samples(given: Scene) -> dict[str, float]:
@@ -122,7 +125,9 @@ def test_no_share_is_called_a_gpu(name: str) -> None:
     assert kind is not None
     for lang in LANGUAGES:
         for text in (explanations(given, lang), pages(given, lang)):
-            assert counted(text) <= (set() if not kind.whole else {WANTED, HELD - 1, TOTAL, FREE, HELD})
+            assert counted(text) <= (
+                set() if not kind.whole else {WANTED, HELD - 1, TOTAL, FREE, HELD, LIMIT, LIMIT - HELD}
+            )
     (node,) = given.view.nodes
     assert (node.capacity, node.allocatable, node.free, node.cards) == (None, None, CARDS, CARDS)
     assert [(share.resource, share.unit, share.total, share.used) for share in node.shares] == [
@@ -133,6 +138,10 @@ def test_no_share_is_called_a_gpu(name: str) -> None:
         "waits": (0, {name: WANTED}), "runs": (0, {name: HELD - 1}), "ends": (0, {name: 1.0})
     }  # fmt: skip
     assert given.view.users["li"].gpus == 0
+    (queue,) = given.view.queues
+    assert (queue.used, queue.waiting, queue.capacity, queue.free) == (0, 0, None, None)
+    assert (queue.used_shares, queue.waiting_shares) == ({name: HELD}, {name: WANTED})
+    assert (queue.capacity_shares, queue.free_shares) == ({name: LIMIT}, {name: LIMIT - HELD})
     assert set(gpu_samples(given).values()) <= {0.0, float(CARDS)}
 
 
@@ -153,6 +162,11 @@ def test_the_unit_is_named(name: str) -> None:
     ]
     assert f'gpuwarden_node_requested_gpu_shares{{node="n1",{labels}}} {HELD}' in samples
     assert f'gpuwarden_pod_requested_gpu_shares{{namespace="team",pod="waits",{labels}}} {WANTED}' in samples
+    assert [line for line in samples if line.startswith("gpuwarden_queue_") and "shares" in line] == [
+        f'gpuwarden_queue_used_gpu_shares{{queue="q",{labels}}} {HELD}',
+        f'gpuwarden_queue_waiting_gpu_shares{{queue="q",{labels}}} {WANTED}',
+        f'gpuwarden_queue_capacity_gpu_shares{{queue="q",{labels}}} {LIMIT}',
+    ]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -171,10 +185,12 @@ def test_time_slices_are_shares() -> None:
     assert "it needs 37 shared GPUs, but only 12 of 53 are free" in explanations(given, "en")
     assert "需要 37 个共享 GPU" in explanations(given, "zh")
     assert "nvidia.com/gpu 41 of 53 shared GPUs used" in status(given)
+    assert "q  41 shared GPUs 37 shared GPUs 56 shared GPUs" in status(given)
 
 
 def test_whole_gpus_stay_gpus() -> None:
     given = scene(GPU)
+    assert "q  41 37 56" in status(given)
     assert "it needs 37 GPUs, but only 12 of 53 are free" in explanations(given, "en")
     assert "需要 37 张 GPU" in explanations(given, "zh")
 
@@ -187,3 +203,32 @@ def test_a_request_is_told_as_a_whole() -> None:
     given = Scene(ClusterView(at=NOW), pods, (node,))
     assert "running on n1 with 1 vGPU (8000 MiB, 50% of the cores)" in explanations(given, "en")
     assert "1 个 vGPU（8000 MiB 显存，50% 算力）" in explanations(given, "zh")
+
+
+KAI_SAYS = "no nodes with enough resources were found: 1 node(s) didn't have enough resources: GPUs."
+
+
+def test_what_kai_reads_from_annotations_is_a_part_of_a_gpu() -> None:
+    """No node lists it: a pod holds the GPU for those that share it."""
+    node = NodeFact(uid="n", name="n1", ready=True, capacity={GPU: 3.0}, allocatable={GPU: 3.0})
+    refused = ConditionFact(type="PodScheduled", status=False, reason="Unschedulable", message=KAI_SAYS)
+    asks = {"scheduler": "kai-scheduler"}
+    pods = (
+        pod("holds", {GPU: 1.0}, "n1"),
+        pod("runs", {KAI_FRACTION: 40.0}, "n1", **asks),
+        pod("waits", {KAI_FRACTION: 37.0}, conditions=(refused,), **asks),
+    )
+    inputs = ViewInputs(
+        agents=(agent(*(card(index) for index in range(CARDS))),), nodes=(node,), pods=pods,
+        around=ClusterContext(pods_known=True),
+    )  # fmt: skip
+    view = ViewBuilder(lambda _pod: Identity(user="li", queue="q")).build(inputs, NOW).view()
+    given = Scene(view, pods[1:], (node,))
+    assert "running on n1 with 40% of a GPU" in explanations(given, "en")
+    assert "No node has GPUs that satisfy its shared GPU request" in explanations(given, "en")
+    assert "It requests 37% of a GPU." in explanations(given, "en")
+    assert "一张 GPU 的 40%" in explanations(given, "zh")
+    assert "kai.scheduler" not in explanations(given, "en"), "it is not called a resource that no node offers"
+    assert view.nodes[0].shares == ()
+    assert (view.nodes[0].requested, view.nodes[0].free) == (1, 2)
+    assert "q  1 GPU and 40% of a GPU 37% of a GPU" in status(given)

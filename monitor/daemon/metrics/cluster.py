@@ -86,6 +86,18 @@ QUEUES: MetricTable[QueueView] = MetricTable(
         ("gpuwarden_queue_free_gpus", "GPU quota of the queue that is not used.", lambda q: q.free),
     ),
 )
+QUEUE_SHARES: MetricTable[tuple[QueueView, str]] = MetricTable(
+    ("queue", "resource", "unit"),
+    (
+        ("gpuwarden_queue_used_gpu_shares",
+         "Shares of GPUs and other accelerators allocated to pods of the queue, in their unit.",
+         lambda row: row[0].used_shares.get(row[1], 0.0)),
+        ("gpuwarden_queue_waiting_gpu_shares", "Shares requested by waiting pods of the queue.",
+         lambda row: row[0].waiting_shares.get(row[1], 0.0)),
+        ("gpuwarden_queue_capacity_gpu_shares", "Quota of the queue in shares.",
+         lambda row: row[0].capacity_shares.get(row[1])),
+    ),
+)  # fmt: skip
 USERS: MetricTable[UsageView] = MetricTable(
     ("user",),
     (
@@ -102,7 +114,7 @@ PODS: MetricTable[PodView] = MetricTable(
     ("namespace", "pod", "node", "user", "workload", "queue", "phase"),
     (("gpuwarden_pod_requested_gpus", "GPUs requested by the pod.", lambda p: p.requested_gpus),),
 )
-TABLES = (SOURCES, NODES, GPUS, GPU_STATE, GPU_SINCE, FREE, QUEUES, USERS, PODS, SHARES, POD_SHARES)
+TABLES = (SOURCES, NODES, GPUS, GPU_STATE, GPU_SINCE, FREE, QUEUES, QUEUE_SHARES, USERS, PODS, SHARES, POD_SHARES)
 
 
 class ClusterFamilies:
@@ -128,6 +140,11 @@ class ClusterFamilies:
         yield from self._gpu_since.texts(((gpu.node, gpu.index), gpu) for gpu in view.gpus)
         yield from FREE.families(((short(free.model),), free) for free in view.free)
         yield from QUEUES.families(((short(queue.name),), queue) for queue in view.queues)
+        yield from QUEUE_SHARES.families(
+            ((short(queue.name), short(name), _unit(name)), (queue, name))
+            for queue in view.queues
+            for name in _shares(queue)
+        )
         yield from USERS.families(((short(user),), usage) for user, usage in view.users.items())
         yield from self._pods.texts((pod.uid, pod) for pod in view.pods if pod.requested_gpus > 0)
         yield from SHARES.families(
@@ -167,9 +184,17 @@ def _gpu_labels(gpu: GpuView) -> tuple[str, ...]:
 
 
 def _share_labels(pod: PodView, resource: str) -> tuple[str, ...]:
+    return short(pod.namespace), short(pod.name), short(pod.node), short(resource), _unit(resource)
+
+
+def _shares(queue: QueueView) -> list[str]:
+    """Resources that a queue limits, or that its pods hold or wait for."""
+    return sorted(queue.used_shares | queue.waiting_shares | queue.capacity_shares)
+
+
+def _unit(resource: str) -> str:
     kind = resource_kind(resource)
-    unit = kind.unit if kind is not None else Unit.DEVICE
-    return short(pod.namespace), short(pod.name), short(pod.node), short(resource), unit.value
+    return (kind.unit if kind is not None else Unit.DEVICE).value
 
 
 def _pod_labels(pod: PodView) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ WORDS: dict[str, str] = {
         "The event FilteringFailed names the reason per node: kubectl describe pod {pod} -n {namespace}. "
         "Request less GPU memory or fewer cores, or wait."
     ),
+    "shares_requested": "It requests {needs:gpus}.",
     "sched_vgpu_card": "It wants other GPUs than the nodes have (model or UUID), says the vGPU scheduler.",
     "sched_vgpu_card_advice": (
         "Correct its annotations nvidia.com/use-gputype, nouse-gputype, use-gpuuuid or nouse-gpuuuid: "

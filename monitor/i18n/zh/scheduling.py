@@ -24,6 +24,7 @@ WORDS: dict[str, str] = {
         "事件 FilteringFailed 会说明每个节点的原因：kubectl describe pod {pod} -n {namespace}。少申请一些显存"
         "或算力，或等待。"
     ),
+    "shares_requested": "它申请了 {needs:gpus}。",
     "sched_vgpu_card": "vGPU 调度器说：它要的 GPU 型号或 UUID 与节点不符。",
     "sched_vgpu_card_advice": (
         "改正它的注解 nvidia.com/use-gputype、nouse-gputype、use-gpuuuid 或 nouse-gpuuuid："

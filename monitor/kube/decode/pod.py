@@ -13,7 +13,9 @@ from sys import intern
 import msgspec
 
 from monitor.base.text import MAX_TEXT_CHARS, shorten_name
+from monitor.facts.gpu_sharing import annotated_requests
 from monitor.facts.kube import (
+    Amounts,
     ConditionFact,
     ContainerStatusFact,
     NodeRequirementFact,
@@ -94,7 +96,7 @@ def pod_fact(raw: WirePod, keep: PodFieldFilter) -> PodFact:
         qos=interned(status.qos_class),
         pod_ip=status.pod_ip or None,
         host_network=bool(spec.host_network),
-        requests=pod_requests(spec, status),
+        requests=_requests(raw, spec, status),
         node_selector=spec.node_selector or {},
         node_affinity=node_affinity,
         pod_affinity=pod_affinity,
@@ -105,6 +107,13 @@ def pod_fact(raw: WirePod, keep: PodFieldFilter) -> PodFact:
         volumes=volumes(spec.volumes) if spec.volumes else (),
         device_claims=_device_claims(spec, status) if spec.resource_claims else (),
     )
+
+
+def _requests(raw: WirePod, spec: WireSpec, status: WireStatus) -> Amounts:
+    """Requests of a pod, with what it asks for in annotations."""
+    requests = pod_requests(spec, status)
+    annotated = annotated_requests(raw.metadata.annotations, raw.metadata.labels, spec.scheduler_name)
+    return requests | annotated if annotated else requests
 
 
 def _device_claims(spec: WireSpec, status: WireStatus) -> tuple[PodClaimFact, ...]:

@@ -25,7 +25,7 @@ from monitor.i18n import LANGUAGES, Value, code, say
 from monitor.i18n.figures import duration, number, percent
 from monitor.present import disks
 from monitor.present.rows import MAX_ROWS, page_text
-from monitor.present.shares import gpu_value, gpus_cell, holder_share, share_lines
+from monitor.present.shares import gpu_value, gpus_cell, holder_share, queue_free, queue_used, share_lines
 from monitor.report.history import HistoryMetric, HistorySubject
 from monitor.web.context import COOKIE_LIFETIME_SECONDS, LANG, PageDeps, language_of, principal_of, theme_of
 from monitor.web.responses import NO_STORE
@@ -74,7 +74,12 @@ def environment() -> jinja2.Environment:
     )
     templates.globals.update(link=link, since=since, moment=moment, bar=bar, assets=assets(), with_query=with_query)
     templates.globals.update(
-        gpus_cell=gpus_cell, share_lines=share_lines, holder_share=holder_share, gpu_value=gpu_value
+        gpus_cell=gpus_cell,
+        share_lines=share_lines,
+        holder_share=holder_share,
+        gpu_value=gpu_value,
+        queue_used=queue_used,
+        queue_free=queue_free,
     )
     templates.filters.update(size=_size, ratio=_ratio, figure=_figure, plain=_plain)
     return templates

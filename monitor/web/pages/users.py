@@ -19,7 +19,7 @@ from monitor.present.rows import (
     queues_by_demand,
     user_rows,
 )
-from monitor.present.shares import wanted
+from monitor.present.shares import requested, wanted
 from monitor.report.history import HistoryMetric, HistorySubject
 from monitor.web.pages.alerts import firing_alerts
 from monitor.web.pages.charts import Chart, draw
@@ -67,11 +67,12 @@ def show_queue(page: PageRequest) -> Response:
     if queue is None and not pods:
         return page.not_found(name)
     gpus = [gpu for gpu in index.view.gpus if any(holder.queue == name for holder in gpu.holders)]
-    users: defaultdict[str, float] = defaultdict(float)
+    users: defaultdict[str, list[PodView]] = defaultdict(list)
     for pod in pods:
         if pod.node is not None and pod.identity.user is not None:
-            users[pod.identity.user] += pod.requested_gpus
-    top_users = sorted(users.items(), key=lambda entry: (-entry[1], entry[0]))
+            users[pod.identity.user].append(pod)
+    held = [(user, *requested(of_user)) for user, of_user in users.items()]
+    top_users = sorted(held, key=lambda entry: (-entry[1], entry[0]))
     sections = [
         page.section("facts", "queue", queue=queue, users=top_users, waiting=_waiting_gpus(pods)),
         *_owner_sections(page, index, HistorySubject.QUEUE, name, pods, gpus),

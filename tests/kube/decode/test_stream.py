@@ -171,6 +171,12 @@ def test_what_the_scheduler_counts(name: str, spec: dict[str, Any], expect: dict
     assert one(spec=spec).requests == expect, name
 
 
+def test_what_a_pod_asks_kai_for_counts_as_a_request() -> None:
+    spec = {"schedulerName": "kai-scheduler", "containers": [container("2")]}
+    asks = one(metadata={"name": "p", "uid": "u", "annotations": {"gpu-fraction": "0.5"}}, spec=spec)
+    assert asks.requests == {"cpu": 2, "kai.scheduler/gpu-fraction": 50}
+
+
 def resized(pending: str | None, allocated: dict[str, str] | None = None, resize: str = "Pending") -> dict[str, Any]:
     """A pod whose one container asks for 8 CPUs and has 2, or what is allocated."""
     condition = {"type": f"PodResize{resize}", "status": "True", "reason": pending}

@@ -53,10 +53,19 @@ NO_EVICTION = dict.fromkeys(
     ("memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available", "imagefs.inodesFree"), "0%"
 )
 
+KUBELET_API = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
+# Figures of no effect here that differ from the main file.
+DROP_IN = {"imageGCLowThresholdPercent": 96, "evictionHard": NO_EVICTION | {"imagefs.available": "2Mi"}}
+
 
 def write_files(layout: Layout, ports: Ports, programs: Programs) -> None:
     """Write the configuration of containerd and the kubelet."""
-    for directory in (paths.registry_hosts(layout), paths.network_config(layout), paths.device_specs(layout)):
+    for directory in (
+        paths.registry_hosts(layout),
+        paths.network_config(layout),
+        paths.device_specs(layout),
+        paths.kubelet_drop_ins(layout),
+    ):
         directory.mkdir()
     (paths.network_config(layout) / "lab.conflist").write_text(json.dumps(NETWORK))
     config = CONTAINERD.format(
@@ -72,13 +81,13 @@ def write_files(layout: Layout, ports: Ports, programs: Programs) -> None:
     )
     paths.containerd_config(layout).write_text(config)
     paths.kubelet_config(layout).write_text(json.dumps(kubelet_config(layout, ports), indent=2))
+    (paths.kubelet_drop_ins(layout) / "50-images.conf").write_text(json.dumps(KUBELET_API | DROP_IN, indent=2))
 
 
 def kubelet_config(layout: Layout, ports: Ports) -> dict[str, Any]:
     """Configuration of the kubelet, as JSON, which is YAML too."""
     return {
-        "apiVersion": "kubelet.config.k8s.io/v1beta1",
-        "kind": "KubeletConfiguration",
+        **KUBELET_API,
         "address": LOOPBACK,
         "port": ports.kubelet,
         "healthzPort": 0,

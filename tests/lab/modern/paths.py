@@ -47,6 +47,11 @@ def kubelet_config(layout: Layout) -> Path:
     return layout.kubelet_root / "config.yaml"
 
 
+def kubelet_drop_ins(layout: Layout) -> Path:
+    """Directory of files that the kubelet merges into its configuration."""
+    return layout.root / "kubelet.d"
+
+
 def plugin_registry(layout: Layout) -> Path:
     """Directory in which the kubelet looks for sockets of DRA drivers."""
     return layout.kubelet_root / "plugins_registry"

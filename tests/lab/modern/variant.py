@@ -42,6 +42,7 @@ class Modern(Variant):
                 programs["kubelet"],
                 f"--kubeconfig={layout.kubeconfig}",
                 f"--config={paths.kubelet_config(layout)}",
+                f"--config-dir={paths.kubelet_drop_ins(layout)}",
                 f"--hostname-override={NODE}",
                 f"--root-dir={layout.kubelet_root}",
                 f"--cert-dir={layout.root / 'kubelet-certs'}",

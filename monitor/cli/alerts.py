@@ -86,7 +86,9 @@ def silence(
     if as_json:
         print_json(created)
     else:
-        until = time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(created.ends_at))
+        from monitor.base.localtime import local_instant
+
+        until = local_instant(created.ends_at, config.daemon.zone)
         click.echo(f"silenced until {until}; to end it: gpuwarden alerts unsilence {created.id}")
 
 
@@ -128,11 +130,11 @@ def history(since: str, messages: bool, lang: str | None, config_path: str | Non
     if messages:
         deliveries = or_exit(lambda: call_daemon(config, "GET", "/v1/deliveries", tuple[Delivery, ...]))
         deliveries = tuple(delivery for delivery in deliveries if delivery.at >= time.time() - seconds)
-        show({"deliveries": deliveries}, as_json, alert_tables.deliveries_table(deliveries))
+        show({"deliveries": deliveries}, as_json, alert_tables.deliveries_table(deliveries, config.daemon.zone))
         return
     path = f"/v1/alerts/history?{urlencode({'since': since, 'lang': _language(lang)})}"
     events = or_exit(lambda: call_daemon(config, "GET", path, tuple[alert_tables.LocalizedAlertEvent, ...]))
-    show({"events": events}, as_json, alert_tables.history_table(events))
+    show({"events": events}, as_json, alert_tables.history_table(events, config.daemon.zone))
 
 
 @alerts.command()

@@ -158,14 +158,19 @@ def send_test(config: Config, receiver: str | None, rule: str | None) -> tuple[R
     """Send test messages from the daemon, whose network and proxies matter; without a daemon, from here."""
     from monitor.cli.ask import NoDaemonError, call_daemon
     from monitor.present.alerts import ReceiverTestResult
-    from monitor.queries.alerts import send_samples
 
     request = {"receiver": receiver, "rule": rule}
     form = tuple[ReceiverTestResult, ...]
     try:
         return call_daemon(config, "POST", "/v1/alerts/test", form, request, TEST_TIMEOUT_SECONDS)
     except NoDaemonError:
-        pass
+        return send_test_from_here(config, receiver, rule)
+
+
+def send_test_from_here(config: Config, receiver: str | None, rule: str | None) -> tuple[ReceiverTestResult, ...]:
+    """Send test messages from this process, whatever daemon runs here."""
+    from monitor.queries.alerts import send_samples
+
     try:
         settings = config.daemon.alerts.receiver_settings(f"http://{config.daemon.listen}")
         return send_samples(settings, receiver, rule, time.time())

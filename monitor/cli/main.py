@@ -28,6 +28,7 @@ from monitor.cli.base import (
 )
 from monitor.cli.cleanup import cleanup
 from monitor.cli.doctor import doctor
+from monitor.cli.init import init
 from monitor.cli.keys import keys
 from monitor.cli.reload import reload
 from monitor.cli.report import report
@@ -46,6 +47,7 @@ def main() -> None:
     """Monitoring, alerting and safe cleanup for GPU clusters on Kubernetes."""
 
 
+main.add_command(init)
 main.add_command(alerts)
 main.add_command(cleanup)
 main.add_command(report)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime, time
 
 from monitor.alert.matchers import Matcher, matches
-from monitor.base.cron import cron_trigger, fires_in, zone
+from monitor.base.cron import cron_trigger, fires_in
+from monitor.base.localtime import zone
 
 _TIME = re.compile(r"(?P<hour>[01]?[0-9]|2[0-3]):(?P<minute>[0-5][0-9])")
 

@@ -28,6 +28,20 @@ def open_private(path: str, flags: int) -> int:
     return descriptor
 
 
+def create_file(path: str, content: bytes) -> None:
+    """Create a file atomically: it is complete, and on disk, when it appears. Raise OSError if there is one."""
+    temporary = f"{path}.new-{os.getpid()}"
+    try:
+        with open(open_private(temporary, os.O_WRONLY | os.O_EXCL), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(temporary, path)
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
+
+
 def replace_file(path: str, content: bytes) -> None:
     """Replace a file atomically; the content is on disk before this returns. Raise OSError."""
     temporary = f"{path}.new"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 from reprlib import Repr
 
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
@@ -100,8 +99,3 @@ def format_duration(seconds: float) -> str:
 def format_ratio(ratio: float) -> str:
     """0.8 as `80%`."""
     return f"{ratio * 100:.0f}%"
-
-
-def utc_timestamp(at: float) -> str:
-    """Seconds since the epoch as `2026-01-31 08:15:00`, in UTC."""
-    return datetime.fromtimestamp(int(at), UTC).strftime("%Y-%m-%d %H:%M:%S")

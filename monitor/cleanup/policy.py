@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import ClassVar
 
+from monitor.base.cron import next_run
 from monitor.cleanup.model import Mode
 
 HOUR, DAY = 3600.0, 86400.0
@@ -41,6 +42,11 @@ class When:
     high: float | None = None
     low: float | None = None
     yield_to_kubelet: bool = False
+    own_timezone: bool = field(default=True, repr=False, compare=False)  # not that of the daemon
+
+    def next_run(self, now: float) -> float | None:
+        """When the schedule fires next; None if there is none."""
+        return None if self.cron is None else next_run(self.cron, self.timezone, now)
 
 
 # Namespaces of the platform: tenants cannot create pods there.
@@ -85,6 +91,8 @@ class CleanupPolicy:
         It depends on the class and field names in the repr: renaming Caps, When or Exempt changes every fingerprint.
         """
         values = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in _NOT_FINGERPRINTED}
+        if not self.when.own_timezone:  # another time zone of the daemon does not change what a policy touches
+            values["when"] = replace(self.when, timezone=When.timezone)
         return hashlib.sha256(f"{self.kind} {values!r}".encode()).hexdigest()[:16]
 
 

@@ -86,7 +86,9 @@ def silence(
     if as_json:
         print_json(created)
     else:
-        until = time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(created.ends_at))
+        from monitor.base.localtime import local_instant
+
+        until = local_instant(created.ends_at, config.daemon.zone)
         click.echo(f"silenced until {until}; to end it: gpuwarden alerts unsilence {created.id}")
 
 
@@ -128,11 +130,11 @@ def history(since: str, messages: bool, lang: str | None, config_path: str | Non
     if messages:
         deliveries = or_exit(lambda: call_daemon(config, "GET", "/v1/deliveries", tuple[Delivery, ...]))
         deliveries = tuple(delivery for delivery in deliveries if delivery.at >= time.time() - seconds)
-        show({"deliveries": deliveries}, as_json, alert_tables.deliveries_table(deliveries))
+        show({"deliveries": deliveries}, as_json, alert_tables.deliveries_table(deliveries, config.daemon.zone))
         return
     path = f"/v1/alerts/history?{urlencode({'since': since, 'lang': _language(lang)})}"
     events = or_exit(lambda: call_daemon(config, "GET", path, tuple[alert_tables.LocalizedAlertEvent, ...]))
-    show({"events": events}, as_json, alert_tables.history_table(events))
+    show({"events": events}, as_json, alert_tables.history_table(events, config.daemon.zone))
 
 
 @alerts.command()
@@ -156,14 +158,19 @@ def send_test(config: Config, receiver: str | None, rule: str | None) -> tuple[R
     """Send test messages from the daemon, whose network and proxies matter; without a daemon, from here."""
     from monitor.cli.ask import NoDaemonError, call_daemon
     from monitor.present.alerts import ReceiverTestResult
-    from monitor.queries.alerts import send_samples
 
     request = {"receiver": receiver, "rule": rule}
     form = tuple[ReceiverTestResult, ...]
     try:
         return call_daemon(config, "POST", "/v1/alerts/test", form, request, TEST_TIMEOUT_SECONDS)
     except NoDaemonError:
-        pass
+        return send_test_from_here(config, receiver, rule)
+
+
+def send_test_from_here(config: Config, receiver: str | None, rule: str | None) -> tuple[ReceiverTestResult, ...]:
+    """Send test messages from this process, whatever daemon runs here."""
+    from monitor.queries.alerts import send_samples
+
     try:
         settings = config.daemon.alerts.receiver_settings(f"http://{config.daemon.listen}")
         return send_samples(settings, receiver, rule, time.time())

@@ -57,7 +57,7 @@ def plan(policy: str | None, no_scan: bool, lang: str | None, config_path: str |
     query = {"lang": lang or locale_language(os.environ)} | ({"policy": policy} if policy else {})
     path = f"/v1/cleanup/plan?{urlencode(query)}"
     plans = or_exit(lambda: call_daemon(config, "GET", path, tuple[ShownPlan, ...], None, PLAN_TIMEOUT_SECONDS))
-    show({"plans": plans}, as_json, *cleanup_tables.plan_tables(plans))
+    show({"plans": plans}, as_json, *cleanup_tables.plan_tables(plans, config.daemon.zone))
     sys.exit(PROBLEM_EXIT_CODE if any(shown.refused is not None for shown in plans) else 0)
 
 
@@ -97,7 +97,7 @@ def history(policy: str | None, limit: int, items: bool, config_path: str | None
     path = f"/v1/cleanup/history?{urlencode(query)}"
     runs = or_exit(lambda: call_daemon(config, "GET", path, tuple[ShownRun, ...], None, PLAN_TIMEOUT_SECONDS))
     item_tables = [cleanup_tables.items_table(shown) for shown in runs if shown.items] if items else []
-    show({"runs": runs}, as_json, cleanup_tables.history_table(runs), *item_tables)
+    show({"runs": runs}, as_json, cleanup_tables.history_table(runs, config.daemon.zone), *item_tables)
 
 
 @cleanup.command()

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import sys
+import time
+from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
 import click
@@ -26,6 +28,7 @@ from monitor.cli.base import (
 )
 from monitor.cli.cleanup import cleanup
 from monitor.cli.doctor import doctor
+from monitor.cli.init import init
 from monitor.cli.keys import keys
 from monitor.cli.reload import reload
 from monitor.cli.report import report
@@ -44,6 +47,7 @@ def main() -> None:
     """Monitoring, alerting and safe cleanup for GPU clusters on Kubernetes."""
 
 
+main.add_command(init)
 main.add_command(alerts)
 main.add_command(cleanup)
 main.add_command(report)
@@ -62,7 +66,8 @@ def up(config_path: str | None) -> None:
     from monitor.cli.tables import print_snapshot
     from monitor.daemon.main import run_up
 
-    _run(lambda: run_up(config, sys.stdout, print_snapshot, config_loader(config_path)), config)
+    printer = partial(print_snapshot, timezone=config.daemon.zone)
+    _run(lambda: run_up(config, sys.stdout, printer, config_loader(config_path)), config)
 
 
 @main.command()
@@ -127,7 +132,7 @@ def snapshot(config_path: str | None, as_json: bool) -> None:
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(machine)))
     else:
-        tables.print_snapshot(machine, sys.stdout)
+        tables.print_snapshot(machine, sys.stdout, config.daemon.zone)
     sys.exit(PROBLEM_EXIT_CODE if node_tables.failed_collectors(machine) else 0)
 
 
@@ -152,7 +157,8 @@ def status(everything: bool, lang: str | None, config_path: str | None, as_json:
         content = msgspec.to_builtins(view) | {"findings": findings}
         click.echo(msgspec.json.format(msgspec.json.encode(content)))
     else:
-        tables.print_view(view, sys.stdout, finding_tables.findings_table(findings, view.at, everything))
+        shown = finding_tables.findings_table(findings, view.at, everything)
+        tables.print_view(view, sys.stdout, shown, timezone=config.daemon.zone)
     sys.exit(PROBLEM_EXIT_CODE if cluster_tables.needs_attention(view) or finding_tables.has_urgent(findings) else 0)
 
 
@@ -176,16 +182,20 @@ def why(name: str, namespace: str | None, lang: str | None, config_path: str | N
 
 @main.command("check-config")
 @click.argument("path", metavar="F")
+@lang_option
 @json_option
-def check_config(path: str, as_json: bool) -> None:
-    """Report all errors in a configuration file and the environment variables."""
+def check_config(path: str, lang: str | None, as_json: bool) -> None:
+    """Report all errors in a configuration file and the environment variables, or summarise the configuration."""
     import json
 
-    from monitor.config.file import ConfigError, ConfigProblem, load, summary
+    from monitor.cli.ask import locale_language
+    from monitor.config.file import ConfigError, ConfigProblem, load
+    from monitor.config.summary import summary_lines
 
     problems: tuple[ConfigProblem, ...] = ()
     try:
-        verdict = f"ok: {path}\n{summary(load(path, os.environ))}"
+        lines = summary_lines(load(path, os.environ), lang or locale_language(os.environ), time.time())
+        verdict = "\n".join((f"ok: {path}", *lines))
     except ConfigError as error:
         problems, verdict = error.problems, str(error)
     if as_json:

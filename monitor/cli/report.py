@@ -52,9 +52,9 @@ def report(since: str, by: str, form: str, lang: str | None, config_path: str | 
     elif form == "csv":
         sys.stdout.write(render.as_csv(content))
     elif form == "html":
-        click.echo(render.as_html(content, lang))
+        click.echo(render.as_html(content, lang, config.daemon.zone))
     else:
-        render.print_tables(content, lang, sys.stdout)
+        render.print_tables(content, lang, sys.stdout, config.daemon.zone)
 
 
 def _fetch(config: Config, since: str, by: str) -> Report:

@@ -18,14 +18,14 @@ from monitor.present.table import NUMERIC_COLUMNS, TextTable
 PLAIN_COLUMNS = 120
 
 
-def print_snapshot(snapshot: NodeSnapshot, file: TextIO) -> None:
+def print_snapshot(snapshot: NodeSnapshot, file: TextIO, timezone: str = "UTC") -> None:
     """Print the tables of a node snapshot."""
-    _print(node.headline(snapshot), node.tables(snapshot), file)
+    _print(node.headline(snapshot, timezone), node.tables(snapshot), file)
 
 
-def print_view(view: ClusterView, file: TextIO, *first: TextTable) -> None:
+def print_view(view: ClusterView, file: TextIO, *first: TextTable, timezone: str = "UTC") -> None:
     """Print the tables of a cluster view, after the tables `first`."""
-    _print(cluster_tables.headline(view), (*first, *cluster_tables.tables(view)), file)
+    _print(cluster_tables.headline(view, timezone), (*first, *cluster_tables.tables(view)), file)
 
 
 def print_tables(tables: Iterable[TextTable], file: TextIO) -> None:

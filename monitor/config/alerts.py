@@ -12,7 +12,6 @@ daemon:
 
 from __future__ import annotations
 
-import os
 from typing import Annotated, Any
 
 from pydantic import Field, ValidationInfo, field_validator
@@ -22,7 +21,7 @@ from monitor.alert.matchers import known_label
 from monitor.alert.receivers.base import OwnerContact, ReceiverSettings
 from monitor.alert.routes import Route
 from monitor.alert.windows import MaintenanceWindow
-from monitor.base.cron import zone
+from monitor.base.localtime import local_timezone
 from monitor.base.units import quoted
 from monitor.config.derive import build
 from monitor.config.receivers import (
@@ -37,17 +36,6 @@ from monitor.config.receivers import (
 )
 from monitor.config.routes import AlertRulesConfig, MaintenanceConfig, RouteConfig, Zone
 from monitor.config.types import Cron, Names, NonEmpty, SecretSection, Section, Span, check_with
-
-
-def local_timezone(link: str = "/etc/localtime") -> str:
-    """Name of this machine's time zone; UTC if it is unknown."""
-    for name in (os.environ.get("TZ", "").removeprefix(":"), os.path.realpath(link).rpartition("/zoneinfo/")[2]):
-        try:
-            if name:
-                return str(zone(name))
-        except ValueError:
-            continue
-    return "UTC"
 
 
 class HeartbeatConfig(Section):

@@ -28,7 +28,7 @@ from monitor.base.peer_http import PeerTls
 from monitor.base.signing import RequestSigner
 from monitor.base.units import quoted
 from monitor.cleanup.execute.agent_client import Access
-from monitor.cleanup.policy import CleanupPolicy
+from monitor.cleanup.policy import CleanupPolicy, When
 from monitor.config.messages import explain
 from monitor.config.policies import (
     DatasetPolicyConfig,
@@ -137,6 +137,6 @@ class CleanupConfig(Section):
     def _allows(self, root: str) -> bool:
         return any(root == allowed or root.startswith(f"{allowed}/") for allowed in self.allow)
 
-    def settings(self) -> tuple[CleanupPolicy, ...]:
-        """The policies for the planner."""
-        return tuple(policy.policy() for policy in self.policies)
+    def settings(self, timezone: str = When.timezone) -> tuple[CleanupPolicy, ...]:
+        """The policies for the planner; `timezone` is that of schedules without their own."""
+        return tuple(policy.policy(timezone) for policy in self.policies)

@@ -19,7 +19,9 @@ from monitor.config.alerts import AlertsConfig
 from monitor.config.cleanup import CleanupConfig
 from monitor.config.derive import DerivedSection, build
 from monitor.config.lease import KubernetesName, LeaseConfig, check_lease, pod_namespace
+from monitor.config.receivers import check_receivers
 from monitor.config.report import ReportConfig, check_report
+from monitor.config.routes import Zone
 from monitor.config.rules import RulesConfig
 from monitor.config.services import UNIQUE_NAMES, ServiceConfig
 from monitor.config.types import (
@@ -115,6 +117,7 @@ class DaemonConfig(SecretSection):
     listen: Address = Listen(host="127.0.0.1", port=9836)
     state: AbsolutePath = Field(default_factory=default_state_dir)
     cycle: Span = 15.0
+    timezone: Zone | None = None
     agents: AgentsConfig = AgentsConfig()
     kubernetes: KubernetesConfig = KubernetesConfig()
     gpu_resource: NonEmpty = "nvidia.com/gpu"
@@ -143,10 +146,38 @@ class DaemonConfig(SecretSection):
                 raise ValueError(f"{quoted(text)} names no user of a pod; {unknown('selector', text, known)}")
         return selectors
 
+    @field_validator("alerts")
+    @classmethod
+    def _in_one_zone(cls, alerts: AlertsConfig, info: ValidationInfo) -> AlertsConfig:
+        """`alerts.timezone` is the older name of `timezone`."""
+        timezone = info.data.get("timezone")
+        if timezone is None or timezone == alerts.timezone:
+            return alerts
+        if "timezone" in alerts.model_fields_set:
+            raise ValueError(
+                f"timezone is {quoted(alerts.timezone)}, but daemon.timezone is {quoted(timezone)}; "
+                "write daemon.timezone only"
+            )
+        return alerts.model_copy(update={"timezone": timezone})
+
+    @property
+    def zone(self) -> str:
+        """Time zone of schedules without their own, and of times in text: the configured one, or the machine's."""
+        return self.alerts.timezone
+
     def platform_rules(self) -> tuple[PlatformRule, ...]:
         """Rules that identify pods, in order of precedence."""
         extra = (platform.rule() for platform in self.platforms)
         return all_rules(extra, self.user_labels, self.trusted_selectors, inference=self.inference)
+
+    @field_validator("cleanup")
+    @classmethod
+    def _check_notices(cls, cleanup: CleanupConfig, info: ValidationInfo) -> CleanupConfig:
+        if "alerts" in info.data:  # otherwise they are invalid themselves
+            for policy in cleanup.policies:
+                absent = "daemon.alerts has no receivers"
+                check_receivers(policy.receivers, info.data["alerts"].receivers, f"{policy.name}: ", absent)
+        return cleanup
 
     _check_lease = field_validator("lease")(check_lease)
     _check_report = field_validator("report")(check_report)

@@ -70,18 +70,6 @@ def load(path: str | None, environ: Mapping[str, str]) -> Config:
     return config
 
 
-def summary(config: Config) -> str:
-    """One-line summary of a configuration."""
-    agent = config.agent
-    schedules = [getattr(agent.collectors, name) for name in type(agent.collectors).model_fields]
-    running = sum(schedule.enabled for schedule in schedules)
-    return (
-        f"agent {agent.node_name} on {agent.listen} with{'' if agent.read_token() else 'out'} a token, "
-        f"{running} of {len(schedules)} collectors, mounts {len(agent.mounts)}, registries {len(agent.registries)}; "
-        f"page on {config.daemon.listen}; log level {config.log_level}"
-    )
-
-
 @dataclass(frozen=True)
 class _Origin:
     """Origin of a value. `name` is the variable that stands for the first `depth` parts of its path."""

@@ -15,6 +15,7 @@ from monitor.base.units import format_duration, quoted
 from monitor.cleanup import policy as of
 from monitor.cleanup.model import Mode
 from monitor.config.derive import DerivedSection, build
+from monitor.config.routes import Zone
 from monitor.config.types import AbsolutePath, Duration, NonEmpty, Ratio, Size, parse_list, require
 
 # Never dataset roots; system directories including everything below them.
@@ -102,7 +103,7 @@ class PolicyConfig(DerivedSection):
     name: PolicyName
     mode: Literal["dry-run", "enforce"] = Mode.DRY_RUN.value
     cron: str | None = None
-    timezone: str = of.When.timezone
+    timezone: Zone | None = None
     high: UsedRatio = None
     low: UsedRatio = None
     caps: CapsConfig = CapsConfig()
@@ -111,7 +112,7 @@ class PolicyConfig(DerivedSection):
 
     def check(self) -> None:
         if self.cron is not None:
-            cron_trigger(self.cron, self.timezone)
+            cron_trigger(self.cron, self.timezone or of.When.timezone)
         if (self.high is not None or self.low is not None) and not self.has_disk:
             raise ValueError(f"high and low say nothing about {self.kind}; give cron")
         if self.low is not None and self.high is not None and self.low >= self.high:
@@ -122,12 +123,18 @@ class PolicyConfig(DerivedSection):
             wanted = "cron, or high and low" if self.has_disk else "cron"
             raise ValueError(f'it would never run; give {wanted}, for example cron: "0 3 * * *"')
 
-    def policy(self) -> of.CleanupPolicy:
-        """The policy for the planner."""
+    def policy(self, timezone: str) -> of.CleanupPolicy:
+        """The policy for the planner; `timezone` is the default of its schedule."""
         yields = self.settings_class.when.yield_to_kubelet and "high" not in self.model_fields_set
         values: dict[str, Any] = {
             "mode": Mode(self.mode),
-            "when": build(of.When, self, yield_to_kubelet=yields),
+            "when": build(
+                of.When,
+                self,
+                timezone=self.timezone or timezone,
+                own_timezone=self.timezone is not None,
+                yield_to_kubelet=yields,
+            ),
             "caps": build(of.Caps, self.caps),
         }
         if isinstance(exempt := getattr(self, "exempt", None), ExemptConfig):

@@ -10,7 +10,7 @@ from monitor.alert.lifecycle import AlertTiming, AlertTimings
 from monitor.alert.matchers import known_matchers, matchers_of
 from monitor.alert.routes import Route
 from monitor.alert.windows import MaintenanceWindow, QuietHours
-from monitor.base.cron import zone
+from monitor.base.localtime import zone
 from monitor.base.units import quoted
 from monitor.config.derive import build
 from monitor.config.types import Duration, Names, Section, Span

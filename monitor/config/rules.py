@@ -22,7 +22,7 @@ from monitor.base.text import unknown
 from monitor.base.units import parse_duration, quoted
 from monitor.config.routes import Zone
 from monitor.config.types import Duration, Ratio, Section, Size, check_with
-from monitor.detect.base import Limits, Override, Rule, Threshold
+from monitor.detect.base import Limits, Override, Rule, Threshold, TimeZone
 from monitor.detect.rules import RULES
 from monitor.facts.findings import LABELS
 
@@ -65,9 +65,9 @@ LabelPatterns = Annotated[dict[str, str], check_with(_check_match)]
 class RulesSection(Section):
     """The sections of all rules, each under the rule's name with _ for -."""
 
-    def limits(self, rules: Iterable[Rule] = RULES) -> dict[str, Limits[Any]]:
-        """Limits of each rule, for the detection engine."""
-        return {rule.rule: _limits(rule, getattr(self, field_name(rule))) for rule in rules}
+    def limits(self, rules: Iterable[Rule] = RULES, timezone: str | None = None) -> dict[str, Limits[Any]]:
+        """Limits of each rule, for the detection engine; `timezone` is that of limits without their own."""
+        return {rule.rule: _limits(rule, getattr(self, field_name(rule)), timezone) for rule in rules}
 
 
 def rules_config(rules: Iterable[Rule]) -> type[RulesSection]:
@@ -112,9 +112,12 @@ def _section(rule: Rule) -> type[Section]:
     return section
 
 
-def _limits(rule: Rule, section: Any) -> Limits[Any]:
+def _limits(rule: Rule, section: Any, timezone: str | None) -> Limits[Any]:
+    hints = get_type_hints(rule.limits, include_extras=True)
     names = [limit.name for limit in dataclasses.fields(rule.limits)]
-    default = rule.limits(**{name: getattr(section, name) for name in names})
+    values = {name: getattr(section, name) for name in names}
+    values |= {name: timezone for name in names if values[name] is None and TimeZone in get_args(hints[name])}
+    default = rule.limits(**values)
     overrides = []
     for exception in section.overrides:
         changed = {name: getattr(exception, name) for name in names if name in exception.model_fields_set}

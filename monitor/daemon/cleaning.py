@@ -114,8 +114,12 @@ class CleanupController:
     def plans(self, policy: str | None, lang: str) -> tuple[ShownPlan, ...]:
         """Plan of each policy, or of one. Raise ValueError if there is no such policy."""
         policies = self._policies.values() if policy is None else (self._policy(policy),)
-        planner = self._planner
-        return tuple(show_plan(planner.plan(each, node), lang) for each in policies for node in planner.nodes(each))
+        planner, now = self._planner, self._now()
+        return tuple(
+            show_plan(planner.plan(each, node), lang, each.when.next_run(now))
+            for each in policies
+            for node in planner.nodes(each)
+        )
 
     def history(self, limit: int, policy: str | None) -> tuple[ShownRun, ...]:
         """Latest runs, newest first."""

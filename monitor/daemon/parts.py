@@ -168,7 +168,8 @@ def start_cleanup(config: Config, cluster: LiveCluster, alerting: AlertingServic
     try:
         access = daemon.cleanup.agents.access(daemon.agents.settings().tls)
         outbox, elector = AlertOutbox(alerting), alerting.leading
-        cleanup = CleanupController(daemon.cleanup.settings(), access, daemon.state, cluster, outbox, leading=elector)
+        policies = daemon.cleanup.settings(daemon.zone)
+        cleanup = CleanupController(policies, access, daemon.state, cluster, outbox, leading=elector)
     except ValueError as error:
         raise StartError(f"daemon.cleanup: {error}") from None
     cleanup.start()
@@ -198,7 +199,8 @@ def start_evaluator(
         probes = ServiceProbes(service.target() for service in daemon.services)
     except ValueError as error:
         raise StartError(f"daemon.services: {error}") from None
-    settings = EvaluatorSettings(state=daemon.state, resource=daemon.gpu_resource, limits=daemon.rules.limits())
+    limits = daemon.rules.limits(timezone=daemon.zone)
+    settings = EvaluatorSettings(state=daemon.state, resource=daemon.gpu_resource, limits=limits)
     evaluator = Evaluator(settings, cluster, probes, on_evaluated=on_evaluated, own_deletions=cleanup.own_deletions)
     evaluator.start()
     return evaluator
@@ -223,7 +225,7 @@ def build_app(
     elector = parts.elector
     page_data = PageData(
         cluster.poller.facts, lambda: evaluator.findings, parts.recording.recorder, alerting.dispatcher.snapshot, links,
-        elector.state if elector.shared else None,
+        elector.state if elector.shared else None, daemon.zone,
     )  # fmt: skip
     metrics = MetricsDeps(
         cluster, evaluator, alerting, parts.cleanup, daemon.alerts.cluster,

@@ -10,7 +10,8 @@ from monitor.alert.model import SEVERITY_RANK, Phase
 from monitor.alert.mute import AlertView
 from monitor.alert.silences import Silence
 from monitor.alert.store import AlertEvent, Delivery
-from monitor.base.units import format_duration, utc_timestamp
+from monitor.base.localtime import local_seconds
+from monitor.base.units import format_duration
 from monitor.facts.base import Fact
 from monitor.facts.findings import Severity
 from monitor.i18n.notes import sentence
@@ -145,20 +146,28 @@ def silences_table(silences: Sequence[Silence], now: float) -> TextTable:
     return make_table("Silences", "id | matchers | for | author | comment | state", rows, "no active silences")
 
 
-def history_table(events: Sequence[LocalizedAlertEvent]) -> TextTable:
+def history_table(events: Sequence[LocalizedAlertEvent], timezone: str = "UTC") -> TextTable:
     """Table of alert events."""
     rows: Rows = [
-        (utc_timestamp(event.at), event.what, event.severity.value, event.rule, subject(event.labels), event.headline)
+        (
+            local_seconds(event.at, timezone),
+            event.what,
+            event.severity.value,
+            event.rule,
+            subject(event.labels),
+            event.headline,
+        )
         for event in events
     ]
-    return make_table("History", "at (UTC) | event | severity | rule | subject | headline", rows, "no events")
+    columns = f"at ({timezone}) | event | severity | rule | subject | headline"
+    return make_table("History", columns, rows, "no events")
 
 
-def deliveries_table(deliveries: Sequence[Delivery]) -> TextTable:
+def deliveries_table(deliveries: Sequence[Delivery], timezone: str = "UTC") -> TextTable:
     """Table of deliveries."""
     rows: Rows = [
         (
-            utc_timestamp(delivery.at),
+            local_seconds(delivery.at, timezone),
             delivery.receiver,
             delivery.reason.value,
             delivery.group,
@@ -169,7 +178,7 @@ def deliveries_table(deliveries: Sequence[Delivery]) -> TextTable:
         )
         for delivery in deliveries
     ]
-    columns = "at (UTC) | receiver | reason | group | state | took | attempts | response"
+    columns = f"at ({timezone}) | receiver | reason | group | state | took | attempts | response"
     return make_table("Deliveries", columns, rows, "no deliveries")
 
 

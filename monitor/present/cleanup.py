@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from monitor.base.units import format_duration, format_size, utc_timestamp
+from monitor.base.localtime import local_minute, local_seconds
+from monitor.base.units import format_duration, format_size
 from monitor.cleanup.journal_records import CleanupRun, ItemState, JournalEntry
 from monitor.cleanup.model import CleanupPlan, Item, KeptItem
 from monitor.facts.base import Fact
@@ -46,6 +47,7 @@ class ShownPlan(Fact, frozen=True, kw_only=True):
     capped_by: str | None = None
     refused: str | None = None
     warnings: tuple[str, ...] = ()
+    next_run_at: float | None = None
 
 
 class ShownRun(Fact, frozen=True, kw_only=True):
@@ -55,8 +57,8 @@ class ShownRun(Fact, frozen=True, kw_only=True):
     items: tuple[JournalEntry, ...] = ()
 
 
-def show_plan(plan: CleanupPlan, lang: str) -> ShownPlan:
-    """A plan in one language."""
+def show_plan(plan: CleanupPlan, lang: str, next_run_at: float | None = None) -> ShownPlan:
+    """A plan in one language, and when its policy runs next on schedule."""
     return ShownPlan(
         policy=plan.policy,
         kind=plan.kind,
@@ -71,6 +73,7 @@ def show_plan(plan: CleanupPlan, lang: str) -> ShownPlan:
         capped_by=plan.capped_by,
         refused=sentence(plan.refused, lang) if plan.refused is not None else None,
         warnings=tuple(sentence(warning, lang) for warning in plan.warnings),
+        next_run_at=next_run_at,
     )
 
 
@@ -88,18 +91,19 @@ def _item(item: Item, lang: str) -> ShownItem:
     )
 
 
-def plan_tables(plans: Iterable[ShownPlan]) -> list[TextTable]:
+def plan_tables(plans: Iterable[ShownPlan], timezone: str = "UTC") -> list[TextTable]:
     """One table per plan."""
-    tables = [_plan_table(plan) for plan in plans]
+    tables = [_plan_table(plan, timezone) for plan in plans]
     return tables or [make_table("CLEANUP", "WHAT", [], "no policy is configured; add one to daemon.cleanup.policies")]
 
 
-def _plan_table(plan: ShownPlan) -> TextTable:
+def _plan_table(plan: ShownPlan, timezone: str) -> TextTable:
     where = f" on {plan.node}" if plan.node else ""
     need = f", {format_size(plan.needed_bytes)} needed" if plan.needed_bytes is not None else ""
     kept = ", ".join(f"{count} {protection}" for protection, count in plan.kept_counts.items())
     title = f"{plan.policy}{where} ({plan.kind}, {plan.mode}): {len(plan.items)} items"
     title += f", {format_size(plan.frees_bytes)}{need}" + (f"; kept: {kept}" if kept else "")
+    title += f"; next run {local_minute(plan.next_run_at, timezone)}" if plan.next_run_at is not None else ""
     title += "".join(f"; {warning}" for warning in plan.warnings)
     rows: Rows = [
         (
@@ -115,14 +119,14 @@ def _plan_table(plan: ShownPlan) -> TextTable:
     return make_table(title, "WHAT|OWNER|FREES|RISK|WHEN|WHY", rows, plan.refused or "nothing to do")
 
 
-def history_table(runs: Iterable[ShownRun]) -> TextTable:
+def history_table(runs: Iterable[ShownRun], timezone: str = "UTC") -> TextTable:
     """Runs, newest first, with the number of items in each state."""
     rows: Rows = []
     for shown in runs:
         run, states = shown.run, [item.state for item in shown.items]
         rows.append(
             (
-                utc_timestamp(run.started_at),
+                local_seconds(run.started_at, timezone),
                 run.policy,
                 run.node or "-",
                 run.trigger if run.by is None else f"{run.trigger} by {run.by}",
@@ -133,7 +137,7 @@ def history_table(runs: Iterable[ShownRun]) -> TextTable:
                 format_size(run.freed_bytes),
             )
         )
-    columns = "WHEN (UTC)|POLICY|NODE|TRIGGER|END|DONE|LEFT|FAILED|FREED"
+    columns = f"WHEN ({timezone})|POLICY|NODE|TRIGGER|END|DONE|LEFT|FAILED|FREED"
     return make_table("CLEANUP RUNS", columns, rows, "nothing has run yet")
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Mapping
 
-from monitor.base.units import format_duration, format_ratio, format_size, utc_timestamp
+from monitor.base.localtime import local_instant
+from monitor.base.units import format_duration, format_ratio, format_size
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, Holder, NodeView
 from monitor.facts.text import Evidence
 from monitor.present.rows import ClusterIndex, users_by_gpus, waiting_pods
@@ -18,11 +19,11 @@ URGENCY = (*(state for state in GpuState if state not in (GpuState.UNKNOWN, *NOR
 MAX_NAMED_NODES = 8
 
 
-def headline(view: ClusterView) -> str:
+def headline(view: ClusterView, timezone: str = "UTC") -> str:
     """One line: number of nodes, and of GPUs by state."""
     states = Counter(gpu.state.value for gpu in view.gpus)
     gpus = ", ".join(f"{states[state]} {state}" for state in GpuState if states[state]) or "none seen"
-    at = f"{utc_timestamp(view.at)} UTC"
+    at = local_instant(view.at, timezone)
     return f"{at}, {_number(len(view.nodes), 'node')}, {_number(len(view.gpus), 'GPU')}: {gpus}"
 
 

@@ -6,17 +6,18 @@ anyone can choose the names of images and mounts.
 
 from __future__ import annotations
 
+from monitor.base.localtime import local_instant
 from monitor.base.logs import printable
-from monitor.base.units import format_duration, format_ratio, format_size, utc_timestamp
+from monitor.base.units import format_duration, format_ratio, format_size
 from monitor.facts import CollectorFact, DiskFact, GpuFact, ImageFact, NodeSnapshot, ShmFact
 from monitor.present.table import UNKNOWN, Rows, TextTable, make_table
 
 MAX_IMAGES = 5
 
 
-def headline(snapshot: NodeSnapshot) -> str:
+def headline(snapshot: NodeSnapshot, timezone: str = "UTC") -> str:
     """One line: the node, when it was read, and its size."""
-    read_at = f"{utc_timestamp(snapshot.at)} UTC"
+    read_at = local_instant(snapshot.at, timezone)
     parts = [f"node {snapshot.node}", read_at, f"gpuwarden {snapshot.agent_version}"]
     if host := snapshot.host:
         parts.append(f"{host.cpus} CPUs")

@@ -31,7 +31,7 @@ class ReportOutbox(Protocol):
     def send(self, notifications: Sequence[Notification], notes: Mapping[str, bytes]) -> None: ...
 
 
-def report_notifications(report: Report, receivers: Sequence[str]) -> tuple[Notification, ...]:
+def report_notifications(report: Report, receivers: Sequence[str], timezone: str = "UTC") -> tuple[Notification, ...]:
     """One notification with the report per receiver."""
     fired: Counter[str] = Counter()
     resolved: Counter[str] = Counter()
@@ -39,7 +39,11 @@ def report_notifications(report: Report, receivers: Sequence[str]) -> tuple[Noti
         fired[incident.rule] += incident.fired
         resolved[incident.rule] += incident.resolved
     summary = Summary(
-        since=report.since, until=report.until, fired=dict(fired), resolved=dict(resolved), notes=message_texts(report)
+        since=report.since,
+        until=report.until,
+        fired=dict(fired),
+        resolved=dict(resolved),
+        notes=message_texts(report, timezone),
     )
     return tuple(
         Notification(
@@ -90,7 +94,7 @@ class ReportScheduler:
         if self._leading.holds() and fires_in(self._schedule.cron, self._schedule.timezone, last, now):
             self._leading.mark(LAST_SENT_KEY, now)
             report = self._reports.report(self._schedule.seconds, self._schedule.by)
-            notifications = report_notifications(report, self._schedule.receivers)
+            notifications = report_notifications(report, self._schedule.receivers, self._schedule.timezone)
             self._outbox.send(notifications, {LAST_SENT_KEY: repr(now).encode()})
 
     def _check(self) -> None:

@@ -11,8 +11,9 @@ from typing import Literal, TextIO
 import jinja2
 import msgspec
 
+from monitor.base.localtime import local_minute
 from monitor.base.logs import printable
-from monitor.base.units import format_ratio, format_size, utc_timestamp
+from monitor.base.units import format_ratio, format_size
 from monitor.facts.text import Text
 from monitor.i18n import CATALOGS, Value, code, say
 from monitor.i18n.figures import duration
@@ -88,27 +89,27 @@ class ReportTable:
     note: str = ""
 
 
-def summary_lines(report: Report, lang: str) -> tuple[str, ...]:
+def summary_lines(report: Report, lang: str, timezone: str = "UTC") -> tuple[str, ...]:
     """The summary of a report in sentences."""
     values: Values = {
-        "start": format_time(report.since),
-        "end": format_time(report.until),
+        "start": local_minute(report.since, timezone),
+        "end": local_minute(report.until, timezone),
         "watched": report.watched_seconds,
     }
     period = say(lang, "report.period", values | {"seconds": report.until - report.since})
     texts = (
         *_totals(report.total),
-        *(_incomplete_cleanup(report) if report.by != "queue" else ()),
+        *(_incomplete_cleanup(report, timezone) if report.by != "queue" else ()),
     )
     return (period, *(say(lang, text.key, text.values) for text in texts))
 
 
-def report_tables(report: Report, lang: str) -> tuple[ReportTable, ...]:
+def report_tables(report: Report, lang: str, timezone: str = "UTC") -> tuple[ReportTable, ...]:
     """Tables of a report: by user, queue or node, and the incidents."""
-    return _rows_table(report, lang), _incidents_table(report, lang)
+    return _rows_table(report, lang), _incidents_table(report, lang, timezone)
 
 
-def print_tables(report: Report, lang: str, file: TextIO) -> None:
+def print_tables(report: Report, lang: str, file: TextIO, timezone: str = "UTC") -> None:
     """Print a report to `file`, with the width of the terminal if it is one."""
     from rich.console import Console  # imported here: the daemon does not need it
     from rich.table import Table
@@ -117,9 +118,9 @@ def print_tables(report: Report, lang: str, file: TextIO) -> None:
     width = None if file.isatty() else PLAIN_WIDTH_COLUMNS
     console = Console(file=file, width=width, markup=False, highlight=False, emoji=False)
     console.print(Text(say(lang, "report.title", {}), style="bold"))
-    for line in summary_lines(report, lang):
+    for line in summary_lines(report, lang, timezone):
         console.print(Text(line))
-    for table in report_tables(report, lang):
+    for table in report_tables(report, lang, timezone):
         console.print()
         console.print(Text(table.title, style="bold"))
         if not table.rows:
@@ -151,10 +152,11 @@ def as_csv(report: Report) -> str:
     return out.getvalue()
 
 
-def as_html(report: Report, lang: str) -> str:
+def as_html(report: Report, lang: str, timezone: str = "UTC") -> str:
     """A report as a standalone HTML page."""
     title = say(lang, "report.title", {})
-    return PAGE.render(lang=lang, title=title, lines=summary_lines(report, lang), tables=report_tables(report, lang))
+    lines, tables = summary_lines(report, lang, timezone), report_tables(report, lang, timezone)
+    return PAGE.render(lang=lang, title=title, lines=lines, tables=tables)
 
 
 def escape_formula(text: str) -> str:
@@ -162,7 +164,7 @@ def escape_formula(text: str) -> str:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
-def message_texts(report: Report) -> tuple[Text, ...]:
+def message_texts(report: Report, timezone: str = "UTC") -> tuple[Text, ...]:
     """Texts of a message about a report, the title first: totals, and the largest rows."""
     total = report.total
     texts = [
@@ -174,7 +176,7 @@ def message_texts(report: Report) -> tuple[Text, ...]:
         texts.append(Text(key="report.told.used", values=values))
     if total.cleaned_bytes:
         texts.append(Text(key="report.told.cleaned", values={"size": total.cleaned_bytes}))
-    texts += _incomplete_cleanup(report)
+    texts += _incomplete_cleanup(report, timezone)
     named = [row for row in report.rows if row.name is not None and (row.allocated_hours or row.zombie_hours)]
     for row in named[:MAX_MESSAGE_ROWS]:
         ratio: Value = UNKNOWN if row.utilization_ratio is None else row.utilization_ratio
@@ -194,11 +196,6 @@ def format_hours(value: float) -> str:
     return f"{value:,.1f}"
 
 
-def format_time(at: float) -> str:
-    """A time in UTC, to the minute."""
-    return f"{utc_timestamp(at)[:16]} UTC"
-
-
 def _wasted(row: ReportRow) -> str:
     return format_hours(row.wasted_hours)
 
@@ -216,11 +213,11 @@ def _totals(total: ReportRow) -> list[Text]:
     ]
 
 
-def _incomplete_cleanup(report: Report) -> tuple[Text, ...]:
+def _incomplete_cleanup(report: Report, timezone: str) -> tuple[Text, ...]:
     """The hint that older cleanup runs are no longer stored, if the report covers them."""
     if report.total.cleaned_bytes is None or report.cleaned_since <= report.since:
         return ()
-    return (Text(key="report.cleaned-since", values={"start": format_time(report.cleaned_since)}),)
+    return (Text(key="report.cleaned-since", values={"start": local_minute(report.cleaned_since, timezone)}),)
 
 
 def _rows_table(report: Report, lang: str) -> ReportTable:
@@ -254,11 +251,10 @@ def _cells(row: ReportRow, columns: tuple[str, ...]) -> list[str]:
     return [UNKNOWN if cell is None else cell for cell in cells]
 
 
-def _incidents_table(report: Report, lang: str) -> ReportTable:
+def _incidents_table(report: Report, lang: str, timezone: str) -> ReportTable:
     later = report.incidents_since > report.since
-    title = say(
-        lang, "report.incidents-since" if later else "report.incidents", {"start": format_time(report.incidents_since)}
-    )
+    start = local_minute(report.incidents_since, timezone)
+    title = say(lang, "report.incidents-since" if later else "report.incidents", {"start": start})
     columns = ("rule", "cause", "fired", "resolved", "mean")
     return ReportTable(
         title=title,

@@ -67,7 +67,7 @@ def create_app(
     if cleanup is not None:
         routes += cleanup_routes(cleanup, token)
     if reports is not None:
-        routes += report_routes(reports)
+        routes += report_routes(reports, data.timezone)
     if metrics is not None:
         routes += metrics_routes(metrics)
     security = security or open_security(token)

@@ -67,6 +67,7 @@ class PageData:
     alerts: Callable[[], Sequence[AlertView]] | None = None  # not rendered yet
     links: tuple[HeaderLink, ...] = ()
     lease: Callable[[], LeaseState] | None = None  # with several replicas
+    timezone: str = "UTC"
 
 
 @dataclass(frozen=True)

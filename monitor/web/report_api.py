@@ -19,19 +19,19 @@ DEFAULT_SINCE = "7d"
 BOM = "\N{BYTE ORDER MARK}"  # spreadsheets recognise UTF-8 by it
 
 
-def report_routes(reports: ReportSource) -> list[Route]:
-    """Route of the report."""
+def report_routes(reports: ReportSource, timezone: str = "UTC") -> list[Route]:
+    """Route of the report; its page shows times in the time zone."""
 
     def report(request: Request) -> Response:
         try:
-            return _report(reports, request)
+            return _report(reports, request, timezone)
         except ValueError as error:
             return error_response(error, HTTPStatus.BAD_REQUEST)
 
     return [Route("/v1/report", report)]
 
 
-def _report(reports: ReportSource, request: Request) -> Response:
+def _report(reports: ReportSource, request: Request, timezone: str) -> Response:
     """The requested report. Raise ValueError for invalid parameters."""
     query = request.query_params
     seconds, by = parse_since(query.get("since", DEFAULT_SINCE)), parse_by(query.get("by", "user"))
@@ -42,7 +42,7 @@ def _report(reports: ReportSource, request: Request) -> Response:
     report = reports.report(seconds, by)
     if form == "json":
         return json_response(report)
-    text = BOM + as_csv(report) if form == "csv" else as_html(report, lang)
+    text = BOM + as_csv(report) if form == "csv" else as_html(report, lang, timezone)
     disposition = {"Content-Disposition": f'attachment; filename="gpuwarden-report.{form}"'}
     return Response(text, headers=NO_STORE | disposition, media_type=f"text/{form}; charset=utf-8")
 

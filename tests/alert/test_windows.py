@@ -98,7 +98,9 @@ def test_a_window_is_about_what_meets_its_matchers() -> None:
 )
 def test_no_moment_is_too_odd_for_a_window(cron: str, timezone: str, now: int) -> None:
     start = datetime.fromtimestamp(now, ZoneInfo(timezone))
-    opens = cron_trigger(cron, timezone).get_next_fire_time(None, start).timestamp()
+    fires = cron_trigger(cron, timezone).get_next_fire_time(None, start)
+    assert fires is not None
+    opens = fires.timestamp()
     window = MaintenanceWindow(cron, 600.0, timezone)
     assert opens >= now
     assert window.open(opens)

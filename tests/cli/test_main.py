@@ -46,11 +46,17 @@ def test_a_good_file(tmp_path: Path) -> None:
     file.write_text("agent: {node_name: gpu-01, mounts: [/mnt/a]}\n")
     result = run("check-config", str(file), environ={})
     assert (result.returncode, result.stderr) == (0, "")
-    assert result.stdout == (
-        f"ok: {file}\n"
-        "agent gpu-01 on 127.0.0.1:9835 without a token, 18 of 18 collectors, mounts 1, registries 0; "
-        "page on 127.0.0.1:9836; log level info\n"
-    )
+    first, zone, *lines = result.stdout.splitlines()
+    assert first == f"ok: {file}"
+    assert zone.startswith("Time zone: ")
+    assert lines == [
+        "Agent: node gpu-01, on 127.0.0.1:9835 without a token, 18 of 18 collectors, 1 mount, 0 registries.",
+        "Page: on 127.0.0.1:9836; log level info.",
+        "Alerts: not sent, because no receiver is configured.",
+        "Cleanup: no policy is configured.",
+        "Report: not scheduled.",
+    ]
+    assert "时区：" in run("check-config", "--lang", "zh", str(file), environ={}).stdout
     assert json.loads(run("check-config", "--json", str(file), environ={}).stdout) == {
         "file": str(file),
         "ok": True,

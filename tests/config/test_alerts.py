@@ -12,7 +12,7 @@ from monitor.alert.matchers import parse_matcher
 from monitor.alert.receivers.base import MailSettings, OwnerContact, RateLimit, ReceiverSettings
 from monitor.alert.routes import Route
 from monitor.alert.windows import MaintenanceWindow, QuietHours
-from monitor.config.alerts import AlertsConfig, local_timezone
+from monitor.config.alerts import AlertsConfig
 from monitor.config.file import ConfigError, load
 from monitor.config.root import Config
 
@@ -205,18 +205,6 @@ def test_who_is_told_what_an_alertmanager_tells() -> None:
 def test_no_receivers_is_no_mistake() -> None:
     assert alerts().receiver_settings(PAGE) == ()
     assert alerts().effective_routes() == (Route(receivers=()),)
-
-
-def test_the_time_zone_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("TZ", raising=False)
-    link = tmp_path / "localtime"
-    link.symlink_to("/usr/share/zoneinfo/Asia/Tokyo")
-    assert local_timezone(str(link)) == "Asia/Tokyo"
-    assert local_timezone(str(tmp_path / "none")) == "UTC"
-    monkeypatch.setenv("TZ", ":Asia/Shanghai")
-    assert local_timezone(str(link)) == "Asia/Shanghai"
-    monkeypatch.setenv("TZ", "CST-8")
-    assert local_timezone(str(link)) == "Asia/Tokyo"
 
 
 @pytest.mark.parametrize(

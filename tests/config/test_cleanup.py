@@ -26,7 +26,8 @@ SMALLEST: dict[str, dict[str, Any]] = {
 
 def policies(*given: dict[str, Any], allow: tuple[str, ...] = ("/mnt/share",)) -> tuple[of.CleanupPolicy, ...]:
     cleanup = {"allow": list(allow), "policies": list(given)}
-    return Config.model_validate({"daemon": {"cleanup": cleanup}}).daemon.cleanup.settings()
+    ops = {"receivers": [{"kind": "console", "name": "ops"}]}
+    return Config.model_validate({"daemon": {"alerts": ops, "cleanup": cleanup}}).daemon.cleanup.settings()
 
 
 def problems(folder: Path, text: str) -> list[str]:
@@ -53,6 +54,35 @@ def test_defaults_are_those_of_the_policies() -> None:
     images, pods = policies({"kind": "images", "name": "a"}, {"kind": "pods", "name": "b", "cron": "0 3 * * *"})
     assert images == of.ImagePolicy(name="a")
     assert pods == of.PodPolicy(name="b", when=of.When(cron="0 3 * * *"))
+
+
+@pytest.mark.parametrize(
+    ("daemon", "policy", "timezone"),
+    [
+        ({"timezone": "Asia/Shanghai"}, {}, "Asia/Shanghai"),
+        ({"alerts": {"timezone": "Asia/Shanghai"}}, {}, "Asia/Shanghai"),
+        ({"timezone": "Asia/Shanghai"}, {"timezone": "UTC"}, "UTC"),
+    ],
+)
+def test_a_schedule_is_in_the_time_zone_of_the_daemon_unless_it_has_its_own(
+    daemon: dict[str, Any], policy: dict[str, Any], timezone: str
+) -> None:
+    cleanup = {"policies": [{"kind": "pods", "name": "nightly", "cron": "0 3 * * *"} | policy]}
+    config = Config.model_validate({"daemon": daemon | {"cleanup": cleanup}}).daemon
+    (pods,) = config.cleanup.settings(config.zone)
+    assert pods.when.timezone == timezone
+
+
+def test_another_time_zone_of_the_daemon_does_not_announce_policies_again() -> None:
+    nightly = {"kind": "pods", "name": "nightly", "cron": "0 3 * * *"}
+    before = of.PodPolicy(name="nightly", when=of.When(cron="0 3 * * *"))  # as in versions whose default was UTC
+    cleanup = Config.model_validate({"daemon": {"cleanup": {"policies": [nightly]}}}).daemon.cleanup
+    assert {policy.fingerprint for zone in ("UTC", "Asia/Shanghai") for policy in cleanup.settings(zone)} == {
+        before.fingerprint
+    }
+    own = Config.model_validate({"daemon": {"cleanup": {"policies": [nightly | {"timezone": "Asia/Shanghai"}]}}})
+    (policy,) = own.daemon.cleanup.settings("UTC")
+    assert policy.fingerprint != before.fingerprint
 
 
 @pytest.mark.parametrize(
@@ -116,7 +146,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"kind": "pods"}, ': it would never run; give cron, for example cron: "0 3 * * *"'),
     ({"kind": "pods", "cron": "0 3 * * *", "high": "80%", "low": "70%"}, ": high and low say nothing about pods; give cron"),
     ({"kind": "pods", "cron": "0 3 * *"}, ": '0 3 * *' is not a schedule: write minute, hour, day, month and day of the week, as in a crontab"),
-    ({"kind": "pods", "cron": "0 3 * * *", "timezone": "Asia/Peking"}, ": 'Asia/Peking' is not a time zone: write one such as Asia/Shanghai or UTC"),
+    ({"kind": "pods", "cron": "0 3 * * *", "timezone": "Asia/Peking"}, ".timezone: 'Asia/Peking' is not a time zone: write one such as Asia/Shanghai or UTC"),
     ({"kind": "gpus", "cron": "0 3 * * *", "idle_after": "1m"}, ".idle_after: 1m is too short; the least is 10m"),
     ({"kind": "gpus", "cron": "0 3 * * *", "name": "a b"}, ".name: 'a b' cannot be a policy's name; use letters, digits, '-', '_' and '.'"),
     ({"kind": "datasets"}, ".root: is required and not given"),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from monitor.config.file import MAX_BYTES, ConfigError, ConfigProblem, default_path, load, summary, variables
+from monitor.config.file import MAX_BYTES, ConfigError, ConfigProblem, default_path, load, variables
 from monitor.config.root import Config
 from tests.support import need
 
@@ -272,12 +272,3 @@ def test_a_key_cannot_reach_the_terminal(tmp_path: Path) -> None:
 def test_the_default_file() -> None:
     assert default_path({"GPUWARDEN_CONFIG": "/x.yml"}) == "/x.yml"
     assert default_path({}) in (None, "/etc/gpuwarden/gpuwarden.yml")
-
-
-def test_the_summary_names_what_counts_and_no_secret() -> None:
-    environ = {"GPUWARDEN_AGENT__TOKEN": "s3cret", "GPUWARDEN_AGENT__NODE_NAME": "gpu-01"}
-    text = summary(load(None, environ))
-    assert text == (
-        "agent gpu-01 on 127.0.0.1:9835 with a token, 18 of 18 collectors, mounts 0, registries 0; "
-        "page on 127.0.0.1:9836; log level info"
-    )

@@ -10,7 +10,7 @@ from monitor.config.file import ConfigError, load
 from monitor.report.buckets import DAY
 from monitor.report.schedule import ReportSchedule
 
-RECEIVERS = "alerts: {timezone: Asia/Shanghai, receivers: [{kind: console}, {kind: console, name: other}]}"
+RECEIVERS = "timezone: Asia/Shanghai, alerts: {receivers: [{kind: console}, {kind: console, name: other}]}"
 
 
 def scheduled(folder: Path, report: str, alerts: str = RECEIVERS) -> ReportSchedule | None:

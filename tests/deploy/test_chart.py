@@ -145,6 +145,18 @@ def test_one_line_is_enough_for_wecom() -> None:
     assert base64.b64decode(one(objects, "Secret")["data"]["wecom-url"]).decode() == url
 
 
+@pytest.mark.parametrize(
+    ("values", "timezone"),
+    [
+        ({}, None),
+        ({"timezone": "Asia/Shanghai"}, "Asia/Shanghai"),
+        ({"timezone": "UTC", "config": {"daemon": {"timezone": "Europe/Berlin"}}}, "Europe/Berlin"),
+    ],
+)
+def test_one_time_zone_for_everything(values: dict[str, Any], timezone: str | None) -> None:
+    assert config_of(render(values), "daemon")["daemon"].get("timezone") == timezone
+
+
 @pytest.mark.parametrize("name", VALUES)
 def test_no_secret_is_anywhere_but_in_the_secret(name: str) -> None:
     objects = render(VALUES[name])

@@ -6,6 +6,7 @@ from typing import Any
 
 # Every option enabled.
 EVERYTHING: dict[str, Any] = {
+    "timezone": "Asia/Shanghai",
     "wecom": {"url": "https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=SECRET-KEY"},
     "secrets": {"extra": {"db-password": "SECRET-PASSWORD"}},
     "rbac": {"release": True, "cleanup": True},

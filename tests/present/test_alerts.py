@@ -89,11 +89,14 @@ def test_other_tables() -> None:
     assert column(silences_table([disabled], NOW), "state")[0].startswith("disabled: invalid pattern '('")
     event = AlertEvent(at=NOW, what=AlertEventKind.FIRED, alert=alert("n1"))
     assert column(history_table(localize_events([event], "zh")), "at (UTC)") == ["2023-11-14 22:13:20"]
+    shanghai = history_table(localize_events([event], "zh"), "Asia/Shanghai")
+    assert column(shanghai, "at (Asia/Shanghai)") == ["2023-11-15 06:13:20"]
     delivery = Delivery(
         id="d", receiver="wecom", group="g", reason=NotificationReason.NEW, severity=Severity.INFO, at=NOW, subjects=1,
         state="parked", late=2.5, attempts=3, word="no\nway",
     )  # fmt: skip
-    (row,) = deliveries_table([delivery]).rows
+    (row,) = deliveries_table([delivery], "Asia/Shanghai").rows
+    assert row[0] == "2023-11-15 06:13:20"
     assert row[1:] == ("wecom", "new", "g", "parked", "2.5s", "3", "no\\nway")
     result = ReceiverTestResult(receiver="w", kind="wecom", ok=False, answer="93000")
     assert receiver_tests_table([result]).rows == (("w", "wecom", "failed", "93000"),)

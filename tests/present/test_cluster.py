@@ -267,3 +267,7 @@ def test_columns_of_figures_are_flush_right() -> None:
         "shm",
         "disk",
     } <= (columns & NUMERIC_COLUMNS)
+
+
+def test_the_headline_is_in_the_time_zone_of_the_configuration() -> None:
+    assert headline(ClusterView(at=1_763_262_000.0), "Asia/Shanghai").startswith("2025-11-16 11:00:00 CST, ")

@@ -32,6 +32,7 @@ def test_the_headline_says_which_node_and_when() -> None:
         "up 1d, Linux 5.15.0"
     )
     assert headline(EMPTY) == "node gpu-01, 2025-11-16 02:26:40 UTC, gpuwarden 0.1.0"
+    assert headline(EMPTY, "Asia/Shanghai") == "node gpu-01, 2025-11-16 10:26:40 CST, gpuwarden 0.1.0"
 
 
 @pytest.mark.parametrize(

@@ -30,11 +30,13 @@ from monitor.facts.cluster import (
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Evidence, Text
 from monitor.i18n import CATALOGS, LANGUAGES
+from monitor.present.cleanup import ShownPlan
 from monitor.present.findings import LocalizedFinding, localize_findings
 from monitor.queries.cluster import PodExplanation
 from monitor.web.context import PageData, PageDeps
 from monitor.web.pages.routes import page_routes
 from tests.support.snapshots import AT, LOST, full_snapshot
+from tests.web.test_cleanup_api import FakeCleanup
 
 EVIL = "<script>alert(1)</script>\"'&"
 TEMPLATES = Path(__file__).parents[2] / "monitor" / "web" / "templates"
@@ -298,3 +300,25 @@ def test_every_state_of_a_card_has_a_name(state: GpuState) -> None:
     for lang in LANGUAGES:
         assert CATALOGS[lang][f"page.state.{state}"]
         assert CATALOGS[lang][f"page.state.about.{state}"]
+
+
+class NightlyCleanup(FakeCleanup):
+    """A policy with a schedule."""
+
+    def plans(self, policy: str | None, lang: str) -> tuple[ShownPlan, ...]:
+        nightly = ShownPlan(policy="nightly", kind="pods", mode="dry-run", at=AT, next_run_at=1_763_319_600.0)
+        return (nightly, *super().plans(policy, lang))
+
+
+@pytest.mark.parametrize(("lang", "expect"), [("en", "Next run: nightly"), ("zh", "下次执行： nightly")])
+def test_the_next_run_is_in_the_time_zone_of_the_configuration(lang: str, expect: str) -> None:
+    given = PageDeps(FakeCluster(), PageData(timezone="Asia/Shanghai"), cleanup=NightlyCleanup())
+    html = Visitor(given).text(f"/cleanup/plan?lang={lang}")
+    assert f"{expect} 2025-11-17 03:00 CST" in html
+
+
+def test_pages_name_the_time_zone_for_their_times() -> None:
+    given = PageDeps(FakeCluster(), PageData(timezone="Asia/Shanghai"), cleanup=FakeCleanup())
+    html = Visitor(given).text("/cleanup")
+    assert 'data-zone="Asia/Shanghai"' in html
+    assert " CST</time>" in html

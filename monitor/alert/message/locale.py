@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from urllib.parse import quote
-from zoneinfo import ZoneInfo
 
+from monitor.base.localtime import format_local, local_minute
 from monitor.facts.findings import Severity
 from monitor.facts.text import Text, Value
 from monitor.i18n import CATALOGS, say
@@ -47,7 +46,7 @@ class Locale:
         return self.say("names", names=shown, count=len(names)) if len(names) > limit else shown
 
     def timestamp(self, at: float) -> str:
-        return self._format(at, "%Y-%m-%d %H:%M %Z")
+        return local_minute(at, self.timezone)
 
     def time_of_day(self, at: float) -> str:
         return self._format(at, "%H:%M")
@@ -58,10 +57,7 @@ class Locale:
         return self.timestamp(start), self.time_of_day(end) if same_day else self.timestamp(end)
 
     def _format(self, at: float, form: str) -> str:
-        try:
-            return datetime.fromtimestamp(at, ZoneInfo(self.timezone)).strftime(form)
-        except (ValueError, OverflowError, OSError):  # from a broken clock
-            return "?"
+        return format_local(at, self.timezone, form)
 
     def page_url(self, name: str) -> str | None:
         """URL of a section of the page, such as `cleanup` or `report`; None without a page."""

@@ -49,7 +49,7 @@ def judge_locale(facts: LocaleFacts) -> Verdicts:
 
 def read_zone(context: DoctorContext) -> ZoneFacts:
     """Look up the configured time zone and TZ."""
-    zone = context.config.daemon.alerts.timezone
+    zone = context.config.daemon.zone
     given = context.request.environ.get("TZ", "").removeprefix(":")
     return ZoneFacts(zone, _loads(zone), given if given and not given.startswith("/") and not _loads(given) else None)
 

@@ -29,6 +29,7 @@ from monitor.i18n.en import (
     report,
     running,
     scheduling,
+    setup,
     starting,
 )
 
@@ -60,4 +61,5 @@ CLEANUP = cleanup.WORDS | cleanup_runs.WORDS
 REPORT = report.WORDS
 ACCESS = access.WORDS
 DOCTOR = doctor.WORDS
+SETUP = setup.WORDS
 PAGE = page.WORDS | page_work.WORDS

@@ -61,6 +61,7 @@ _CLEANUP = {
     "cleanup.planning": "Querying the nodes and the cluster...",
     "cleanup.again": "Plan again",
     "cleanup.no-policy": "No policy is configured: daemon.cleanup.policies defines what may be cleaned up.",
+    "cleanup.next-runs": "Next run:",
     "cleanup.by-owner": "By owner",
     "cleanup.owner": "Owner",
     "cleanup.nobody": "unknown",

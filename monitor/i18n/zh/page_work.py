@@ -61,6 +61,7 @@ _CLEANUP = {
     "cleanup.planning": "正在确认各节点和集群还需要哪些内容……",
     "cleanup.again": "重新计算",
     "cleanup.no-policy": "没有配置清理策略：在 daemon.cleanup.policies 中说明哪些可以清理。",
+    "cleanup.next-runs": "下次执行：",
     "cleanup.by-owner": "按所有者",
     "cleanup.owner": "所有者",
     "cleanup.nobody": "归属不明",

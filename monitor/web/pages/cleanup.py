@@ -35,7 +35,11 @@ class CleanupPages:
             plans = ()
         active = [plan for plan in plans if plan.items or plan.refused or plan.warnings]
         idle = [plan for plan in plans if plan not in active]
-        return page.fragment("plans", plans=active, idle=idle, shares=owner_shares(plans), most=MAX_ITEMS)
+        times = {plan.policy: plan.next_run_at for plan in plans if plan.next_run_at is not None}
+        runs = [(policy, page.minute(at)) for policy, at in sorted(times.items(), key=lambda item: item[1])]
+        return page.fragment(
+            "plans", plans=active, idle=idle, shares=owner_shares(plans), most=MAX_ITEMS, next_runs=runs
+        )
 
     def preview(self, page: PageRequest) -> Response:
         """The plan of a run, for confirmation."""

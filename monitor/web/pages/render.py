@@ -17,6 +17,7 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from monitor.base.localtime import local_instant, local_minute
 from monitor.base.logs import printable
 from monitor.base.units import format_size
 from monitor.facts.agents import AgentFact
@@ -106,6 +107,10 @@ class PageRequest:
         except KeyError:
             return fallback
 
+    def minute(self, at: float) -> str:
+        """A time with its zone."""
+        return local_minute(at, self.deps.data.timezone)
+
     def rule(self, rule: str) -> str:
         """The title of a rule."""
         try:
@@ -186,6 +191,7 @@ class PageRequest:
             "acts": self.principal.has_role("user"),
             "owns": self.principal.may_act_on,
             "duration": lambda seconds: duration(seconds, self.lang),
+            "timezone": self.deps.data.timezone,
         }
         if "/" not in template:  # a whole page
             context |= {
@@ -243,20 +249,22 @@ def with_query(path: str, **values: object) -> str:
     return f"{path}?{query}" if query else path
 
 
-def since(at: float | None) -> Markup:
+@jinja2.pass_context
+def since(context: jinja2.runtime.Context, at: float | None) -> Markup:
     """A time that page.js shows as an age, so that the HTML does not change as time passes."""
-    return _time(at, "data-s")
+    return _time(at, "data-s", context["timezone"])
 
 
-def moment(at: float | None) -> Markup:
-    """A time that page.js shows in the local time zone."""
-    return _time(at, "data-m")
+@jinja2.pass_context
+def moment(context: jinja2.runtime.Context, at: float | None) -> Markup:
+    """A time that page.js shortens if it is today."""
+    return _time(at, "data-m", context["timezone"])
 
 
-def _time(at: float | None, attribute: str) -> Markup:
+def _time(at: float | None, attribute: str, timezone: str) -> Markup:
     if at is None:
         return Markup("?")
-    text = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(at))  # unlike datetime, accepts any year
+    text = local_instant(at, timezone)
     return Markup("<time {}={}>{}</time>").format(Markup(attribute), int(at), text)  # noqa: S704  # a constant
 
 

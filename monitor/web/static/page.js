@@ -1,4 +1,4 @@
-// Ages and local times, user state that survives updates of sections, the GPU map, and confirmation of changes.
+// Ages and times, user state that survives updates of sections, the GPU map, and confirmation of changes.
 // All content is rendered by the server.
 "use strict";
 (() => {
@@ -43,12 +43,20 @@
     for (const each of all("time[data-m]", root)) write(each, moment(each.dataset.m));
   }
 
+  // Times are those of the daemon's time zone, as in messages; Swedish writes them as 2026-01-31 08:15:00.
+  function clockIn(timeZone) {
+    const form = { dateStyle: "short", timeStyle: "medium" };
+    try {
+      return new Intl.DateTimeFormat("sv-SE", { ...form, timeZone });
+    } catch {
+      return new Intl.DateTimeFormat("sv-SE", form); // the browser does not know the zone
+    }
+  }
+  const clock = clockIn(body.dataset.zone);
+
   function moment(at) {
-    const when = new Date(at * 1000);
-    const two = (number) => String(number).padStart(2, "0");
-    const day = `${when.getFullYear()}-${two(when.getMonth() + 1)}-${two(when.getDate())}`;
-    const time = `${two(when.getHours())}:${two(when.getMinutes())}:${two(when.getSeconds())}`;
-    return when.toDateString() === new Date().toDateString() ? time : `${day} ${time}`;
+    const [day, time] = clock.format(new Date(at * 1000)).split(" ");
+    return day === clock.format(new Date()).split(" ")[0] ? time : `${day} ${time}`;
   }
 
   updateTimes(document);

@@ -84,6 +84,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- if gt (int .Values.daemon.replicas) 1 -}}
 {{- $_ := set $daemon "lease" (dict "namespace" .Release.Namespace "name" (include "gpuwarden.fullname" .)) -}}
 {{- end -}}
+{{- with .Values.timezone }}{{ $_ := set $daemon "timezone" . }}{{ end -}}
 {{- $tokens := dig "access" "tokens" list $given -}}
 {{- $daemon = mustMergeOverwrite $daemon $given -}}
 {{- $_ := set $daemon.access "tokens" (prepend $tokens $metrics) -}}

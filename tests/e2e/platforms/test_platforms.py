@@ -154,7 +154,6 @@ def test_a_zombie_is_released(stage: Stage) -> None:
             cleaner.nvml.end_process(index, pid)
             cleaner.nvml.process(index, left.pid)
             cleaner.becomes(uuid, "zombie", left.pid)
-            assert [holder.user for holder in cleaner.cards()[uuid].holders] == [USER]
             wait_until(lambda: cleaner.plan("gpus").items, 10, "it is planned for")
             released = cleaner.ask("release", NODE, str(index))
             assert released.returncode == 0, released.stdout + released.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import http
 import http.client
 import os
 import shutil
@@ -14,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from tests.lab import process
+from tests.lab.api import Api
 from tests.lab.errors import LabError, wait_for
 from tests.lab.http_probes import ANSWER_LIMIT, answers
 from tests.lab.lab import Lab
@@ -21,7 +23,6 @@ from tests.lab.layout import LOOPBACK
 from tests.lab.logs import tail
 from tests.lab.platforms import manifests
 from tests.lab.platforms.build import MANIFESTS, platforms_cache, programs_dir
-from tests.lab.platforms.objects import Objects
 from tests.lab.platforms.platform import Place, Platform
 from tests.lab.programs import SEARCH
 from tests.support import free_port
@@ -53,13 +54,14 @@ class _Starting:
 
     def __init__(self, lab: Lab, platform: Platform, place: Place, undo: ExitStack) -> None:
         self._lab = lab
-        self._objects = Objects(lab.cluster)
+        self._api = Api(lab.kubeconfig)
         self._platform = platform
         self._place = place
         self._undo = undo
         self._processes: dict[str, process.Process] = {}
 
     def start(self) -> None:
+        self._undo.callback(self._api.close)
         authority = self._write_files()
         source, address = self._place.programs / MANIFESTS, self._place.address("webhooks")
         hooks = manifests.read(source, self._platform.hooks)
@@ -69,7 +71,7 @@ class _Starting:
         names = [*(each["metadata"]["name"] for each in defined), *self._platform.defines]
         self._undo.callback(self._remove_definitions, names)
         for definition in defined:
-            self._objects.create(manifests.DEFINITIONS, definition)
+            self._api.create(manifests.DEFINITIONS, definition)
         for name, line in self._platform.commands(self._place).items():
             self._spawn(name, line)
         if self._platform.secret is not None:
@@ -104,8 +106,8 @@ class _Starting:
         platform = self._platform
         assert platform.secret is not None
         assert platform.mounted is not None
-        found = self._objects.read(f"/api/v1/namespaces/{platform.namespace}/secrets/{platform.secret}")
-        data = (found or {}).get("data") or {}
+        found = self._api.get(f"/api/v1/namespaces/{platform.namespace}/secrets/{platform.secret}")
+        data = found.get("data") or {}
         if "tls.crt" not in data:
             return False
         platform.mounted.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -118,31 +120,31 @@ class _Starting:
 
     def _configure_webhooks(self, configurations: list[manifests.Object]) -> None:
         platform = self._platform
-        if platform.namespace is not None:
-            self._objects.create("/api/v1/namespaces", {"metadata": {"name": platform.namespace}})
+        if platform.namespace is not None:  # it may be left by an earlier run
+            self._api.send("POST", "/api/v1/namespaces", {"metadata": {"name": platform.namespace}})
         if platform.secret is not None:
             path = f"/api/v1/namespaces/{platform.namespace}/secrets"
-            self._undo.callback(self._objects.delete, f"{path}/{platform.secret}")
-            self._objects.create(path, {"metadata": {"name": platform.secret}})
+            self._undo.callback(self._api.delete, f"{path}/{platform.secret}")
+            self._api.create(path, {"metadata": {"name": platform.secret}})
         for each in configurations:
             path = manifests.WEBHOOKS[each["kind"]]
-            self._undo.callback(self._objects.delete, f"{path}/{each['metadata']['name']}")
-            self._objects.create(path, each)
+            self._undo.callback(self._api.delete, f"{path}/{each['metadata']['name']}")
+            self._api.create(path, each)
 
     def _remove_definitions(self, names: list[str]) -> None:
         """Delete definitions and with them all their objects; LabError if some stay."""
         for name in names:
-            self._objects.delete(f"{manifests.DEFINITIONS}/{name}")
+            self._api.delete(f"{manifests.DEFINITIONS}/{name}")
         for name in names:
             path = f"{manifests.DEFINITIONS}/{name}"
             wait_for(partial(self._is_gone, path), REMOVAL_LIMIT_SECONDS, f"{name} gone")
 
     def _is_gone(self, path: str) -> bool:
-        return self._objects.read(path) is None
+        return self._api.send("GET", path).status_code == http.HTTPStatus.NOT_FOUND
 
     def _is_served(self, name: str) -> bool:
-        definition = self._objects.read(f"{manifests.DEFINITIONS}/{name}")
-        return definition is not None and self._objects.read(manifests.served_path(definition)) is not None
+        defined = self._api.send("GET", f"{manifests.DEFINITIONS}/{name}")
+        return defined.ok and self._api.send("GET", manifests.served_path(defined.json())).ok
 
     # Processes
 

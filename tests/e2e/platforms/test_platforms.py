@@ -22,12 +22,12 @@ from tests.e2e.platforms import adapters
 from tests.e2e.platforms.adapter import USER, Adapter, Job
 from tests.e2e.scenes import Scene
 from tests.lab.lab import Lab
+from tests.lab.modern.variant import Modern
 from tests.lab.platforms.build import is_built, platforms_cache
 from tests.lab.platforms.running import running
 from tests.support import need, wait_until
 from tests.support.command import get
 
-pytestmark = pytest.mark.lab("1.35")
 ADAPTERS: dict[str, type[Adapter]] = {
     "Volcano": adapters.Volcano,
     "Kubeflow training-operator": adapters.PyTorchJob,
@@ -91,6 +91,7 @@ class Stage:
 @pytest.fixture(scope="module", params=list(ADAPTERS))
 def stage(request: pytest.FixtureRequest, lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     kind = ADAPTERS[request.param]
+    need(isinstance(lab.variant, Modern), "the modern lab")
     need(kind.platform is None or is_built(kind.platform, platforms_cache()), "`python -m tests.lab build-platforms`")
     with ExitStack() as stack:
         place = stack.enter_context(running(lab, kind.platform)) if kind.platform is not None else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 from monitor.facts.cluster import Identity
@@ -59,6 +60,14 @@ class Waiting:
     zh: Sequence[str]
 
 
+class End(Enum):
+    """What becomes of the pods of a job that has finished."""
+
+    KEPT = "they stay until the product removes them"
+    REMOVED = "the platform removes them"
+    NEVER = "its jobs do not finish: their users delete them"
+
+
 class Adapter(ABC):
     """A platform in a scene."""
 
@@ -68,8 +77,8 @@ class Adapter(ABC):
     left_out = ""
     # Rules of the configuration that its users need.
     rules: Sequence[Mapping[str, Any]] = ()
-    # Whether its jobs finish; otherwise their users delete them.
-    finishes = True
+    # What becomes of the pods of a job that has finished.
+    end = End.KEPT
 
     def __init__(self, scene: Scene, place: Place | None) -> None:
         self.scene = scene
@@ -96,6 +105,10 @@ class Adapter(ABC):
     @abstractmethod
     def remove(self, name: str) -> None:
         """Delete a job if it exists; its pods go with it."""
+
+    def has_finished(self, name: str) -> bool:
+        """Whether the platform says that a job has finished, if it removes its pods."""
+        raise NotImplementedError(name)
 
     @abstractmethod
     def owners(self, job: Job) -> list[Identity]:

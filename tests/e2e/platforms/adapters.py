@@ -8,7 +8,7 @@ import subprocess
 import yaml
 
 from monitor.facts.cluster import Identity
-from tests.e2e.platforms.adapter import USER, Adapter, Job, Manifest, ObjectAdapter, Waiting
+from tests.e2e.platforms.adapter import USER, Adapter, End, Job, Manifest, ObjectAdapter, Waiting
 from tests.lab.layout import GPU_RESOURCE
 from tests.lab.platforms import catalogue
 
@@ -177,7 +177,7 @@ class JobSet(ObjectAdapter):
 class LeaderWorkerSet(ObjectAdapter):
     platform = catalogue.LEADERWORKERSET
     resource = ("leaderworkerset.x-k8s.io/v1", "leaderworkersets", "LeaderWorkerSet")
-    finishes = False
+    end = End.NEVER
 
     def spec(self, job: Job) -> Manifest:
         return {
@@ -197,6 +197,7 @@ class FrameworkController(ObjectAdapter):
     platform = catalogue.FRAMEWORKCONTROLLER
     left_out = "the rest of OpenPAI"
     resource = ("frameworkcontroller.microsoft.com/v1", "frameworks", "Framework")
+    end = End.REMOVED
 
     @property
     def queue(self) -> str:
@@ -218,6 +219,11 @@ class FrameworkController(ObjectAdapter):
             "task": task,
         }
         return {"executionType": "Start", "retryPolicy": retry, "taskRoles": [role]}
+
+    def has_finished(self, name: str) -> bool:
+        version, plural, _ = self.resource
+        found = self.scene.api.get(self.scene.path(version, plural, name))
+        return bool(found.get("status", {}).get("state") == "Completed")
 
     def owners(self, job: Job) -> list[Identity]:
         return [

@@ -89,8 +89,8 @@ TRAINING_OPERATOR = Platform(
     webhooks=("validator.jaxjob.training-operator.kubeflow.org",),
     webhook_configuration="validator.training-operator.kubeflow.org",
     namespace="kubeflow",
+    mounted=Path("/tmp/k8s-webhook-server/serving-certs"),
     secret="training-operator-webhook-cert",
-    mounted=Path("/tmp/k8s-webhook-server/serving-certs"),  # fixed by the operator
 )
 
 
@@ -106,9 +106,14 @@ KUEUE = Platform(
         for name in ("clusterqueue", "cohort", "resourceflavor", "workload", "job")
     ),
     config=lambda place: _controller_config(
-        place, "config.kueue.x-k8s.io/v1beta2", "kueue", integrations={"frameworks": ["batch/job"]}
+        place,
+        "config.kueue.x-k8s.io/v1beta2",
+        "kueue",
+        integrations={"frameworks": ["batch/job"]},
+        featureGates={"VisibilityOnDemand": False},  # a server on a fixed port
     ),
     namespace="kueue-system",
+    mounted=Path("/etc/kueue/metrics/certs"),
 )
 
 JOBSET = Platform(

@@ -10,7 +10,7 @@ import shutil
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -99,22 +99,26 @@ class _Starting:
         output = ["-keyout", str(key), "-out", str(certificate)]
         line = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *subject, *output]
         subprocess.run(line, check=True, capture_output=True, timeout=OPENSSL_LIMIT_SECONDS)
+        if platform.mounted is not None:
+            self._mount({path.name: path.read_bytes() for path in (key, certificate)})
         return certificate.read_bytes()
 
     def _mount_secret(self) -> bool:
-        """Write the certificate in the secret where a kubelet would mount it, once the platform has made one."""
-        platform = self._platform
-        assert platform.secret is not None
-        assert platform.mounted is not None
-        found = self._api.get(f"/api/v1/namespaces/{platform.namespace}/secrets/{platform.secret}")
-        data = found.get("data") or {}
-        if "tls.crt" not in data:
-            return False
-        platform.mounted.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._undo.callback(shutil.rmtree, platform.mounted.parent, ignore_errors=True)
-        for name, content in sorted(data.items(), key=lambda item: item[0] == "tls.crt"):  # which it waits for
-            (platform.mounted / name).write_bytes(base64.b64decode(content))
-        return True
+        """Mount the certificate in the secret, as a kubelet would, once the platform has made one."""
+        path = f"/api/v1/namespaces/{self._platform.namespace}/secrets/{self._platform.secret}"
+        data = self._api.get(path).get("data") or {}
+        if "tls.crt" in data:
+            self._mount({name: base64.b64decode(content) for name, content in data.items()})
+        return "tls.crt" in data
+
+    def _mount(self, files: dict[str, bytes]) -> None:
+        """Write files where the platform expects them; the certificate last, because it waits for that."""
+        directory = self._platform.mounted
+        assert directory is not None
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._undo.callback(_remove, directory)
+        for name in sorted(files, key=lambda name: name == "tls.crt"):
+            (directory / name).write_bytes(files[name])
 
     # Objects
 
@@ -183,3 +187,10 @@ class _Starting:
         with socket.socket() as connection:
             connection.settimeout(ANSWER_LIMIT)
             return connection.connect_ex((LOOPBACK, self._place.ports["webhooks"])) == os.EX_OK
+
+
+def _remove(directory: Path) -> None:
+    """Remove a directory, and those above it that are empty then."""
+    shutil.rmtree(directory, ignore_errors=True)
+    with suppress(OSError):
+        os.removedirs(directory.parent)

@@ -58,7 +58,7 @@ class Platform:
     pod_label: str | None = None
     config: Callable[[Place], str] | None = None
     namespace: str | None = None
-    # Fixed directory where the platform expects a certificate, and the secret in which it writes that itself, if it does.
+    # Fixed directory where it expects a certificate, and the secret in which it writes that itself, if it does.
     mounted: Path | None = None
     secret: str | None = None
     # Names of the definitions that the platform creates itself.

@@ -13,7 +13,7 @@ E2E := tests/e2e tests/scorecard tests/deploy/test_install.py tests/docs/test_sh
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test check unit e2e e2e-read-only bench soak chaos siege mutation coverage threats audit fuzz corpus lab-up lab-down lock generate proto image clean
+.PHONY: help run demo test check unit e2e e2e-platforms e2e-read-only bench soak chaos siege mutation coverage threats audit fuzz corpus lab-up lab-down lock generate proto image clean
 
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -47,7 +47,12 @@ unit: $(VENV)/.dev
 
 e2e: $(VENV)/.dev ## end-to-end tests in a real Kubernetes 1.35 with containerd (LAB=1.20: with Docker), built once within 25 minutes
 	$(BIN)/python -m tests.lab build
-	$(PYTEST) -m "e2e and not long" --durations=10 $(E2E) $(ARGS)
+	$(PYTEST) -m "e2e and not long" --durations=10 --ignore=tests/e2e/platforms $(E2E) $(ARGS)
+
+e2e-platforms: $(VENV)/.dev ## the same scenario on Volcano, Kubeflow, Kueue and other job platforms in the lab; writes bench/PLATFORMS.md
+	$(BIN)/python -m tests.lab build
+	$(BIN)/python -m tests.lab build-platforms
+	$(BIN)/python -m tests.e2e.platforms $(ARGS)
 
 e2e-read-only: $(VENV)/.dev ## run doctor, status and why in the cluster of $KUBECONFIG, and verify that nothing is written
 	$(PYTEST) tests/e2e --read-only $(ARGS)

@@ -16,8 +16,9 @@ from functools import lru_cache
 import msgspec
 
 from monitor.base.text import shorten_name
-from monitor.cluster.owners import OwnerLookup, workload_of
-from monitor.cluster.platforms import READ_BY_KEY, PlatformRule, Selector, parse_condition, parse_selector
+from monitor.cluster.owners import OwnerLookup, kueue_queue_of, workload_of
+from monitor.cluster.platforms import PlatformRule
+from monitor.cluster.selectors import READ_BY_KEY, Selector, parse_condition, parse_selector
 from monitor.facts.cluster import Identity
 from monitor.facts.kube import OwnerRef, PodFact
 
@@ -27,9 +28,10 @@ _Object = msgspec.json.Decoder(dict[str, object])
 
 
 class IdentityInput(msgspec.Struct, frozen=True):
-    """A pod, its top-level owner, and the owner of its namespace."""
+    """A pod, its owners, the topmost of them, and the owner of its namespace."""
 
     pod: PodFact
+    owners: OwnerLookup
     workload: OwnerRef
     namespace_owner: str | None
 
@@ -58,7 +60,7 @@ def identify(
 ) -> Identity:
     """Identity of a pod by the rules, in order of precedence."""
     owner = namespace_owners.get(pod.namespace, "").strip()[:_MAX_VALUE_CHARS] or None
-    known = IdentityInput(pod, workload_of(pod, owners), owner)
+    known = IdentityInput(pod, owners, workload_of(pod, owners), owner)
     naming = user = job = queue = inference = None
     for rule in _candidates(rules, _keys_of(rules, pod)):
         if rule.when and not any(matches(known) for matches in rule.when):
@@ -165,20 +167,23 @@ def _reader(selector: Selector) -> Reader:
             return lambda known: _annotation(known.pod.annotations.get(key), field)
         case "env":
             return lambda known: known.pod.env.get(key)
-        case "namespace":
-            return lambda known: known.pod.namespace
-        case "namespace-owner":
-            return lambda known: known.namespace_owner
-        case "owner":
-            return lambda known: known.workload.name
         case "kind":
             return lambda known: key if known.workload.kind == key else None
-        case "serves":
-            return lambda known: "true" if any(container.serves for container in known.pod.containers) else None
         case "text":
             return lambda _known: selector.value
         case _:
-            return lambda known: known.pod.name
+            return _READERS[selector.source]
+
+
+# Of the selectors without a key.
+_READERS: dict[str, Reader] = {
+    "namespace": lambda known: known.pod.namespace,
+    "namespace-owner": lambda known: known.namespace_owner,
+    "owner": lambda known: known.workload.name,
+    "owner-queue": lambda known: kueue_queue_of(known.pod, known.owners),
+    "name": lambda known: known.pod.name,
+    "serves": lambda known: "true" if any(container.serves for container in known.pod.containers) else None,
+}
 
 
 def _first(readers: tuple[Reader, ...], known: IdentityInput) -> str | None:

@@ -40,6 +40,19 @@ def workload_of(pod: PodFact, lookup: OwnerLookup) -> OwnerRef:
     return reference
 
 
+def kueue_queue_of(pod: PodFact, lookup: OwnerLookup) -> str | None:
+    """Queue of Kueue that the nearest owner with such a label names; None if no owner does."""
+    reference = pod.owner
+    for _ in range(MAX_STEPS):
+        owner = lookup(reference.uid) if reference is not None and reference.uid else None
+        if owner is None:
+            return None
+        if owner.queue is not None:
+            return owner.queue
+        reference = owner.owner
+    return None
+
+
 def _by_name(pod: PodFact, reference: OwnerRef) -> OwnerRef:
     guess = _GUESSES.get(reference.kind)
     return (guess(pod, reference) if guess else None) or reference

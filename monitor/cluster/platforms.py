@@ -1,38 +1,19 @@
 """Table of platforms: where each platform records the user, job and queue of its pods.
 
-A rule consists of selectors. A selector reads one value of a pod, or nothing:
-
-    label:KEY              the label's value
-    annotation:KEY         the annotation's value
-    annotation:KEY#FIELD   a field of the JSON object that the annotation holds
-    env:NAME               the value of the environment variable NAME of a container
-    namespace              the pod's namespace
-    namespace-owner        the user that the namespace belongs to
-    owner                  the name of the pod's top-level owner
-    name                   the pod's name
-    kind:NAME              the kind of the pod's top-level owner, if it is NAME
-    serves                 "true" if a container has a port, and a readiness probe over HTTP or gRPC
-    text:VALUE             VALUE itself
-
-Of several selectors, the first with a value counts. In `when` a selector may end in `=VALUE`, and several may be
-joined by ` & `; a rule applies to every pod that matches one entry of `when`, or to all pods if there is none.
+A rule consists of selectors; `monitor.cluster.selectors` describes them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from functools import lru_cache
 
 import msgspec
 from msgspec.structs import replace
 
+from monitor.cluster.selectors import parse_selector
 from monitor.facts.gpu_sharing import POD_ANNOTATIONS
 from monitor.kube.decode.pod import PodFieldFilter
 
-READ_BY_KEY = ("label", "annotation", "env")
-_WITH_KEY = (*READ_BY_KEY, "kind")
-_TEXT = "text"
-_WITHOUT_KEY = ("namespace", "namespace-owner", "owner", "name", "serves")
 _COMPLETION_INDEX = (
     "label:batch.kubernetes.io/job-completion-index",
     "annotation:batch.kubernetes.io/job-completion-index",
@@ -42,15 +23,6 @@ USER_LABELS = ("userName", "user", "owner")
 ALSO_REQUIRED = (
     "kubernetes.io/config.mirror", "kubernetes.io/config.hash", "scheduling.k8s.io/group-name", *POD_ANNOTATIONS,
 )  # fmt: skip
-
-
-class Selector(msgspec.Struct, frozen=True):
-    """One parsed selector."""
-
-    source: str
-    key: str = ""
-    field: str = ""
-    value: str = ""  # required value, in `when`; the text of `text`
 
 
 class PlatformRule(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
@@ -77,30 +49,6 @@ class PlatformRule(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
             yield from entry.split(" & ")
         for field in (self.user, self.job, self.role, self.index, self.queue):
             yield from field
-
-
-@lru_cache(maxsize=1024)
-def parse_selector(text: str) -> Selector:
-    """Parse a selector. Raise ValueError that says what to write."""
-    source, colon, key = text.strip().partition(":")
-    if not colon and source in _WITHOUT_KEY:
-        return Selector(source)
-    if source == _TEXT and key:
-        return Selector(source, value=key)
-    key, _, value = key.partition("=")
-    key, _, field = key.partition("#")
-    if source not in _WITH_KEY or not key or (field and source != "annotation"):
-        raise ValueError(
-            f"{text!r} is not a selector; write label:KEY, annotation:KEY, annotation:KEY#FIELD, env:NAME, "
-            "namespace, namespace-owner, owner, name, kind:NAME, serves or text:VALUE"
-        )
-    return Selector(source, key, field, value)
-
-
-@lru_cache(maxsize=1024)
-def parse_condition(text: str) -> tuple[Selector, ...]:
-    """Parse an entry of `when` into selectors that all have to match. Raise ValueError."""
-    return tuple(parse_selector(selector) for selector in text.split(" & "))
 
 
 def check_rule(rule: PlatformRule) -> None:
@@ -228,9 +176,10 @@ PLATFORMS: tuple[PlatformRule, ...] = (
             "label:kueue.x-k8s.io/queue-name",
             "label:kueue.x-k8s.io/local-queue-name",
             "label:kueue.x-k8s.io/pod-group-name",
+            "owner-queue",  # before Kueue 0.17, pods of a Job have no such label
         ),
         job=("label:kueue.x-k8s.io/pod-group-name",),
-        queue=("label:kueue.x-k8s.io/queue-name", "label:kueue.x-k8s.io/local-queue-name"),
+        queue=("label:kueue.x-k8s.io/queue-name", "label:kueue.x-k8s.io/local-queue-name", "owner-queue"),
     ),
     PlatformRule(
         name="kubedl",

@@ -89,7 +89,7 @@ class KubernetesConfig(Section):
 
 
 class PlatformConfig(DerivedSection, settings=PlatformRule, types={tuple[str, ...]: Names}, omit=("trusted",)):
-    """Labels and annotations in which a platform records the owner of a pod; see `monitor.cluster.platforms`."""
+    """Labels and annotations in which a platform records the owner of a pod; see `monitor.cluster.selectors`."""
 
     name: NonEmpty
 

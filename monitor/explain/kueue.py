@@ -12,11 +12,10 @@ from monitor.explain.quote import quote
 from monitor.explain.scheduler_says import reason_diagnosis
 from monitor.facts.cluster_facts import KUEUE_GROUP, ClusterFacts
 from monitor.facts.gpu_requests import main_resource
-from monitor.facts.kube import ConditionFact, PodFact, QueueFact, WorkloadFact
+from monitor.facts.kube import KUEUE_QUEUE, ConditionFact, PodFact, QueueFact, WorkloadFact
 from monitor.facts.text import Text, Value
 
 GATE = "kueue.x-k8s.io/admission"
-QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 # Waiting does not help against these.
 _OTHER_REASONS = (
     SchedulingCause.QUEUE_TOPOLOGY,
@@ -37,7 +36,7 @@ def held_back(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis | None:
     workload = facts.workload_of(pod)
     if workload is None and GATE not in pod.scheduling_gates:
         return None
-    name = (workload.queue if workload else None) or pod.labels.get(QUEUE_LABEL)
+    name = (workload.queue if workload else None) or pod.labels.get(KUEUE_QUEUE)
     if diagnosis := queue_refuses(name, pod.namespace, facts):
         return diagnosis
     if workload is not None:
@@ -147,7 +146,7 @@ def _group_incomplete(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis:
     """Kueue creates the Workload only once all pods of the group exist."""
     group = pod.labels.get(KUEUE_GROUP)
     if group is None:
-        values: dict[str, Value] = {"queue": pod.labels.get(QUEUE_LABEL) or "?"}
+        values: dict[str, Value] = {"queue": pod.labels.get(KUEUE_QUEUE) or "?"}
         return pending_diagnosis(PendingCause.OTHER, Key.WORKLOAD_NONE, Key.WORKLOAD_NONE_ADVICE, values)
     present = sum(
         member.namespace == pod.namespace and member.labels.get(KUEUE_GROUP) == group for member in facts.pods

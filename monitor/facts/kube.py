@@ -11,6 +11,7 @@ from monitor.facts.base import Fact
 
 Amounts = dict[str, float]  # resource name -> amount, for example {"cpu": 0.5, "nvidia.com/gpu": 8.0}
 TERMINAL_PHASES = ("Succeeded", "Failed")
+KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"  # the label of a pod or job
 
 
 class ObjectFact(Fact, frozen=True, kw_only=True):
@@ -306,11 +307,12 @@ class WorkloadFact(ObjectFact, frozen=True, kw_only=True):
 
 
 class OwnerFact(ObjectFact, frozen=True, kw_only=True):
-    """A ReplicaSet or Job, reduced to its own owner."""
+    """A ReplicaSet or Job, reduced to its own owner and the queue of Kueue that its label names."""
 
     name: str
     namespace: str
     owner: OwnerRef | None = None
+    queue: str | None = None
 
 
 class NamespaceFact(ObjectFact, frozen=True, kw_only=True):

@@ -9,15 +9,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from monitor.cluster.identity import identify
-from monitor.cluster.owners import MAX_STEPS, no_owners, workload_of
-from monitor.cluster.platforms import (
-    PLATFORMS,
-    PlatformRule,
-    all_rules,
-    check_rule,
-    parse_selector,
-    required_fields,
-)
+from monitor.cluster.owners import MAX_STEPS, kueue_queue_of, no_owners, workload_of
+from monitor.cluster.platforms import PLATFORMS, PlatformRule, all_rules, check_rule, required_fields
+from monitor.cluster.selectors import parse_selector
 from monitor.facts.cluster import Identity
 from monitor.facts.kube import OwnerFact, OwnerRef, PodFact
 from monitor.kube.decode.stream import decode_pod_list
@@ -392,8 +386,33 @@ def test_a_ring_of_owners_ends() -> None:
         asked.append(uid)
         return ring.get(uid)
 
-    workload_of(PodFact(uid="u", name="p", namespace="lab", owner=RS), lookup)
+    pod = PodFact(uid="u", name="p", namespace="lab", owner=RS)
+    workload_of(pod, lookup)
     assert len(asked) == MAX_STEPS
+    assert kueue_queue_of(pod, lookup) is None
+    assert len(asked) == 2 * MAX_STEPS
+
+
+def queued(name: str, queue: str | None, owner: OwnerRef | None = None) -> OwnerFact:
+    return OwnerFact(uid=f"uid-{name}", name=name, namespace="lab", owner=owner, queue=queue)
+
+
+@pytest.mark.parametrize(
+    ("name", "labels", "owners", "expect"),
+    [
+        ("only the Job has the label", {}, [queued("etl", "team-b")], "team-b"),
+        ("the pod has another one", {"kueue.x-k8s.io/queue-name": "mine"}, [queued("etl", "team-b")], "mine"),
+        ("the owner of the Job has it", {}, [queued("etl", None, RS), queued("web-5d8f", "team-c")], "team-c"),
+        ("no owner has it", {}, [queued("etl", None)], "lab"),
+        ("the Job is gone", {}, [], "lab"),
+    ],
+)
+def test_the_queue_of_kueue_that_an_owner_names(
+    name: str, labels: dict[str, str], owners: list[OwnerFact], expect: str
+) -> None:
+    pod = PodFact(uid="u", name="p", namespace="lab", owner=owner_ref("Job", "etl", "batch/v1"), labels=labels)
+    found = identify(pod, {owner.uid: owner for owner in owners}.get, RULES, {})
+    assert (found.queue, found.platform) == (expect, "plain"), name
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from monitor.cluster.identity import identify
 from monitor.cluster.owners import no_owners, workload_of
-from monitor.cluster.platforms import PlatformRule, all_rules, parse_selector
+from monitor.cluster.platforms import PlatformRule, all_rules
+from monitor.cluster.selectors import parse_selector
 from monitor.facts.cluster import Identity
 from monitor.facts.kube import OwnerRef, PodContainerFact, PodFact
 
@@ -44,6 +45,7 @@ def value_of(text: str, pod: PodFact, namespace_owner: str | None) -> str:
         "namespace": pod.namespace,
         "namespace-owner": namespace_owner,
         "owner": workload_of(pod, no_owners).name,
+        "owner-queue": None,  # no owner is known
         "name": pod.name,
         "text": selector.value,
         "kind": selector.key if workload_of(pod, no_owners).kind == selector.key else None,

@@ -13,6 +13,7 @@ from monitor.cluster.platforms import PLATFORMS
 from tests.cluster.test_identity import ROWS
 from tests.deploy.test_chart import VERSIONS
 from tests.docs.pages import ROOT, prose
+from tests.e2e.platforms.test_platforms import ADAPTERS
 from tests.lab.v1_20.build import VERSION
 
 PAGES = {"en": ROOT / "docs" / "compatibility.md", "zh": ROOT / "docs" / "zh" / "compatibility.md"}
@@ -104,6 +105,9 @@ def test_versions_are_those_of_the_labs_and_of_the_schemas(language: str) -> Non
         found = re.search(rf"{re.escape(module)} v([\d.]+)", (LAB / directory / "go.mod").read_text(encoding="utf-8"))
         assert found, module
         assert f" {found[1]}" in text
+    for name, kind in ADAPTERS.items():
+        if kind.platform is not None:
+            assert f"| {name} {kind.platform.module.version()[1:].rpartition('.')[0]}" in text
     assert f"| {VERSION}" in text
     assert all(version in text for version in VERSIONS)
 

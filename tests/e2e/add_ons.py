@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from tests.e2e.scenes import Api
+from tests.lab.api import Api
 from tests.lab.lab import Lab
 from tests.support import wait_until
 

@@ -257,9 +257,14 @@ class Cleaner:
 
 @contextmanager
 def cleaning(
-    lab: Lab, kubeconfig: Path, directory: Path, policies: Sequence[Mapping[str, Any]], rules: Mapping[str, Any]
+    lab: Lab,
+    kubeconfig: Path,
+    directory: Path,
+    policies: Sequence[Mapping[str, Any]],
+    rules: Mapping[str, Any],
+    more: Mapping[str, Any] | None = None,
 ) -> Iterator[Cleaner]:
-    """Run a real agent that acts and a real daemon with these policies."""
+    """Run a real agent that acts and a real daemon with these policies, and `more` settings."""
     key, nvml, on_node = acting_node(lab, directory)
     port = free_port()
     config = directory / "gpuwarden.yml"
@@ -270,6 +275,7 @@ def cleaning(
         "gpu": {"stale_after": "5s", "settle": "3s", "terminating_grace": "5s"},
         "rules": dict(rules),
         "cleanup": {"agents": {"private_key_file": str(key)}, "policies": list(policies)},
+        **(more or {}),
     }
     # At `info` the daemon logs every cycle into a pipe that is not read.
     config.write_text(yaml.safe_dump({"log_level": "warning", "daemon": daemon}))

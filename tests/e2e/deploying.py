@@ -19,7 +19,7 @@ from monitor.actions.plan import UserActionOutcome
 from monitor.facts import NodeSnapshot
 from monitor.facts.cluster import ClusterView
 from tests.deploy.helm import Object, render
-from tests.e2e.scenes import Api
+from tests.lab.api import Api
 from tests.lab.lab import Lab
 from tests.lab.layout import NODE
 from tests.nvml import FakeNvml, build

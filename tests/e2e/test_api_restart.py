@@ -25,7 +25,8 @@ from monitor.config.root import Config
 from monitor.daemon.build import make_cluster
 from monitor.facts import GpuFact, GpuInventory, GpuProcessFact, NodeSnapshot
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, SourceView
-from tests.e2e.scenes import MERGE_PATCH, NOW, Api, Scene
+from tests.e2e.scenes import Scene
+from tests.lab.api import MERGE_PATCH, NOW, Api
 from tests.lab.lab import Lab
 from tests.lab.layout import GPU_RESOURCE
 from tests.lab.manifests import pod_manifest

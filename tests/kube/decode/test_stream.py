@@ -300,5 +300,8 @@ def test_owners_and_namespaces_from_metadata_alone() -> None:
     owner = {"kind": "CronJob", "name": "nightly", "uid": "c", "apiVersion": "batch/v1", "controller": True}
     (job,) = stream.OWNERS.page(listed({"metadata": {**META, "namespace": "lab", "ownerReferences": [owner]}})).items
     assert job.owner == OwnerRef(kind="CronJob", name="nightly", uid="c", api_version="batch/v1")
+    labels = [{"kueue.x-k8s.io/queue-name": "team-a"}, {"kueue.x-k8s.io/queue-name": ""}, {}]
+    queued = [{"metadata": {**META, "labels": each}} for each in labels]
+    assert [each.queue for each in (job, *stream.OWNERS.page(listed(*queued)).items)] == [None, "team-a", None, None]
     mine = {"metadata": {**META, "annotations": {"owner": "li@lab", "other": "x"}}}
     assert [n.owner for n in stream.NAMESPACES.page(listed(mine, {"metadata": META})).items] == ["li@lab", None]

@@ -20,7 +20,7 @@ class Modern(Variant):
     """Kubernetes 1.35 with containerd 2."""
 
     name = "1.35"
-    built = CONTAINERD.programs
+    built = tuple(CONTAINERD.programs)
     optional = ("dra-driver",)
 
     def bin_dir(self) -> Path:

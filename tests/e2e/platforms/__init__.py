@@ -1,0 +1,1 @@
+"""Job platforms in the lab: the same scenario for each, in the real software."""

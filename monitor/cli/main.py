@@ -1,6 +1,6 @@
 """The `gpuwarden` command.
 
-Exit codes: 0 success, 1 a problem was found, 2 wrong usage or configuration.
+Exit codes: 0 success, 1 a problem was found, 2 wrong usage or configuration, 3 the question could not be asked.
 """
 
 from __future__ import annotations
@@ -157,13 +157,16 @@ def status(everything: bool, lang: str | None, config_path: str | None, as_json:
 
 
 @main.command()
-@click.argument("name", metavar="POD")
+@click.argument("name", metavar="NAME")
 @click.option("-n", "--namespace", help="Namespace. Default: all of them.")
 @lang_option
 @config_option
 @json_option
 def why(name: str, namespace: str | None, lang: str | None, config_path: str | None, as_json: bool) -> None:
-    """Explain why a pod or job is not running, idle or stuck. Exit code 1 if it is unhealthy."""
+    """Explain why a pod, a job or the pods of a user are not running, idle or stuck. Exit code 1 if one is unhealthy.
+
+    NAME is of a pod (also NAMESPACE/POD), a job or a user, or a part of the name of a pod.
+    """
     config = load_config(config_path)
     import json
 

@@ -186,16 +186,16 @@ def _try_daemon(config: Config, path: str, form: type[T]) -> T | None:
         return None
 
 
-def _check_api_server(api: KubeApi, nobody: str) -> None:
+def _check_api_server(api: KubeApi, no_daemon: str) -> None:
     """Raise UnreachableError if the API server does not answer, or not to these credentials."""
     try:
         with_deadline(REACH_SECONDS, lambda _: api.get("/version", {}, "application/json", REACH_SECONDS))
     except ApiError as error:
         if error.status == http.HTTPStatus.UNAUTHORIZED:
-            raise UnreachableError(f"{nobody} the API server rejects the credentials: {_sentence(error)}") from None
+            raise UnreachableError(f"{no_daemon} the API server rejects the credentials: {_sentence(error)}") from None
     except (ApiConnectionError, TimeoutError) as error:
         reason = _CLIENT_PREFIX.sub("", _sentence(error))
-        raise UnreachableError(f"{nobody} the API server {api.host} does not respond: {reason}") from None
+        raise UnreachableError(f"{no_daemon} the API server {api.host} does not respond: {reason}") from None
 
 
 def _sentence(error: Exception | str) -> str:
@@ -210,19 +210,19 @@ def _direct_queries(config: Config, *, pods: bool = False) -> Iterator[ClusterQu
     Without an API server, agents alone can show nodes, but not the pods.
     """
     logs.setup("critical")  # unavailable sources are part of the answer
-    nobody = f"no daemon answers on {config.daemon.listen}, and"
+    no_daemon = f"no daemon answers on {config.daemon.listen}, and"
     try:
         cluster = make_cluster(config)
     except KubeCredentialsError as error:
         raise UnreachableError(
-            f"{nobody} {_sentence(error)}; name a kubeconfig in daemon.kubernetes.kubeconfig, or set "
+            f"{no_daemon} {_sentence(error)}; name a kubeconfig in daemon.kubernetes.kubeconfig, or set "
             "daemon.kubernetes.enabled to auto"
         ) from None
     if cluster.api is not None:
-        _check_api_server(cluster.api, nobody)
+        _check_api_server(cluster.api, no_daemon)
     elif pods:
         reason = pods_unseen(cluster.refresh()) or "no API server"
-        raise UnreachableError(f"{nobody} there is no API server to ask: {_sentence(reason)}")
+        raise UnreachableError(f"{no_daemon} there is no API server to ask: {_sentence(reason)}")
     if cluster.kube:
         cluster.kube.start()
     cluster.poller.start()

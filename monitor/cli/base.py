@@ -70,14 +70,21 @@ def user_name() -> str:
         return str(os.getuid())
 
 
-def show(content: object, as_json: bool, *tables: TextTable) -> None:
-    """Print `content` as JSON, or the tables."""
+def language(lang: str | None) -> str:
+    """The requested language, else that of the locale."""
+    from monitor.cli.ask import locale_language
+
+    return lang or locale_language(os.environ)
+
+
+def show(content: object, as_json: bool, *tables: TextTable, lang: str | None = None) -> None:
+    """Print `content` as JSON, or the tables in one language."""
     if as_json:
         print_json(content)
         return
     from monitor.cli.tables import print_tables
 
-    print_tables(tables, sys.stdout)
+    print_tables(tables, sys.stdout, language(lang))
 
 
 def print_json(content: object) -> None:

@@ -17,8 +17,8 @@ from monitor.i18n.zh.codes import CODES
 
 Value = str | int | float
 CATALOGS: Mapping[str, Mapping[str, str]] = {
-    "en": en.WORDS | en.FINDINGS | en.ALERTS | en.CLEANUP | en.REPORT | en.ACCESS | en.PAGE | en.DOCTOR,
-    "zh": zh.WORDS | zh.FINDINGS | zh.ALERTS | zh.CLEANUP | zh.REPORT | zh.ACCESS | zh.PAGE | zh.DOCTOR,
+    "en": en.WORDS | en.FINDINGS | en.ALERTS | en.CLEANUP | en.REPORT | en.ACCESS | en.PAGE | en.DOCTOR | en.TABLES,
+    "zh": zh.WORDS | zh.FINDINGS | zh.ALERTS | zh.CLEANUP | zh.REPORT | zh.ACCESS | zh.PAGE | zh.DOCTOR | zh.TABLES,
 }
 _GPUS = {"gpus": gpus, "free-gpus": free_gpus}
 LANGUAGES = tuple(CATALOGS)

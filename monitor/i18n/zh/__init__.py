@@ -30,6 +30,7 @@ from monitor.i18n.zh import (
     running,
     scheduling,
     starting,
+    tables,
 )
 
 WORDS = (
@@ -61,3 +62,4 @@ REPORT = report.WORDS
 ACCESS = access.WORDS
 DOCTOR = doctor.WORDS
 PAGE = page.WORDS | page_work.WORDS
+TABLES = tables.WORDS

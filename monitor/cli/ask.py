@@ -50,11 +50,15 @@ class NoDaemonError(UnreachableError):
 
 def view_now(config: Config) -> ClusterView:
     """Current view of the cluster. Raise QueryError."""
-    view = _try_daemon(config, "/v1/view", ClusterView)
+    view = try_daemon(config, "/v1/view", ClusterView)
     if view is not None:
         return view
-    with _direct_queries(config) as queries:
-        view = queries.view()
+    with direct_queries(config) as queries:
+        return something_seen(config, queries.view())
+
+
+def something_seen(config: Config, view: ClusterView) -> ClusterView:
+    """The view, if any source of it answers. Raise UnreachableError otherwise."""
     if any(source.ok for source in view.sources) or any(node.heard_at is not None for node in view.nodes):
         return view
     reasons = "; ".join(f"{source.name}: {source.why}" for source in view.sources)
@@ -63,15 +67,15 @@ def view_now(config: Config) -> ClusterView:
 
 def findings_now(config: Config, lang: str) -> tuple[LocalizedFinding, ...] | None:
     """Current findings. None without a daemon: most rules need continuous evaluation."""
-    return _try_daemon(config, f"/v1/findings?{urlencode({'lang': lang})}", tuple[LocalizedFinding, ...])
+    return try_daemon(config, f"/v1/findings?{urlencode({'lang': lang})}", tuple[LocalizedFinding, ...])
 
 
 def why_now(config: Config, name: str, namespace: str | None, lang: str) -> PodExplanation:
     """Explanation of the state of a pod, a job or the pods of a user. Raise QueryError."""
     query = {"name": name, "lang": lang} | ({"namespace": namespace} if namespace else {})
-    explanation = _try_daemon(config, f"/v1/why?{urlencode(query)}", PodExplanation)
+    explanation = try_daemon(config, f"/v1/why?{urlencode(query)}", PodExplanation)
     if explanation is None:
-        with _direct_queries(config, pods=True) as queries:
+        with direct_queries(config, pods=True) as queries:
             explanation = search_why(queries, name, namespace, lang)
     if explanation.cause == PODS_UNSEEN:
         raise UnreachableError(explanation.lines[1].rstrip(".。"))
@@ -177,7 +181,7 @@ def _missing_token(config: Config) -> str:
     return f"{problem}; run this as the daemon's user or with sudo, or configure a token in daemon.token_file"
 
 
-def _try_daemon(config: Config, path: str, form: type[T]) -> T | None:
+def try_daemon(config: Config, path: str, form: type[T]) -> T | None:
     """Response of the daemon, or None without a valid one: another program may listen there."""
     try:
         reply = _request(config, "GET", path, None, TIMEOUT_SECONDS)
@@ -204,7 +208,7 @@ def _sentence(error: Exception | str) -> str:
 
 
 @contextlib.contextmanager
-def _direct_queries(config: Config, *, pods: bool = False) -> Iterator[ClusterQueries]:
+def direct_queries(config: Config, *, pods: bool = False) -> Iterator[ClusterQueries]:
     """Queries on a temporary cluster connection. Raise UnreachableError if the API server does not answer.
 
     Without an API server, agents alone can show nodes, but not the pods.
@@ -223,9 +227,7 @@ def _direct_queries(config: Config, *, pods: bool = False) -> Iterator[ClusterQu
     elif pods:
         reason = pods_unseen(cluster.refresh()) or "no API server"
         raise UnreachableError(f"{no_daemon} there is no API server to ask: {_sentence(reason)}")
-    if cluster.kube:
-        cluster.kube.start()
-    cluster.poller.start()
+    cluster.start()
     try:
         cluster.wait_settled(SETTLE_SECONDS)
         yield ClusterQueries(cluster, config.daemon.gpu_resource)

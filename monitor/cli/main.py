@@ -30,6 +30,7 @@ from monitor.cli.doctor import doctor
 from monitor.cli.keys import keys
 from monitor.cli.reload import reload
 from monitor.cli.report import report
+from monitor.cli.top import top
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,6 +49,7 @@ def main() -> None:
 main.add_command(alerts)
 main.add_command(cleanup)
 main.add_command(report)
+main.add_command(top)
 main.add_command(doctor)
 main.add_command(reload)
 main.add_command(hash_password)

@@ -78,7 +78,7 @@ def _nodes(view: ClusterView) -> TextTable:
         (
             node.name,
             node.model,
-            _node_state(node, view),
+            node_state(node, view),
             _count(node.free),
             _count(node.cards if node.allocatable is None else node.allocatable),
             " ".join(f"{gpu.index}:{gpu.state.value}" for gpu in gpus.get(node.name, ())),
@@ -93,7 +93,8 @@ def _count(number: int | None) -> str | None:
     return None if number is None else str(number)
 
 
-def _node_state(node: NodeView, view: ClusterView) -> str:
+def node_state(node: NodeView, view: ClusterView) -> str:
+    """What is unusual about a node, else `ok`."""
     states = []
     if node.in_kubernetes and not node.ready:
         states.append("not ready")

@@ -5,7 +5,7 @@ from __future__ import annotations
 _HEADINGS = (
     "node", "model", "state", "free", "GPUs", "GPU states", "source", "reason", "for", "GPU", "held by", "evidence",
     "pods", "resource", "used", "pod", "user", "queue", "why", "largest job on one node", "where", "GPUs used",
-    "GPUs waiting", "util", "GPU memory", "CPU cores", "memory", "shm", "disk", "severity", "rule", "subject",
+    "GPUs waiting", "util", "GPU memory", "job", "CPU cores", "memory", "shm", "disk", "severity", "rule", "subject",
     "headline", "phase", "notified", "id", "matchers", "author", "comment", "at", "at (UTC)", "event", "receiver",
     "group", "took", "attempts", "response", "kind", "result", "name", "every", "message", "#", "temp", "power",
     "processes", "mount", "device", "type", "role", "size", "used %", "inodes %", "container", "runtime", "version",
@@ -27,4 +27,17 @@ _REMARKS: dict[str, str] = {
     "table.titled": "{title} ({remarks})",
 }
 
-WORDS: dict[str, str] = {f"table.{heading}": heading for heading in _HEADINGS} | _REMARKS
+_TOP: dict[str, str] = {
+    "top.summary": "{nodes:node|nodes}, {gpus:GPU|GPUs}: {states}",
+    "top.state": "{count} {state}",
+    "top.mean": "mean utilisation {ratio:percent}",
+    "top.alerts": "{critical} critical, {warnings:warning|warnings}, {info} info: {headline}",
+    "top.calm": "No alert is firing.",
+    "top.blind": "Alerts are unknown: no daemon answers.",
+    "top.sources": "Failing sources: {names}",
+    "top.keys": "q:quit tab:nodes n:name u:util m:mem t:temp p:power o:user s:state r:reverse",
+    "top.shown": "{first}-{last} of {count}, by {key}",
+    "top.silent": "No answer for {seconds:duration}: {error}",
+}
+
+WORDS: dict[str, str] = {f"table.{heading}": heading for heading in _HEADINGS} | _REMARKS | _TOP

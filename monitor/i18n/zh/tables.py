@@ -28,6 +28,7 @@ _HEADINGS: dict[str, str] = {
     "GPUs waiting": "等待 GPU",
     "util": "利用率",
     "GPU memory": "显存",
+    "job": "作业",
     "CPU cores": "CPU 核",
     "memory": "内存",
     "shm": "共享内存",
@@ -156,4 +157,17 @@ _REMARKS: dict[str, str] = {
     "table.titled": "{title}（{remarks}）",
 }
 
-WORDS: dict[str, str] = {f"table.{heading}": name for heading, name in _HEADINGS.items()} | _REMARKS
+_TOP: dict[str, str] = {
+    "top.summary": "{nodes} 个节点，{gpus} 张 GPU：{states}",
+    "top.state": "{state} {count}",
+    "top.mean": "平均利用率 {ratio:percent}",
+    "top.alerts": "严重 {critical}，警告 {warnings}，提示 {info}：{headline}",
+    "top.calm": "没有告警。",
+    "top.blind": "告警未知：daemon 没有响应。",
+    "top.sources": "异常的数据来源：{names}",
+    "top.keys": "q:退出 tab:节点 n:名称 u:利用率 m:显存 t:温度 p:功率 o:用户 s:状态 r:倒序",
+    "top.shown": "第 {first}-{last} 行，共 {count} 行，按{key}排序",
+    "top.silent": "已 {seconds:duration} 没有响应：{error}",
+}
+
+WORDS: dict[str, str] = {f"table.{heading}": name for heading, name in _HEADINGS.items()} | _REMARKS | _TOP

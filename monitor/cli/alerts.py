@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from monitor.cli.base import (
     config_option,
     json_option,
     lang_option,
+    language,
     load_config,
     or_exit,
     print_json,
@@ -46,7 +46,7 @@ def list_alerts(everything: bool, lang: str | None, config_path: str | None, as_
     from monitor.cli.ask import call_daemon
     from monitor.present import alerts as alert_tables
 
-    query = urlencode({"lang": _language(lang)})
+    query = urlencode({"lang": language(lang)})
     active = or_exit(lambda: call_daemon(config, "GET", f"/v1/alerts?{query}", tuple[alert_tables.LocalizedAlert, ...]))
     silences = or_exit(lambda: call_daemon(config, "GET", "/v1/silences", tuple[Silence, ...]))
     now = time.time()
@@ -55,6 +55,7 @@ def list_alerts(everything: bool, lang: str | None, config_path: str | None, as_
         as_json,
         alert_tables.alerts_table(active, now, everything),
         *([alert_tables.silences_table(silences, now)] if silences else []),
+        lang=lang,
     )
     sys.exit(PROBLEM_EXIT_CODE if alert_tables.has_urgent(active) else 0)
 
@@ -130,11 +131,16 @@ def history(since: str, messages: bool, lang: str | None, config_path: str | Non
     if messages:
         deliveries = or_exit(lambda: call_daemon(config, "GET", "/v1/deliveries", tuple[Delivery, ...]))
         deliveries = tuple(delivery for delivery in deliveries if delivery.at >= time.time() - seconds)
-        show({"deliveries": deliveries}, as_json, alert_tables.deliveries_table(deliveries, config.daemon.zone))
+        show(
+            {"deliveries": deliveries},
+            as_json,
+            alert_tables.deliveries_table(deliveries, config.daemon.zone),
+            lang=lang,
+        )
         return
-    path = f"/v1/alerts/history?{urlencode({'since': since, 'lang': _language(lang)})}"
+    path = f"/v1/alerts/history?{urlencode({'since': since, 'lang': language(lang)})}"
     events = or_exit(lambda: call_daemon(config, "GET", path, tuple[alert_tables.LocalizedAlertEvent, ...]))
-    show({"events": events}, as_json, alert_tables.history_table(events, config.daemon.zone))
+    show({"events": events}, as_json, alert_tables.history_table(events, config.daemon.zone), lang=lang)
 
 
 @alerts.command()
@@ -176,9 +182,3 @@ def send_test_from_here(config: Config, receiver: str | None, rule: str | None) 
         return send_samples(settings, receiver, rule, time.time())
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-
-
-def _language(lang: str | None) -> str:
-    from monitor.cli.ask import locale_language
-
-    return lang or locale_language(os.environ)

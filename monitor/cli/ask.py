@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import http
+import re
 from collections.abc import Iterator, Mapping
 from typing import TypeVar
 from urllib.parse import urlencode
@@ -15,17 +16,23 @@ from monitor.base import logs
 from monitor.base.net import connect_host
 from monitor.base.peer_http import PeerClient, PeerError, PeerTimeoutError
 from monitor.base.peer_wire import PeerReply
+from monitor.base.threads import with_deadline
 from monitor.config.root import Config
 from monitor.config.types import Listen
 from monitor.daemon.build import make_cluster
+from monitor.explain.not_created import PODS_UNSEEN
 from monitor.facts.cluster import ClusterView
-from monitor.kube.client import KubeCredentialsError
+from monitor.kube.client import ApiConnectionError, ApiError, KubeApi, KubeCredentialsError
 from monitor.present.findings import LocalizedFinding
-from monitor.queries.cluster import ClusterQueries, PodExplanation
+from monitor.queries.cluster import ClusterQueries, PodExplanation, pods_unseen
+from monitor.queries.search import search_why
 
 TIMEOUT_SECONDS = 10.0
+REACH_SECONDS = 2.0  # within which a daemon or an API server that works says anything at all
 SETTLE_SECONDS = 15.0
+HEALTH_PATH = "/healthz"
 MAX_BODY_BYTES = 512 * 1024 * 1024
+_CLIENT_PREFIX = re.compile(r"^\w+: (?:\w+\(.*?\): )?")  # class and object of an error of the HTTP library
 T = TypeVar("T")
 
 
@@ -33,32 +40,46 @@ class QueryError(Exception):
     """The query failed; the message is one sentence that says what to change."""
 
 
-class NoDaemonError(QueryError):
+class UnreachableError(QueryError):
+    """The question could not be asked: no daemon or no API server answers."""
+
+
+class NoDaemonError(UnreachableError):
     """No daemon answers here."""
 
 
 def view_now(config: Config) -> ClusterView:
     """Current view of the cluster. Raise QueryError."""
-    view = _try_daemon(config, "/v1/view", ClusterView)
+    view = try_daemon(config, "/v1/view", ClusterView)
     if view is not None:
         return view
-    with _direct_queries(config) as queries:
-        return queries.view()
+    with direct_queries(config) as queries:
+        return something_seen(config, queries.view())
+
+
+def something_seen(config: Config, view: ClusterView) -> ClusterView:
+    """The view, if any source of it answers. Raise UnreachableError otherwise."""
+    if any(source.ok for source in view.sources) or any(node.heard_at is not None for node in view.nodes):
+        return view
+    reasons = "; ".join(f"{source.name}: {source.why}" for source in view.sources)
+    raise UnreachableError(f"no daemon answers on {config.daemon.listen}, and there is nothing else to ask ({reasons})")
 
 
 def findings_now(config: Config, lang: str) -> tuple[LocalizedFinding, ...] | None:
     """Current findings. None without a daemon: most rules need continuous evaluation."""
-    return _try_daemon(config, f"/v1/findings?{urlencode({'lang': lang})}", tuple[LocalizedFinding, ...])
+    return try_daemon(config, f"/v1/findings?{urlencode({'lang': lang})}", tuple[LocalizedFinding, ...])
 
 
 def why_now(config: Config, name: str, namespace: str | None, lang: str) -> PodExplanation:
-    """Explanation of the state of a pod or job. Raise QueryError."""
+    """Explanation of the state of a pod, a job or the pods of a user. Raise QueryError."""
     query = {"name": name, "lang": lang} | ({"namespace": namespace} if namespace else {})
-    explanation = _try_daemon(config, f"/v1/why?{urlencode(query)}", PodExplanation)
-    if explanation is not None:
-        return explanation
-    with _direct_queries(config) as queries:
-        return queries.why(name, namespace, lang)
+    explanation = try_daemon(config, f"/v1/why?{urlencode(query)}", PodExplanation)
+    if explanation is None:
+        with direct_queries(config, pods=True) as queries:
+            explanation = search_why(queries, name, namespace, lang)
+    if explanation.cause == PODS_UNSEEN:
+        raise UnreachableError(explanation.lines[1].rstrip(".。"))
+    return explanation
 
 
 def call_daemon(
@@ -74,7 +95,7 @@ def call_daemon(
             raise QueryError(_missing_token(config))
         message = msgspec.json.decode(reply.body, type=_ErrorReply).error
     except PeerTimeoutError:
-        raise QueryError(f"the daemon on {config.daemon.listen} has not answered within {timeout:g} s") from None
+        raise UnreachableError(f"the daemon on {config.daemon.listen} has not answered within {timeout:g} s") from None
     except (PeerError, msgspec.MsgspecError, UnicodeError):
         raise NoDaemonError(
             f"no daemon answers on {config.daemon.listen}; start one with gpuwarden daemon, or correct daemon.listen"
@@ -84,8 +105,8 @@ def call_daemon(
 
 def _request(config: Config, method: str, path: str, body: bytes | None, timeout: float) -> PeerReply:
     """Reply of the daemon. Changes are sent with a token, queries with a local one only if the daemon requires it."""
-    listen = config.daemon.listen
-    target = str(Listen(host=connect_host(listen.host), port=listen.port))
+    target = _daemon_address(config)
+    _check_responds(config, target)
     client = PeerClient(timeout, MAX_BODY_BYTES)
 
     def send(token: str | None) -> PeerReply:
@@ -100,6 +121,25 @@ def _request(config: Config, method: str, path: str, body: bytes | None, timeout
     if reply.status == http.HTTPStatus.UNAUTHORIZED and method == "GET" and local is not None:
         return send(local)
     return reply
+
+
+def _daemon_address(config: Config) -> str:
+    listen = config.daemon.listen
+    return str(Listen(host=connect_host(listen.host), port=listen.port))
+
+
+def _check_responds(config: Config, target: str) -> None:
+    """Raise UnreachableError if something listens there but says nothing, PeerError if nothing listens.
+
+    Queries may take long; that the daemon is alive shows at once, from an answer that needs no worker thread.
+    """
+    try:
+        PeerClient(REACH_SECONDS, MAX_BODY_BYTES).request(target, "GET", HEALTH_PATH, None, {})
+    except PeerTimeoutError:
+        raise UnreachableError(
+            f"the daemon on {config.daemon.listen} accepts connections but has not responded within "
+            f"{REACH_SECONDS:g} s; see its log, and restart it"
+        ) from None
 
 
 class _ErrorReply(msgspec.Struct):
@@ -141,7 +181,7 @@ def _missing_token(config: Config) -> str:
     return f"{problem}; run this as the daemon's user or with sudo, or configure a token in daemon.token_file"
 
 
-def _try_daemon(config: Config, path: str, form: type[T]) -> T | None:
+def try_daemon(config: Config, path: str, form: type[T]) -> T | None:
     """Response of the daemon, or None without a valid one: another program may listen there."""
     try:
         reply = _request(config, "GET", path, None, TIMEOUT_SECONDS)
@@ -150,25 +190,44 @@ def _try_daemon(config: Config, path: str, form: type[T]) -> T | None:
         return None
 
 
-def _sentence(error: Exception) -> str:
+def _check_api_server(api: KubeApi, no_daemon: str) -> None:
+    """Raise UnreachableError if the API server does not answer, or not to these credentials."""
+    try:
+        with_deadline(REACH_SECONDS, lambda _: api.get("/version", {}, "application/json", REACH_SECONDS))
+    except ApiError as error:
+        if error.status == http.HTTPStatus.UNAUTHORIZED:
+            raise UnreachableError(f"{no_daemon} the API server rejects the credentials: {_sentence(error)}") from None
+    except (ApiConnectionError, TimeoutError) as error:
+        reason = _CLIENT_PREFIX.sub("", _sentence(error))
+        raise UnreachableError(f"{no_daemon} the API server {api.host} does not respond: {reason}") from None
+
+
+def _sentence(error: Exception | str) -> str:
     """Error message on one line, without a full stop: those of parsers have several lines."""
     return " ".join(str(error).split()).removesuffix(".")
 
 
 @contextlib.contextmanager
-def _direct_queries(config: Config) -> Iterator[ClusterQueries]:
-    """Queries on a temporary cluster connection. Raise QueryError if Kubernetes is required and not available."""
-    logs.setup("error")  # unavailable sources are part of the answer
+def direct_queries(config: Config, *, pods: bool = False) -> Iterator[ClusterQueries]:
+    """Queries on a temporary cluster connection. Raise UnreachableError if the API server does not answer.
+
+    Without an API server, agents alone can show nodes, but not the pods.
+    """
+    logs.setup("critical")  # unavailable sources are part of the answer
+    no_daemon = f"no daemon answers on {config.daemon.listen}, and"
     try:
         cluster = make_cluster(config)
     except KubeCredentialsError as error:
-        raise QueryError(
-            f"no daemon answers on {config.daemon.listen}, and {_sentence(error)}; name a kubeconfig in "
-            "daemon.kubernetes.kubeconfig, or set daemon.kubernetes.enabled to auto"
+        raise UnreachableError(
+            f"{no_daemon} {_sentence(error)}; name a kubeconfig in daemon.kubernetes.kubeconfig, or set "
+            "daemon.kubernetes.enabled to auto"
         ) from None
-    if cluster.kube:
-        cluster.kube.start()
-    cluster.poller.start()
+    if cluster.api is not None:
+        _check_api_server(cluster.api, no_daemon)
+    elif pods:
+        reason = pods_unseen(cluster.refresh()) or "no API server"
+        raise UnreachableError(f"{no_daemon} there is no API server to ask: {_sentence(reason)}")
+    cluster.start()
     try:
         cluster.wait_settled(SETTLE_SECONDS)
         yield ClusterQueries(cluster, config.daemon.gpu_resource)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 PROBLEM_EXIT_CODE = 1
 CONFIG_EXIT_CODE = 2
+UNREACHABLE_EXIT_CODE = 3
 
 config_option = click.option(
     "--config",
@@ -52,13 +53,13 @@ def load_config(path: str | None) -> Config:
 
 def or_exit(query: Callable[[], T]) -> T:
     """Result of a query. Exits with its error message if it fails."""
-    from monitor.cli.ask import QueryError
+    from monitor.cli.ask import QueryError, UnreachableError
 
     try:
         return query()
     except QueryError as error:
         click.echo(f"gpuwarden: {error}", err=True)
-        sys.exit(PROBLEM_EXIT_CODE)
+        sys.exit(UNREACHABLE_EXIT_CODE if isinstance(error, UnreachableError) else PROBLEM_EXIT_CODE)
 
 
 def user_name() -> str:
@@ -69,14 +70,21 @@ def user_name() -> str:
         return str(os.getuid())
 
 
-def show(content: object, as_json: bool, *tables: TextTable) -> None:
-    """Print `content` as JSON, or the tables."""
+def language(lang: str | None) -> str:
+    """The requested language, else that of the locale."""
+    from monitor.cli.ask import locale_language
+
+    return lang or locale_language(os.environ)
+
+
+def show(content: object, as_json: bool, *tables: TextTable, lang: str | None = None) -> None:
+    """Print `content` as JSON, or the tables in one language."""
     if as_json:
         print_json(content)
         return
     from monitor.cli.tables import print_tables
 
-    print_tables(tables, sys.stdout)
+    print_tables(tables, sys.stdout, language(lang))
 
 
 def print_json(content: object) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from monitor.cli.base import (
     config_option,
     json_option,
     lang_option,
+    language,
     load_config,
     or_exit,
     print_json,
@@ -47,17 +47,17 @@ def cleanup() -> None:
 def plan(policy: str | None, no_scan: bool, lang: str | None, config_path: str | None, as_json: bool) -> None:
     """Show what each POLICY would do now, without changing anything."""
     config = load_config(config_path)
-    from monitor.cli.ask import call_daemon, locale_language
+    from monitor.cli.ask import call_daemon
     from monitor.present import cleanup as cleanup_tables
     from monitor.present.cleanup import ShownPlan
 
     if not no_scan:
         for name in _to_scan(config, policy):
             _scan(config, name, quiet=as_json)
-    query = {"lang": lang or locale_language(os.environ)} | ({"policy": policy} if policy else {})
+    query = {"lang": language(lang)} | ({"policy": policy} if policy else {})
     path = f"/v1/cleanup/plan?{urlencode(query)}"
     plans = or_exit(lambda: call_daemon(config, "GET", path, tuple[ShownPlan, ...], None, PLAN_TIMEOUT_SECONDS))
-    show({"plans": plans}, as_json, *cleanup_tables.plan_tables(plans, config.daemon.zone))
+    show({"plans": plans}, as_json, *cleanup_tables.plan_tables(plans, config.daemon.zone), lang=lang)
     sys.exit(PROBLEM_EXIT_CODE if any(shown.refused is not None for shown in plans) else 0)
 
 

@@ -1,6 +1,6 @@
 """The `gpuwarden` command.
 
-Exit codes: 0 success, 1 a problem was found, 2 wrong usage or configuration.
+Exit codes: 0 success, 1 a problem was found, 2 wrong usage or configuration, 3 the question could not be asked.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from monitor.cli.base import (
     config_option,
     json_option,
     lang_option,
+    language,
     load_config,
     or_exit,
 )
@@ -32,6 +33,7 @@ from monitor.cli.init import init
 from monitor.cli.keys import keys
 from monitor.cli.reload import reload
 from monitor.cli.report import report
+from monitor.cli.top import top
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,6 +53,7 @@ main.add_command(init)
 main.add_command(alerts)
 main.add_command(cleanup)
 main.add_command(report)
+main.add_command(top)
 main.add_command(doctor)
 main.add_command(reload)
 main.add_command(hash_password)
@@ -96,7 +99,6 @@ def daemon(config_path: str | None) -> None:
 @lang_option
 def demo(nodes: int, listen: str, lang: str | None) -> None:
     """Run the daemon on a simulated cluster with an outage of every kind within minutes."""
-    from monitor.cli.ask import locale_language
     from monitor.config.root import Config
     from monitor.config.types import Listen, parse_listen
     from monitor.daemon.main import run_daemon
@@ -110,14 +112,17 @@ def demo(nodes: int, listen: str, lang: str | None) -> None:
         address = Listen.model_validate(parse_listen(listen))
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--listen") from None
-    language = lang or locale_language(os.environ)
-    _run(lambda: run_demo(run, nodes, address, language, click.echo), Config.model_validate({"log_level": "warning"}))
+    _run(
+        lambda: run_demo(run, nodes, address, language(lang), click.echo),
+        Config.model_validate({"log_level": "warning"}),
+    )
 
 
 @main.command()
+@lang_option
 @config_option
 @json_option
-def snapshot(config_path: str | None, as_json: bool) -> None:
+def snapshot(lang: str | None, config_path: str | None, as_json: bool) -> None:
     """Collect from this machine once and print the result. Exit code 1 if a collector failed."""
     config = load_config(config_path)
     import msgspec
@@ -132,7 +137,7 @@ def snapshot(config_path: str | None, as_json: bool) -> None:
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(machine)))
     else:
-        tables.print_snapshot(machine, sys.stdout, config.daemon.zone)
+        tables.print_snapshot(machine, sys.stdout, config.daemon.zone, lang=language(lang))
     sys.exit(PROBLEM_EXIT_CODE if node_tables.failed_collectors(machine) else 0)
 
 
@@ -147,35 +152,38 @@ def status(everything: bool, lang: str | None, config_path: str | None, as_json:
     import msgspec
 
     from monitor.cli import tables
-    from monitor.cli.ask import findings_now, locale_language, view_now
+    from monitor.cli.ask import findings_now, view_now
     from monitor.present import cluster as cluster_tables
     from monitor.present import findings as finding_tables
 
     view = or_exit(lambda: view_now(config))
-    findings = findings_now(config, lang or locale_language(os.environ))
+    findings = findings_now(config, language(lang))
     if as_json:
         content = msgspec.to_builtins(view) | {"findings": findings}
         click.echo(msgspec.json.format(msgspec.json.encode(content)))
     else:
         shown = finding_tables.findings_table(findings, view.at, everything)
-        tables.print_view(view, sys.stdout, shown, timezone=config.daemon.zone)
+        tables.print_view(view, sys.stdout, shown, timezone=config.daemon.zone, lang=language(lang))
     sys.exit(PROBLEM_EXIT_CODE if cluster_tables.needs_attention(view) or finding_tables.has_urgent(findings) else 0)
 
 
 @main.command()
-@click.argument("name", metavar="POD")
+@click.argument("name", metavar="NAME")
 @click.option("-n", "--namespace", help="Namespace. Default: all of them.")
 @lang_option
 @config_option
 @json_option
 def why(name: str, namespace: str | None, lang: str | None, config_path: str | None, as_json: bool) -> None:
-    """Explain why a pod or job is not running, idle or stuck. Exit code 1 if it is unhealthy."""
+    """Explain why a pod, a job or the pods of a user are not running, idle or stuck. Exit code 1 if one is unhealthy.
+
+    NAME is of a pod (also NAMESPACE/POD), a job or a user, or a part of the name of a pod.
+    """
     config = load_config(config_path)
     import json
 
-    from monitor.cli.ask import locale_language, why_now
+    from monitor.cli.ask import why_now
 
-    answer = or_exit(lambda: why_now(config, name, namespace, lang or locale_language(os.environ)))
+    answer = or_exit(lambda: why_now(config, name, namespace, language(lang)))
     click.echo(json.dumps(answer.as_dict(), ensure_ascii=False) if as_json else "\n".join(answer.lines))
     sys.exit(0 if answer.well else PROBLEM_EXIT_CODE)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from monitor.cli.base import CONFIG_EXIT_CODE, PROBLEM_EXIT_CODE, config_option, load_config
+from monitor.cli.base import CONFIG_EXIT_CODE, PROBLEM_EXIT_CODE, UNREACHABLE_EXIT_CODE, config_option, load_config
 
 if TYPE_CHECKING:
     from monitor.base.lockfile import LockOwner
@@ -51,7 +51,10 @@ def _running_daemon(state: str) -> LockOwner:
     except OSError as error:
         _fail(f"{os.path.join(state, FILE)} cannot be read: {error.strerror}; run this as the user of the daemon")
     if owner is None:
-        _fail(f"no daemon runs with the state directory {state}; start one, or name its configuration with --config")
+        _fail(
+            f"no daemon runs with the state directory {state}; start one, or name its configuration with --config",
+            UNREACHABLE_EXIT_CODE,
+        )
     if not owner.is_here:
         _fail(f"the daemon is {owner}, on another machine or in another container; run this there")
     return owner
@@ -70,6 +73,6 @@ def _wait_for_result(state: str, since: float) -> ReloadResult | None:
     return None
 
 
-def _fail(message: str) -> NoReturn:
+def _fail(message: str, code: int = PROBLEM_EXIT_CODE) -> NoReturn:
     click.echo(f"gpuwarden: {message}", err=True)
-    sys.exit(PROBLEM_EXIT_CODE)
+    sys.exit(code)

@@ -59,7 +59,7 @@ def report(since: str, by: str, form: str, lang: str | None, config_path: str | 
 
 def _fetch(config: Config, since: str, by: str) -> Report:
     """Report of the daemon. Raise QueryError."""
-    from monitor.cli.ask import NoDaemonError, QueryError, call_daemon
+    from monitor.cli.ask import NoDaemonError, UnreachableError, call_daemon
     from monitor.report.model import Report
 
     try:
@@ -67,7 +67,7 @@ def _fetch(config: Config, since: str, by: str) -> Report:
             config, "GET", f"/v1/report?{urlencode({'since': since, 'by': by})}", Report, None, REPORT_TIMEOUT_SECONDS
         )
     except NoDaemonError:
-        raise QueryError(
+        raise UnreachableError(
             f"no daemon answers on {config.daemon.listen}, and the report needs its usage records; start one with "
             "gpuwarden daemon, or correct daemon.listen"
         ) from None

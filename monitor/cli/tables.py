@@ -5,58 +5,89 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TextIO
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from monitor.cli.styles import word_style
 from monitor.facts import NodeSnapshot
 from monitor.facts.cluster import ClusterView
 from monitor.present import cluster as cluster_tables
 from monitor.present import node
-from monitor.present.table import NUMERIC_COLUMNS, TextTable
+from monitor.present.columns import GAP, fit, measure
+from monitor.present.table import CODED_COLUMNS, NAME_COLUMNS, NUMERIC_COLUMNS, TextTable, in_language
 
 PLAIN_COLUMNS = 120
 
 
-def print_snapshot(snapshot: NodeSnapshot, file: TextIO, timezone: str = "UTC") -> None:
+def print_snapshot(snapshot: NodeSnapshot, file: TextIO, timezone: str = "UTC", *, lang: str = "en") -> None:
     """Print the tables of a node snapshot."""
-    _print(node.headline(snapshot, timezone), node.tables(snapshot), file)
+    _print(node.headline(snapshot, timezone), node.tables(snapshot), file, lang)
 
 
-def print_view(view: ClusterView, file: TextIO, *first: TextTable, timezone: str = "UTC") -> None:
+def print_view(view: ClusterView, file: TextIO, *first: TextTable, timezone: str = "UTC", lang: str = "en") -> None:
     """Print the tables of a cluster view, after the tables `first`."""
-    _print(cluster_tables.headline(view, timezone), (*first, *cluster_tables.tables(view)), file)
+    _print(cluster_tables.headline(view, timezone), (*first, *cluster_tables.tables(view)), file, lang)
 
 
-def print_tables(tables: Iterable[TextTable], file: TextIO) -> None:
+def print_tables(tables: Iterable[TextTable], file: TextIO, lang: str = "en") -> None:
     """Print tables to `file`."""
-    _print_each(_console(file), tables)
+    _print_each(make_console(file), tables, lang)
 
 
-def _print(headline: str, tables: Iterable[TextTable], file: TextIO) -> None:
-    console = _console(file)
-    console.print(Text(headline, style="bold"))
-    console.print()
-    _print_each(console, tables)
-
-
-def _console(file: TextIO) -> Console:
+def make_console(file: TextIO) -> Console:
+    """Console for `file`: colours only on a terminal, and not with NO_COLOR."""
     width = None if file.isatty() else PLAIN_COLUMNS
     return Console(file=file, width=width, markup=False, highlight=False, emoji=False)
 
 
-def _print_each(console: Console, tables: Iterable[TextTable]) -> None:
+def _print(headline: str, tables: Iterable[TextTable], file: TextIO, lang: str) -> None:
+    console = make_console(file)
+    console.print(Text(headline, style="bold"))
+    console.print()
+    _print_each(console, tables, lang)
+
+
+def _print_each(console: Console, tables: Iterable[TextTable], lang: str) -> None:
     for number, table in enumerate(tables):
         if number:
             console.print()
-        console.print(Text(table.title, style="bold"))
-        console.print(_rich(table) if table.rows else Text(f"  {table.note}"))
+        shown = in_language(table, lang)
+        console.print(Text(shown.title, style="bold"))
+        if not shown.rows:
+            console.print(Text(f"  {shown.note}"))
+            continue
+        columns = zip(table.columns, shown.columns, zip(*shown.rows, strict=True), strict=True)
+        measured = [measure(name, cells, names=key in NAME_COLUMNS, width=cell_len) for key, name, cells in columns]
+        widths = fit(measured, console.width)
+        if widths is None:
+            _print_records(console, table, shown)
+        else:
+            console.print(_rich(table, shown, widths))
 
 
-def _rich(table: TextTable) -> RichTable:
-    rich = RichTable(box=None, header_style="dim", padding=(0, 2, 0, 0), pad_edge=False)
-    for name in table.columns:
-        rich.add_column(name, justify="right" if name in NUMERIC_COLUMNS else "left", overflow="fold")
-    for row in table.rows:
-        rich.add_row(*(Text(cell) for cell in row))
+def _rich(table: TextTable, shown: TextTable, widths: list[int]) -> RichTable:
+    rich = RichTable(box=None, header_style="dim", padding=(0, GAP, 0, 0), pad_edge=False)
+    for key, name, width in zip(table.columns, shown.columns, widths, strict=True):
+        rich.add_column(Text(name), justify="right" if key in NUMERIC_COLUMNS else "left", width=width, overflow="fold")
+    for row, codes in zip(shown.rows, table.rows, strict=True):
+        rich.add_row(*_cells(table, row, codes))
     return rich
+
+
+def _cells(table: TextTable, row: tuple[str, ...], codes: tuple[str, ...]) -> list[Text]:
+    """Cells of a row; codes such as severities are coloured."""
+    styles = [word_style(code) if key in CODED_COLUMNS else "" for key, code in zip(table.columns, codes, strict=True)]
+    return [Text(cell, style=style) for cell, style in zip(row, styles, strict=True)]
+
+
+def _print_records(console: Console, table: TextTable, shown: TextTable) -> None:
+    """Rows one below the other, for a table whose names do not fit side by side."""
+    margin = max(map(cell_len, shown.columns)) + GAP
+    for number, (row, codes) in enumerate(zip(shown.rows, table.rows, strict=True)):
+        if number:
+            console.print()
+        for name, cell in zip(shown.columns, _cells(table, row, codes), strict=True):
+            label = Text("  " + name + " " * (margin - cell_len(name)), style="dim")
+            console.print(label.append_text(cell), overflow="ignore", no_wrap=True, crop=False)

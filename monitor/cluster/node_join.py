@@ -150,6 +150,9 @@ def _gpu_view(context: _NodeContext, gpu: GpuFact, memory: GpuMemory | None) -> 
         utilization_ratio=None if blind else gpu.utilization_ratio,
         memory_used_bytes=None if blind else gpu.memory_used_bytes,
         memory_total_bytes=gpu.memory_total_bytes,
+        temperature_celsius=None if blind else gpu.temperature_celsius,
+        power_watts=None if blind else gpu.power_watts,
+        power_limit_watts=None if blind else gpu.power_limit_watts,
     )
 
 

@@ -24,6 +24,7 @@ class PodStatus(StrEnum):
     RUNNING = "running"
     FINISHED = "finished"
     NOT_CREATED = "not-created"
+    UNSEEN = "unseen"
 
 
 class PendingCause(StrEnum):

@@ -17,6 +17,7 @@ from monitor.facts.gpu_resources import resource_kind
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
 
+UNKNOWN_NAME, PODS_UNSEEN = "unknown-name", "pods-unseen"  # causes
 # Explanations of a job lead with its pod in the worst status.
 WORST_FIRST = (
     PodStatus.CRASHING,
@@ -29,6 +30,7 @@ WORST_FIRST = (
     PodStatus.RUNNING,
     PodStatus.FINISHED,
     PodStatus.NOT_CREATED,
+    PodStatus.UNSEEN,
 )
 
 
@@ -36,7 +38,7 @@ def explain_name(name: str, namespace: str | None, facts: ClusterFacts, now: flo
     """Explanation of a pod or job by name; `namespace` None means any.
 
     Prefers a pod of that name, then the worst pod of the job of that name, then why the job has no pods. The cause is
-    `unknown-name` if no such pod or job exists.
+    UNKNOWN_NAME if no such pod or job exists.
     """
     pods = _explain_all((pod for pod in facts.pods if pod.name == name and _in(pod.namespace, namespace)), facts, now)
     if pods:
@@ -146,5 +148,11 @@ def _queued(name: str, namespace: str | None, facts: ClusterFacts) -> Explanatio
 def _unknown(name: str, namespace: str | None) -> Explanation:
     values: dict[str, Value] = {"name": name, "namespace": namespace or "*"}
     advice = Text(Key.UNKNOWN_NAME_ADVICE, values)
-    diagnosis = PodDiagnosis(PodStatus.NOT_CREATED, "unknown-name", Text(Key.UNKNOWN_NAME, values), advice=(advice,))
+    diagnosis = PodDiagnosis(PodStatus.NOT_CREATED, UNKNOWN_NAME, Text(Key.UNKNOWN_NAME, values), advice=(advice,))
     return _explanation(name, namespace, diagnosis)
+
+
+def explain_unseen(name: str, namespace: str | None, error: str) -> Explanation:
+    """Explanation of a name while the pods of the cluster cannot be read, which does not make it unknown."""
+    headline, advice = Text(Key.PODS_UNSEEN, {"error": error}), Text(Key.PODS_UNSEEN_ADVICE, {})
+    return PodDiagnosis(PodStatus.UNSEEN, PODS_UNSEEN, headline, advice=(advice,)).explain(PodRef(namespace, name))

@@ -12,10 +12,10 @@ from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.node import PARTS
 
 # Parts of a node besides those of its snapshot. Its pods include the finished ones, their events and their owners. The
-# view of its GPUs changes with every poll; their states are the same without utilization and memory in use.
+# view of its GPUs changes with every poll; their states are the same without the figures of the driver.
 AGENT, KUBERNETES_NODE, GPUS, GPU_STATES, PODS = "agent", "node", "gpus", "gpu_states", "pods"
 ALL_PARTS = frozenset((*PARTS, AGENT, KUBERNETES_NODE, GPUS, GPU_STATES, PODS))
-_GPU_FIGURES = ("utilization_ratio", "memory_used_bytes")
+_GPU_FIGURES = ("utilization_ratio", "memory_used_bytes", "temperature_celsius", "power_watts", "power_limit_watts")
 _state_of = attrgetter(*(name for name in GpuView.__struct_fields__ if name not in _GPU_FIGURES))
 # Kinds of facts that belong to no single node or pod. "pods", "nodes" and "events" stand for any of them, and
 # "pending_pods" for those that are or were without a node.

@@ -91,6 +91,9 @@ class GpuView(Fact, frozen=True, kw_only=True):
     utilization_ratio: float | None = None
     memory_used_bytes: int | None = None
     memory_total_bytes: int | None = None
+    temperature_celsius: float | None = None
+    power_watts: float | None = None
+    power_limit_watts: float | None = None
 
 
 class NodeView(Fact, frozen=True, kw_only=True):

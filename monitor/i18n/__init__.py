@@ -17,8 +17,26 @@ from monitor.i18n.zh.codes import CODES
 
 Value = str | int | float
 CATALOGS: Mapping[str, Mapping[str, str]] = {
-    "en": en.WORDS | en.FINDINGS | en.ALERTS | en.CLEANUP | en.REPORT | en.ACCESS | en.PAGE | en.DOCTOR | en.SETUP,
-    "zh": zh.WORDS | zh.FINDINGS | zh.ALERTS | zh.CLEANUP | zh.REPORT | zh.ACCESS | zh.PAGE | zh.DOCTOR | zh.SETUP,
+    "en": en.WORDS
+    | en.FINDINGS
+    | en.ALERTS
+    | en.CLEANUP
+    | en.REPORT
+    | en.ACCESS
+    | en.PAGE
+    | en.DOCTOR
+    | en.SETUP
+    | en.TABLES,
+    "zh": zh.WORDS
+    | zh.FINDINGS
+    | zh.ALERTS
+    | zh.CLEANUP
+    | zh.REPORT
+    | zh.ACCESS
+    | zh.PAGE
+    | zh.DOCTOR
+    | zh.SETUP
+    | zh.TABLES,
 }
 _GPUS = {"gpus": gpus, "free-gpus": free_gpus}
 LANGUAGES = tuple(CATALOGS)

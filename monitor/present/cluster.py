@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Container, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Mapping
 
 from monitor.base.localtime import local_instant
 from monitor.base.units import format_duration, format_ratio, format_size
@@ -51,8 +51,26 @@ def _for(view: ClusterView, since: float | None) -> str:
 
 
 def _failing_sources(view: ClusterView) -> TextTable:
-    rows: Rows = [(source.name, source.why or "", _for(view, source.since)) for source in view.sources if not source.ok]
+    """One row per reason: if the API server is down, all its resources fail for the same one."""
+    sources = defaultdict(list)
+    for source in view.sources:
+        if not source.ok:
+            sources[_common_reason(source.why or "")].append(source)
+    rows: Rows = [
+        (", ".join(source.name for source in group), reason, _for(view, _oldest(source.since for source in group)))
+        for reason, group in sources.items()
+    ]
     return make_limited_table("Failing sources", "source | reason | for", rows)
+
+
+def _common_reason(reason: str) -> str:
+    """The reason without what one missing resource means, if no response of the API server is the reason."""
+    head, found, rest = reason.partition("no response from the API server: ")
+    return head + found + rest.partition("; ")[0] if found else reason
+
+
+def _oldest(times: Iterable[float | None]) -> float | None:
+    return min((at for at in times if at is not None), default=None)
 
 
 def _nodes(view: ClusterView) -> TextTable:
@@ -61,7 +79,7 @@ def _nodes(view: ClusterView) -> TextTable:
         (
             node.name,
             node.model,
-            _node_state(node, view),
+            node_state(node, view),
             _count(node.free),
             _count(node.cards if node.allocatable is None else node.allocatable),
             " ".join(f"{gpu.index}:{gpu.state.value}" for gpu in gpus.get(node.name, ())),
@@ -76,7 +94,8 @@ def _count(number: int | None) -> str | None:
     return None if number is None else str(number)
 
 
-def _node_state(node: NodeView, view: ClusterView) -> str:
+def node_state(node: NodeView, view: ClusterView) -> str:
+    """What is unusual about a node, else `ok`."""
     states = []
     if node.in_kubernetes and not node.ready:
         states.append("not ready")

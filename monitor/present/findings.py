@@ -8,6 +8,7 @@ import msgspec
 
 from monitor.base.units import format_duration
 from monitor.facts.findings import Finding, Severity
+from monitor.facts.text import Text
 from monitor.i18n.notes import sentence
 from monitor.present.table import Rows, TextTable, make_limited_table, make_table
 
@@ -79,7 +80,7 @@ def findings_table(findings: Sequence[LocalizedFinding] | None, now: float, ever
         for finding in selected
     ]
     symptoms = len(findings) - len(selected)
-    remarks = [f"{symptoms} more explained by these"] if symptoms else []
+    remarks = [Text("table.explained", {"count": symptoms})] if symptoms else []
     return make_limited_table("Findings", columns, rows, "no findings", remarks)
 
 

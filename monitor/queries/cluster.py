@@ -9,7 +9,7 @@ from typing import Any
 
 from monitor.cluster.live import LiveCluster
 from monitor.explain.model import PodStatus
-from monitor.explain.not_created import explain_name
+from monitor.explain.not_created import UNKNOWN_NAME, explain_name, explain_unseen
 from monitor.facts.cluster import ClusterView
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.facts_index import make_cluster_facts
@@ -22,16 +22,27 @@ HEALTHY_STATUSES = (PodStatus.RUNNING, PodStatus.FINISHED)
 
 @dataclass(frozen=True)
 class PodExplanation:
-    """Why a pod is in its state: a cause code, and lines for people. `well` if no action is needed."""
+    """Why a pod is in its state: a cause code, and lines for people. `well` if no action is needed.
+
+    `found` are the pods, as `namespace/name`, that a search found for the name of a user or a part of a name; the
+    cause is that of the first, and the lines are about the first few.
+    """
 
     name: str
     status: str
     cause: str
     well: bool
     lines: tuple[str, ...]
+    found: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def pods_unseen(view: ClusterView) -> str | None:
+    """Why the pods of the cluster cannot be read; None if they are."""
+    blind = (source for source in view.sources if source.name in ("kubernetes", "pods") and not source.ok)
+    return next(((source.why or source.name).rstrip(".") for source in blind), None)
 
 
 def cluster_facts_of(cluster: LiveCluster, resource: str) -> ClusterFacts:
@@ -80,8 +91,11 @@ class ClusterQueries:
         return None if findings is None else localize_findings(findings, lang)
 
     def why(self, name: str, namespace: str | None, lang: str) -> PodExplanation:
-        """Explain the state of a pod or job, in English (`en`) or Chinese (`zh`)."""
+        """Explain the state of a pod or job of exactly this name, in English (`en`) or Chinese (`zh`)."""
         explanation = explain_name(name, namespace, cluster_facts_of(self._cluster, self._resource), self._now())
+        unseen = pods_unseen(self.view()) if explanation.cause == UNKNOWN_NAME else None
+        if unseen is not None:
+            explanation = explain_unseen(name, namespace, unseen)
         return PodExplanation(
             name=name,
             status=explanation.status.value,

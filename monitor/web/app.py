@@ -18,6 +18,7 @@ from monitor.facts import NodeSnapshot
 from monitor.facts.agents import AgentFact
 from monitor.i18n import LANGUAGES
 from monitor.leader.elector import SingleReplica
+from monitor.queries.search import search_why
 from monitor.report.model import ReportSource
 from monitor.web.alerts_api import AlertsBackend, ApiTokens, alert_routes
 from monitor.web.cleanup_api import CleanupBackend, cleanup_routes
@@ -124,8 +125,11 @@ class _ClusterRoutes:
         name = request.query_params.get("name")
         lang = request.query_params.get("lang", "en")
         if not name or lang not in LANGUAGES:
-            return error_response("use /v1/why?name=POD, optionally with namespace=NS and lang=en or lang=zh", 400)
-        return json_response(self._cluster.why(name, request.query_params.get("namespace"), lang))
+            return error_response(
+                "use /v1/why?name=NAME (of a pod, job or user), optionally with namespace=NS and lang=en or lang=zh",
+                400,
+            )
+        return json_response(search_why(self._cluster, name, request.query_params.get("namespace"), lang))
 
     def snapshot(self, _request: Request) -> Response:
         if self._own_node is None:

@@ -136,7 +136,7 @@ GENERAL_OPERATIONS = (
     Operation("GET", "/v1/me", "me", "The current user and role.", CurrentUser),
     Operation("GET", "/v1/view", "view", "The cluster: nodes, GPUs, pods, queues, users.", ClusterView),
     Operation("GET", "/v1/findings", "findings", "Current findings.", tuple[LocalizedFinding, ...], (LANG,)),
-    Operation("GET", "/v1/why", "why", "Why a pod or job is in its state.", PodExplanation, WHY),
+    Operation("GET", "/v1/why", "why", "Why a pod, a job or the pods of a user are so.", PodExplanation, WHY),
     Operation("GET", "/v1/snapshot", "snapshot", "Snapshot of the agent in this process, if any.", NodeSnapshot),
     Operation("GET", "/v1/lease", "lease", "Which replica is the leader.", LeaseState),
     Operation(

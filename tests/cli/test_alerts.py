@@ -136,7 +136,7 @@ def alone(environ: dict[str, str], tmp_path: Path) -> dict[str, str]:
 @pytest.mark.parametrize("words", [["list"], ["history"], ["unsilence", "x"]], ids=" ".join)
 def test_without_a_daemon_one_sentence_says_so(alone: dict[str, str], words: list[str]) -> None:
     result = run("alerts", *words, environ=alone)
-    assert (result.returncode, result.stdout) == (1, "")
+    assert (result.returncode, result.stdout) == (3, "")
     assert result.stderr.startswith(f"gpuwarden: no daemon answers on {alone['GPUWARDEN_DAEMON__LISTEN']}; ")
     assert result.stderr.count("\n") == 1
 

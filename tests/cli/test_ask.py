@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import logging
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from monitor.cli.ask import QueryError, locale_language, view_now, why_now
+from monitor.cli.ask import QueryError, UnreachableError, locale_language, view_now, why_now
 from monitor.config.root import Config
 from monitor.facts.cluster import ClusterView, NodeView, SourceView
 from monitor.queries.cluster import PodExplanation
+from tests.support import free_port
 from tests.support.command import quiet_environment, run
-from tests.support.fake_agents import Behaviour, FakeAgent, answers, reports, resets, says
+from tests.support.fake_agents import Behaviour, FakeAgent, answers, reports, resets, says, says_nothing
 from tests.support.living_api import LivingApi, kube_node, kube_pod
 from tests.support.local_token import LOCAL_TOKEN
 from tests.web.cluster import ACCESS, site
@@ -79,7 +80,7 @@ def test_the_language_of_the_locale(environ: dict[str, str], language: str) -> N
 def test_a_daemon_is_asked_for_the_view() -> None:
     with FakeAgent(answers(msgspec.json.encode(VIEW))) as daemon:
         assert view_now(config(daemon.target)) == VIEW
-    assert daemon.paths == ["/v1/view"]
+    assert daemon.paths == ["/healthz", "/v1/view"]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,7 @@ def test_a_daemon_is_asked_for_the_view() -> None:
 def test_a_daemon_is_asked_why(namespace: str | None, path: str) -> None:
     with FakeAgent(answers(msgspec.json.encode(WHY.as_dict()))) as daemon:
         assert why_now(config(daemon.target), "a&b", namespace, "zh") == WHY
-    assert daemon.paths == [path]
+    assert daemon.paths == ["/healthz", path]
 
 
 def test_a_daemon_that_listens_everywhere_is_asked_here() -> None:
@@ -135,21 +136,85 @@ def test_a_daemon_that_requires_it_gets_the_local_token_and_others_do_not(tmp_pa
 def test_who_does_not_answer_is_not_needed(name: str, behave: Behaviour) -> None:
     with FakeAgent(behave) as daemon, FakeAgent(reports("gpu-07")) as agent:
         view = view_now(config(daemon.target, agents=(agent.target,)))
-        why = why_now(config(daemon.target, agents=(agent.target,)), "bert", None, "en")
     assert [node.name for node in view.nodes] == ["gpu-07"]
     assert {each.name: each.ok for each in view.sources} == {"kubernetes": False, "agents": True}
-    assert not why.well
-    assert len(daemon.asked) == 2
 
 
-def test_no_daemon_and_no_agent_is_a_view_too() -> None:
-    began = time.monotonic()
-    view = view_now(config())
-    assert time.monotonic() - began < 30
-    assert {each.name: each.why for each in view.sources} == {
-        "kubernetes": "switched off by daemon.kubernetes.enabled",
-        "agents": f"1 of 1 silent: {NOBODY}",
-    }
+def test_without_daemon_kubernetes_and_agents_there_is_nothing_to_show() -> None:
+    with pytest.raises(UnreachableError) as refused:
+        view_now(config())
+    assert str(refused.value) == (
+        f"no daemon answers on {NOBODY}, and there is nothing else to ask (kubernetes: switched off by "
+        f"daemon.kubernetes.enabled; agents: 1 of 1 silent: {NOBODY})"
+    )
+
+
+def test_pods_cannot_be_explained_without_kubernetes() -> None:
+    with FakeAgent(reports("gpu-07")) as agent, pytest.raises(UnreachableError) as refused:
+        why_now(config(agents=(agent.target,)), "bert", None, "en")
+    assert str(refused.value) == (
+        f"no daemon answers on {NOBODY}, and there is no API server to ask: switched off by daemon.kubernetes.enabled"
+    )
+
+
+def unreachable_api() -> str:
+    """Address on which nothing listens."""
+    return f"127.0.0.1:{free_port()}"
+
+
+def kubeconfig(directory: Path, address: str) -> str:
+    file = directory / "kubeconfig"
+    cluster = {"name": "lab", "cluster": {"server": f"http://{address}"}}
+    context = {"name": "lab", "context": {"cluster": "lab", "user": "u"}}
+    users = [{"name": "u", "user": {"token": "t"}}]
+    file.write_text(
+        json.dumps({"clusters": [cluster], "users": users, "contexts": [context], "current-context": "lab"})
+    )
+    return str(file)
+
+
+@pytest.mark.parametrize("ask", [view_now, lambda config: why_now(config, "bert", None, "en")], ids=["view", "why"])
+def test_an_api_server_that_is_down_is_one_sentence(tmp_path: Path, ask: Callable[[Config], object]) -> None:
+    address = unreachable_api()
+    with pytest.raises(UnreachableError) as refused:
+        ask(config(agents=(), enabled=True, kubeconfig=kubeconfig(tmp_path, address)))
+    told = str(refused.value)
+    assert told.startswith(f"no daemon answers on {NOBODY}, and the API server http://{address} does not respond: ")
+    assert "Connection refused" in told
+    assert "\n" not in told
+    assert "object at" not in told
+
+
+def test_an_api_server_that_says_nothing_is_given_up_at_once(tmp_path: Path) -> None:
+    with FakeAgent(says_nothing) as api, pytest.raises(UnreachableError, match="does not respond"):
+        why_now(config(agents=(), enabled=True, kubeconfig=kubeconfig(tmp_path, api.target)), "bert", None, "en")
+    assert api.paths == ["/version"]  # nothing else is tried
+
+
+def test_an_api_server_that_rejects_the_credentials(tmp_path: Path) -> None:
+    with (
+        FakeAgent(answers(b'{"kind": "Status", "message": "expired"}', 401)) as api,
+        pytest.raises(UnreachableError, match=r"rejects the credentials: HTTP 401.*expired"),
+    ):
+        view_now(config(agents=(), enabled=True, kubeconfig=kubeconfig(tmp_path, api.target)))
+
+
+@pytest.mark.parametrize("ask", [view_now, lambda config: why_now(config, "bert", None, "en")], ids=["view", "why"])
+def test_a_daemon_that_says_nothing_is_reported_instead_of_waited_for(ask: Callable[[Config], object]) -> None:
+    with FakeAgent(says_nothing) as daemon, pytest.raises(UnreachableError) as refused:
+        ask(config(daemon.target))
+    assert str(refused.value).startswith(f"the daemon on {daemon.target} accepts connections but has not responded")
+    assert daemon.paths == ["/healthz"]
+
+
+def test_a_daemon_that_cannot_see_the_pods_has_no_answer_either() -> None:
+    lines = ("lab/bert cannot be explained now", "The pods of the cluster cannot be read: unreachable.")
+    unseen = PodExplanation(name="bert", status="unseen", cause="pods-unseen", well=False, lines=lines)
+    with (
+        FakeAgent(answers(msgspec.json.encode(unseen.as_dict()))) as daemon,
+        pytest.raises(UnreachableError, match=r"^The pods of the cluster cannot be read: unreachable$"),
+    ):
+        why_now(config(daemon.target), "bert", None, "en")
 
 
 def test_the_cluster_is_asked_without_a_daemon(tmp_path: Path) -> None:
@@ -193,11 +258,11 @@ def environ(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("words", [["status"], ["status", "--json"], ["why", "bert"]], ids=" ".join)
-def test_no_credentials_is_one_sentence_and_code_1(environ: dict[str, str], tmp_path: Path, words: list[str]) -> None:
+def test_no_credentials_is_one_sentence_and_code_3(environ: dict[str, str], tmp_path: Path, words: list[str]) -> None:
     missing = str(tmp_path / "nowhere")
     yes = {"GPUWARDEN_DAEMON__KUBERNETES__ENABLED": "yes", "GPUWARDEN_DAEMON__KUBERNETES__KUBECONFIG": missing}
     result = run(*words, environ=environ | yes)
-    assert (result.returncode, result.stdout) == (1, "")
+    assert (result.returncode, result.stdout) == (3, "")
     assert result.stderr.startswith(f"gpuwarden: no daemon answers on {NOBODY}, and no credentials for a cluster in ")
     assert result.stderr.count("\n") == 1
 
@@ -213,10 +278,23 @@ def test_status_for_people_and_for_programs(environ: dict[str, str]) -> None:
 
 
 def test_status_without_a_daemon_says_what_is_missing(environ: dict[str, str]) -> None:
-    result = run("status", environ=environ)
+    with FakeAgent(reports("gpu-07")) as agent:
+        result = run("status", environ=environ | {"GPUWARDEN_DAEMON__AGENTS__STATIC": f"[{agent.target}]"})
     assert (result.returncode, result.stderr) == (1, "")
     assert "switched off by daemon.kubernetes.enabled" in result.stdout
-    assert f"1 of 1 silent: {NOBODY}" in result.stdout
+    assert "gpu-07" in result.stdout
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["status"], ["why", "bert"], ["alerts", "list"], ["cleanup", "history"], ["report"], ["login-link"]],
+    ids=" ".join,
+)
+def test_what_cannot_be_asked_is_one_sentence_and_code_3(environ: dict[str, str], words: list[str]) -> None:
+    result = run(*words, environ=environ)
+    assert (result.returncode, result.stdout) == (3, "")
+    assert result.stderr.startswith(f"gpuwarden: no daemon answers on {NOBODY}")
+    assert result.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(("well", "code"), [(True, 0), (False, 1)])
@@ -227,5 +305,6 @@ def test_why_in_the_language_of_the_locale(environ: dict[str, str], well: bool, 
         people = run("why", "-n", "lab", "bert", environ=asked)
         programs = run("why", "--lang", "en", "--json", "bert", environ=asked)
     assert (people.returncode, people.stdout) == (code, "等待 quota\n")
-    assert msgspec.json.decode(programs.stdout) == answer | {"lines": ["等待 quota"]}
-    assert daemon.paths == ["/v1/why?name=bert&lang=zh&namespace=lab", "/v1/why?name=bert&lang=en"]
+    assert msgspec.json.decode(programs.stdout) == answer | {"lines": ["等待 quota"], "found": []}
+    queries = [path for path in daemon.paths if path != "/healthz"]
+    assert queries == ["/v1/why?name=bert&lang=zh&namespace=lab", "/v1/why?name=bert&lang=en"]

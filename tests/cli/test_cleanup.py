@@ -156,5 +156,5 @@ def test_without_a_daemon(tmp_path: Path) -> None:
     path = tmp_path / "gpuwarden.yml"
     path.write_text(f"daemon: {{listen: 127.0.0.1:{free_port()}, state: {tmp_path}}}\n")
     result = run("cleanup", "plan", "--config", str(path))
-    assert result.returncode == 1
+    assert result.returncode == 3
     assert "no daemon answers" in result.stderr

@@ -39,6 +39,16 @@ PARTS = (
 # Chinese strings without Chinese characters: punctuation and names.
 ALIKE = {"list_comma", "alert.list", "alert.title", "alert.place", "alert.symptom-examples"}
 ALIKE |= {"label.gpu", "label.pod", "external", "page.comma", "page.pod", "page.evidence.xid", "page.waiting.wants"}
+ALIKE |= {
+    "table.pod",
+    "table.pods",
+    "table.GPU",
+    "table.gpu",
+    "table.id",
+    "table.inodes %",
+    "table.titled",
+    "top.state",
+}
 
 
 @pytest.mark.parametrize("module", [en, zh])

@@ -24,7 +24,7 @@ from monitor.facts.cluster import (
 )
 from monitor.facts.text import Evidence
 from monitor.present.cluster import headline, needs_attention, tables
-from monitor.present.table import MAX_ROWS, NUMERIC_COLUMNS, TextTable
+from monitor.present.table import MAX_ROWS, NUMERIC_COLUMNS, TextTable, heading
 
 AT = 1_763_260_000.0
 GIB = 1024**3
@@ -208,7 +208,8 @@ def test_what_is_left_out_is_said(count: int) -> None:
     shown = tables(view)
     assert [len(found.rows) for found in shown] == [MAX_ROWS, MAX_ROWS]
     note = "" if count == MAX_ROWS else f" (the first {MAX_ROWS} of {count})"
-    assert [found.title for found in shown] == [f"Nodes{note}", f"GPUs that need attention{note}"]
+    titles = [heading(found, "en") for found in shown]
+    assert titles == [f"Nodes{note}", f"GPUs that need attention{note}"]
     assert shown[1].rows[0][0] == "zzz/0", "many GPUs of silent nodes do not hide a faulty one"
 
 

@@ -10,6 +10,7 @@ import pytest
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
 from monitor.present.findings import NOT_EVALUATED, LocalizedFinding, findings_table, has_urgent, localize_findings
+from monitor.present.table import heading
 from tests.explain.builders import NOW
 
 SILENT = Text(key="node-down.kubelet-silent", values={"node": "n1", "seconds": 60.0})
@@ -72,7 +73,7 @@ def test_a_row(name: str, given: Finding, row: tuple[str, ...]) -> None:
 
 def test_symptoms_are_counted_and_shown_only_when_asked_for() -> None:
     given = views(finding(), finding(labels={"node": "n2"}, explained_by="x"))
-    assert (findings_table(given, NOW).title, len(findings_table(given, NOW).rows)) == (
+    assert (heading(findings_table(given, NOW), "en"), len(findings_table(given, NOW).rows)) == (
         "Findings (1 more explained by these)",
         1,
     )
@@ -84,7 +85,7 @@ def test_symptoms_are_counted_and_shown_only_when_asked_for() -> None:
 
 def test_many_are_cut() -> None:
     found = findings_table(views(*(finding(labels={"node": f"n{number}"}) for number in range(201))), NOW)
-    assert (found.title, len(found.rows)) == ("Findings (the first 200 of 201)", 200)
+    assert (heading(found, "en"), len(found.rows)) == ("Findings (the first 200 of 201)", 200)
 
 
 def test_nothing_found_is_not_nothing_known() -> None:

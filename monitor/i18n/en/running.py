@@ -106,6 +106,7 @@ WORDS: dict[str, str] = {
     "status_running": "{pod} is running",
     "status_finished": "{pod} has ended",
     "status_not_created": "{pod} has no pods",
+    "status_unseen": "{pod} cannot be explained now",
     "for_seconds": "for {seconds:duration}",
     "of_user": "user {name}",
     "of_job": "job {name}",

@@ -31,6 +31,7 @@ from monitor.i18n.zh import (
     scheduling,
     setup,
     starting,
+    tables,
 )
 
 WORDS = (
@@ -63,3 +64,4 @@ ACCESS = access.WORDS
 DOCTOR = doctor.WORDS
 SETUP = setup.WORDS
 PAGE = page.WORDS | page_work.WORDS
+TABLES = tables.WORDS

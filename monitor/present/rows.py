@@ -41,6 +41,13 @@ class ClusterIndex:
                 gpus[holder.namespace, holder.pod].append(gpu)
         return gpus
 
+    @cached_property
+    def pods_by_namespace(self) -> dict[str, list[PodView]]:
+        pods = defaultdict(list)
+        for pod in self.view.pods:
+            pods[pod.namespace].append(pod)
+        return pods
+
     def pod(self, namespace: str, name: str) -> PodView | None:
         return next((pod for pod in self.view.pods if pod.name == name and pod.namespace == namespace), None)
 

@@ -17,6 +17,7 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from monitor.alert.message.commands import with_commands
 from monitor.base.logs import printable
 from monitor.base.units import format_size
 from monitor.facts.agents import AgentFact
@@ -74,7 +75,11 @@ def environment() -> jinja2.Environment:
     )
     templates.globals.update(link=link, since=since, moment=moment, bar=bar, assets=assets(), with_query=with_query)
     templates.globals.update(
-        gpus_cell=gpus_cell, share_lines=share_lines, holder_share=holder_share, gpu_value=gpu_value
+        with_commands=with_commands,
+        gpus_cell=gpus_cell,
+        share_lines=share_lines,
+        holder_share=holder_share,
+        gpu_value=gpu_value,
     )
     templates.filters.update(size=_size, ratio=_ratio, figure=_figure, plain=_plain)
     return templates

@@ -246,11 +246,11 @@
     if (found) location.href = `/gpus/${encodeURIComponent(found.node.dataset.n)}/${found.index}`;
     const button = event.target.closest("button");
     if (!button) return;
-    const { only: state, act, title, run, restore, unsilence, again } = button.dataset;
+    const { only: state, act, title, run, restore, unsilence, acknowledge, about, again } = button.dataset;
     if (state !== undefined) { only = only === state ? "" : state; narrow(); }
     if (again !== undefined) htmx.trigger(body, "again");
     if (act) {
-      const targets = button.dataset.from ? chosen(button.dataset.from) : [button.dataset.targets];
+      const targets = button.dataset.from ? chosen(button.dataset.from) : button.dataset.targets.split(" ");
       const ask = (more) => send("POST", `/v1/actions/${act}?lang=${body.dataset.lang}`, { ...requestBody(act, targets), ...more });
       let plan;
       const find = async () => { const would = await ask({ dry_run: true }); plan = would.plan; return list(would); };
@@ -266,6 +266,10 @@
       const told = document.createTextNode(words.restore);
       change(title, async () => told, () => send("POST", `/v1/cleanup/restore/${encodeURIComponent(restore)}`, {}));
     }
+    if (acknowledge) {
+      const path = `/v1/alerts/acknowledge/${encodeURIComponent(acknowledge)}`;
+      change(title, async () => document.createTextNode(about), () => send("POST", path, {}));
+    }
     if (unsilence) {
       change(title, async () => document.createTextNode(""), () => send("DELETE", `/v1/silences/${encodeURIComponent(unsilence)}`));
     }
@@ -276,8 +280,11 @@
     if (!form.matches("[data-silence]")) return;
     event.preventDefault();
     const given = Object.fromEntries(new FormData(form));
-    const query = new URLSearchParams({ ...given, lang: body.dataset.lang });
-    const wanted = { matchers: given.matchers.trim().split(/\s+/), duration: given.duration, comment: given.comment };
-    change(form.dataset.title, () => fragment(`/alerts/preview-silence?${query}`), () => send("POST", "/v1/silences", wanted));
+    const matchers = given.scope ? JSON.parse(given.scope) : given.matchers.trim().split(/\s+/);
+    const query = new URLSearchParams({ duration: given.duration, lang: body.dataset.lang });
+    for (const each of matchers) query.append("matcher", each);
+    const wanted = { matchers, duration: given.duration, comment: given.comment };
+    const silence = () => send("POST", "/v1/silences", wanted).then((made) => { form.closest("details")?.removeAttribute("open"); return made; });
+    change(form.dataset.title, () => fragment(`/alerts/preview-silence?${query}`), silence);
   });
 })();

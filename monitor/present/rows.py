@@ -82,13 +82,14 @@ class PodRow:
 
 @dataclass(frozen=True)
 class UserRow:
-    """A user: usage, pods, GPUs they wait for, and GPUs they hold without using them."""
+    """A user: usage, pods, GPUs they wait for, GPUs they hold without using them, and those of ended pods."""
 
     name: str
     usage: UsageView
     pods: int
     waiting_gpus: int
     idle_gpus: int
+    leftover_gpus: int
 
 
 def page_text(lang: str, key: str, **values: Value) -> str:
@@ -137,7 +138,20 @@ def user_rows(view: ClusterView) -> list[UserRow]:
             pods[user] += 1
             waiting[user] += int(pod.requested_gpus) if pod.node is None else 0
     idle = Counter(holder.user for gpu in view.gpus if gpu.state is GpuState.IDLE_HELD for holder in gpu.holders)
-    return [UserRow(user, usage, pods[user], waiting[user], idle[user]) for user, usage in users_by_gpus(view)]
+    leftover = leftover_gpus(view.gpus)
+    return [
+        UserRow(user, usage, pods[user], waiting[user], idle[user], leftover[user])
+        for user, usage in users_by_gpus(view)
+    ]
+
+
+def leftover_gpus(gpus: Iterable[GpuView]) -> Counter[str]:
+    """Number of GPUs by user that only ended pods of theirs still hold: usage counts those of live pods."""
+    leftover: Counter[str] = Counter()
+    for gpu in gpus:
+        live = {holder.user for holder in gpu.holders if holder.live is not False}
+        leftover.update({holder.user for holder in gpu.holders if holder.user is not None} - live)
+    return leftover
 
 
 def users_by_gpus(view: ClusterView) -> list[tuple[str, UsageView]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match
@@ -155,6 +156,29 @@ SHOWN = [
 def test_a_page_shows_what_it_is_about(path: str, shows: list[str]) -> None:
     body = Visitor(deps()).text(path)
     assert [each for each in shows if each not in body] == []
+
+
+def test_a_user_has_as_many_gpus_on_every_page() -> None:
+    """Two GPUs of running pods, and one that a finished pod still holds."""
+    live = (
+        Holder(pod="a", namespace="cv", user="li", live=True),
+        Holder(pod="b", namespace="cv", user="li", live=True),
+    )
+    ended = Holder(pod="c", namespace="cv", user="li", live=False)
+    states = (GpuState.BUSY, GpuState.BUSY, GpuState.ZOMBIE)
+    gpus = tuple(
+        GpuView(node="gpu-01", state=state, index=index, holders=(holder,))
+        for index, (state, holder) in enumerate(zip(states, (*live, ended), strict=True))
+    )
+
+    class TwoAndOne(FakeCluster):
+        def view(self) -> ClusterView:
+            return replace(super().view(), gpus=gpus, users={"li": UsageView(gpus=2)})
+
+    visitor = Visitor(deps(TwoAndOne()))
+    said = "and 1 GPU that ended pods still hold"
+    assert f'<td class="n">2 <em title="{said}">+1</em></td>' in visitor.text("/users")
+    assert f"<dd>2 <em>{said}</em></dd>" in visitor.text("/users/li")
 
 
 @pytest.mark.parametrize("path", ["/nodes/x", "/gpus/gpu-01/9", "/users/x", "/queues/x"])

@@ -201,6 +201,7 @@ _OBJECTS = {
     "phase.Failed": "failed",
     "phase.Unknown": "unknown",
     "users.idle": "Idle GPUs",
+    "users.leftover": "and {count:GPU|GPUs} that ended pods still hold",
     "users.pods": "Jobs",
     "images.title": "Largest images",
     "images.none": "No known images.",

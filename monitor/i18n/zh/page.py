@@ -201,6 +201,7 @@ _OBJECTS = {
     "phase.Failed": "失败",
     "phase.Unknown": "未知",
     "users.idle": "空占 GPU",
+    "users.leftover": "另有 {count} 个被已结束的 Pod 占用",
     "users.pods": "作业数",
     "images.title": "最大的镜像",
     "images.none": "没有数据。",

@@ -115,6 +115,7 @@ def deps(cluster: FakeCluster | None = None, **data: Any) -> PageDeps:
 
 
 PATHS = (
+    "/nodes?sort=-disk", "/nodes?q=zzz",
     "/", "/nodes", "/nodes/gpu-01", "/gpus/gpu-01/0", "/pods", "/pods/nlp/bert-0", "/users", "/users/zhang",
     "/queues", "/queues/vc", "/why", "/why?q=zhang",
 )  # fmt: skip
@@ -140,6 +141,9 @@ SHOWN = [
         "/nodes/gpu-01",
         ["zombie", "nlp/bert-0 was deleted, but its process 7 is still running", "cv/vit-0", "Other agent messages"],
     ),
+    ("/nodes", ["gpu-01", 'title="GPU 0: zombie"', "Fullest disk"]),
+    ("/nodes?sort=disk", ['aria-sort="descending"', "/nodes?sort=-disk"]),
+    ("/nodes?q=zzz", ["No node name contains zzz.", '<a href="/nodes">Show all</a>']),
     ("/gpus/gpu-01/0", ["zombie", "nlp/bert-0 was deleted"]),
     ("/gpus/gpu-01/1", ["XID 79", "reboot the node"]),
     ("/gpus/gpu-01/1?lang=zh", ["XID 79", "重启节点"]),

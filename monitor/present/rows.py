@@ -82,7 +82,10 @@ class PodRow:
 
 @dataclass(frozen=True)
 class UserRow:
-    """A user: usage, pods, GPUs they wait for, GPUs they hold without using them, and those of ended pods."""
+    """A user: usage, pods, GPUs they wait for, GPUs they hold without using them, and those of ended pods.
+
+    `utilization_ratio` is the mean of the GPUs that live pods hold.
+    """
 
     name: str
     usage: UsageView
@@ -90,6 +93,7 @@ class UserRow:
     waiting_gpus: int
     idle_gpus: int
     leftover_gpus: int
+    utilization_ratio: float | None = None
 
 
 def page_text(lang: str, key: str, **values: Value) -> str:
@@ -138,11 +142,32 @@ def user_rows(view: ClusterView) -> list[UserRow]:
             pods[user] += 1
             waiting[user] += int(pod.requested_gpus) if pod.node is None else 0
     idle = Counter(holder.user for gpu in view.gpus if gpu.state is GpuState.IDLE_HELD for holder in gpu.holders)
-    leftover = leftover_gpus(view.gpus)
+    leftover, held = leftover_gpus(view.gpus), _live_gpus_by_user(view.gpus)
     return [
-        UserRow(user, usage, pods[user], waiting[user], idle[user], leftover[user])
+        UserRow(
+            user,
+            usage,
+            pods[user],
+            waiting[user],
+            idle[user],
+            leftover[user],
+            mean_utilization(held.get(user, ())),
+        )
         for user, usage in users_by_gpus(view)
     ]
+
+
+def user_utilization(gpus: Iterable[GpuView], user: str) -> float | None:
+    """Mean utilization of the GPUs that live pods of a user hold."""
+    return mean_utilization(_live_gpus_by_user(gpus).get(user, ()))
+
+
+def _live_gpus_by_user(gpus: Iterable[GpuView]) -> dict[str, list[GpuView]]:
+    held: defaultdict[str, list[GpuView]] = defaultdict(list)
+    for gpu in gpus:
+        for user in {holder.user for holder in gpu.holders if holder.live and holder.user is not None}:
+            held[user].append(gpu)
+    return held
 
 
 def leftover_gpus(gpus: Iterable[GpuView]) -> Counter[str]:
@@ -169,7 +194,7 @@ def node_problems(node: NodeView, lang: str) -> list[str]:
     problems = []
     if node.in_kubernetes and not node.ready:
         problems.append(page_text(lang, "node.not-ready"))
-    if node.in_kubernetes and not node.schedulable:
+    elif node.in_kubernetes and not node.schedulable:
         problems.append(page_text(lang, "node.cordoned"))
     if node.silent_since is not None:
         problems.append(page_text(lang, "node.silent"))

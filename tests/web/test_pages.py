@@ -171,7 +171,7 @@ def test_a_user_has_as_many_gpus_on_every_page() -> None:
     ended = Holder(pod="c", namespace="cv", user="li", live=False)
     states = (GpuState.BUSY, GpuState.BUSY, GpuState.ZOMBIE)
     gpus = tuple(
-        GpuView(node="gpu-01", state=state, index=index, holders=(holder,))
+        GpuView(node="gpu-01", state=state, index=index, holders=(holder,), utilization_ratio=index / 2)
         for index, (state, holder) in enumerate(zip(states, (*live, ended), strict=True))
     )
 
@@ -183,6 +183,8 @@ def test_a_user_has_as_many_gpus_on_every_page() -> None:
     said = "and 1 GPU that ended pods still hold"
     assert f'<td class="n">2 <em title="{said}">+1</em></td>' in visitor.text("/users")
     assert f"<dd>2 <em>{said}</em></dd>" in visitor.text("/users/li")
+    for path in ("/users", "/users/li"):  # of the GPUs of live pods
+        assert "</svg> 25%" in visitor.text(path)
 
 
 @pytest.mark.parametrize("path", ["/nodes/x", "/gpus/gpu-01/9", "/users/x", "/queues/x"])

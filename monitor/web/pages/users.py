@@ -19,6 +19,7 @@ from monitor.present.rows import (
     pod_rows,
     queues_by_demand,
     user_rows,
+    user_utilization,
 )
 from monitor.present.shares import wanted
 from monitor.report.history import HistoryMetric, HistorySubject
@@ -46,7 +47,12 @@ def show_user(page: PageRequest) -> Response:
         return page.not_found(name)
     sections = [
         page.section(
-            "facts", "usage", use=usage or UsageView(), waiting=_waiting_gpus(pods), leftover=leftover_gpus(gpus)[name]
+            "facts",
+            "usage",
+            use=usage or UsageView(),
+            ratio=user_utilization(gpus, name),
+            waiting=_waiting_gpus(pods),
+            leftover=leftover_gpus(gpus)[name],
         ),
         *_owner_sections(page, index, HistorySubject.USER, name, pods, gpus, usage.gpus if usage is not None else 0),
     ]
@@ -106,7 +112,7 @@ def _waiting_gpus(pods: list[PodView]) -> Value:
 
 
 def _charts(page: PageRequest, kind: HistorySubject, name: str, gpus: list[GpuView], held: float) -> Markup:
-    ratio = mean_utilization(gpus)
+    ratio = user_utilization(gpus, name) if kind is HistorySubject.USER else mean_utilization(gpus)
     utilization = page.deps.series(kind, name, HistoryMetric.UTILIZATION)
     points = page.deps.series(kind, name, HistoryMetric.GPUS)
     return draw(

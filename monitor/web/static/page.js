@@ -51,7 +51,27 @@
     return when.toDateString() === new Date().toDateString() ? time : `${day} ${time}`;
   }
 
-  updateTimes(document);
+  // Tables: on a narrow screen each row is a card, in which each cell has the heading of its column
+
+  function labelCells(root) {
+    for (const table of all("table", root)) {
+      if (!table.tHead) continue;
+      const heads = [...table.tHead.rows[0].cells].map((each) => each.textContent.trim());
+      table.classList.add("stacked");
+      for (const row of table.tBodies[0].rows) {
+        [...row.cells].forEach((cell, place) => { if (cell.colSpan === 1) cell.dataset.label = heads[place] || ""; });
+      }
+    }
+  }
+
+  function prepare(root) {
+    updateTimes(root);
+    labelCells(root);
+  }
+
+  prepare(document);
+  const nav = $("header nav"), current = $("[aria-current]", nav);
+  if (current) nav.scrollLeft = current.offsetLeft - (nav.clientWidth - current.offsetWidth) / 2;
   setInterval(() => document.hidden || updateTimes(document), 1000);
 
   // Updates: send the versions of the sections; preserve selection, open details and focus.
@@ -87,11 +107,11 @@
     for (const own of was.open) { const there = document.getElementById(own); if (there) there.open = true; }
     const again = all("a, button, input, summary", section)[was.focus];
     if (again) again.focus({ preventScroll: true });
-    updateTimes(section);
+    prepare(section);
     count();
     narrow();
   });
-  body.addEventListener("htmx:afterSettle", () => updateTimes(document));
+  body.addEventListener("htmx:afterSettle", (event) => prepare(event.target));
 
   // Theme
 
@@ -164,7 +184,7 @@
     const answer = await fetch(path, { headers: { "Accept-Language": body.dataset.lang } });
     const made = document.createElement("div");
     made.innerHTML = await answer.text();  // rendered and escaped by our own server
-    updateTimes(made);
+    prepare(made);
     return made;
   }
 

@@ -127,13 +127,15 @@ class ActionService:
         except (ValueError, RequestRejectedError, PlanChangedError, NotLeaderError) as error:
             self._audit.write(principal, peer, action.action, action.target, "refused", str(error))
             raise
+        where = f" on {action.target}" if isinstance(action, ReleaseGpu) else ""  # its steps name pods and processes
         targets = " ".join(step.target for step in plan.steps)
-        self._audit.write(principal, peer, action.action, targets, "begun")
+        self._audit.write(principal, peer, action.action, f"{targets}{where}", "begun")
         results = self._execute(plan, f"{principal.name}@{peer}" if peer else principal.name)
         for step in plan.steps:
             result = results[step.key]
             detail = " ".join(part for part in (result.word, result.message) if part)
-            self._audit.write(principal, peer, action.action, f"{step.kind} {step.target}", result.state, detail)
+            target = f"{step.kind} {step.target}{where}"
+            self._audit.write(principal, peer, action.action, target, result.state, detail)
         return _with_results(render_plan(plan, lang, dry_run=False), results, lang)
 
     # Planning

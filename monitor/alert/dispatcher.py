@@ -13,9 +13,19 @@ from dataclasses import dataclass
 from math import inf
 from typing import Generic, TypeVar
 
+from msgspec.structs import replace
+
 from monitor.alert.delivery.sender import Sender
 from monitor.alert.lifecycle import GROUP_BY, AlertTimings, advance, next_change_at
-from monitor.alert.model import Alert, AlertState, Notification, NotificationSubject, Phase, subject_of
+from monitor.alert.model import (
+    Acknowledgement,
+    Alert,
+    AlertState,
+    Notification,
+    NotificationSubject,
+    Phase,
+    subject_of,
+)
 from monitor.alert.mute import AlertView, MatchCache, PolicyInForce, alert_views, policy_in_force
 from monitor.alert.notify import NotifyDecision, decide
 from monitor.alert.routes import NotifyPolicy
@@ -117,6 +127,17 @@ class Dispatcher:
         """All alerts with what mutes them and who was notified."""
         return alert_views(self._state, self._policy_of(), self._now(), self._matches)
 
+    def acknowledge(self, fingerprint: str, by: str, comment: str) -> Alert:
+        """Record who takes care of a firing alert. Raise ValueError if there is none."""
+        with self._lock:
+            alert, now = self._state.alerts.get(fingerprint), self._now()
+            if alert is None or alert.phase is not Phase.FIRING:
+                raise ValueError("this alert is not firing")
+            alert = replace(alert, acknowledged=Acknowledgement(at=now, by=by, comment=comment))
+            self._store.record({fingerprint: alert}, NotifyDecision(), now)
+            self._state = AlertState({**self._state.alerts, fingerprint: alert}, self._state.notification_log)
+            return alert
+
     def _tick(self) -> float:
         started = time.monotonic()
         with self._lock:
@@ -170,6 +191,8 @@ class Dispatcher:
             return
         self._decided = None
         decision = decide(state, policy, now, self._matches)
+        notified = newly_notified(alerts, decision.notifications)
+        alerts, changed = {**alerts, **notified}, {**changed, **notified}
         if changed or decision != NotifyDecision():
             self._store.record(changed, decision, now)
         self._state = next_state(alerts, before, decision)
@@ -198,6 +221,18 @@ def changed_alerts(before: Mapping[str, Alert], after: Mapping[str, Alert]) -> d
     return changed
 
 
+def newly_notified(alerts: Mapping[str, Alert], notifications: Iterable[Notification]) -> dict[str, Alert]:
+    """Alerts whose first notification to a receiver is among these, with that receiver."""
+    notified: dict[str, Alert] = {}
+    for notification in notifications:
+        for subject in notification.subjects:
+            alert = notified.get(subject.fingerprint) or alerts.get(subject.fingerprint)
+            if alert is not None and notification.receiver not in alert.notified:
+                receivers = (*alert.notified, notification.receiver)
+                notified[subject.fingerprint] = replace(alert, notified=receivers)
+    return notified
+
+
 def _essence(alert: Alert) -> tuple[object, ...]:
     finding = alert.finding
     return (
@@ -209,6 +244,8 @@ def _essence(alert: Alert) -> tuple[object, ...]:
         alert.group,
         alert.firings,
         alert.flapping,
+        alert.notified,
+        alert.acknowledged,
         finding.severity,
         finding.cause,
         finding.explained_by,

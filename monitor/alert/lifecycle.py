@@ -111,7 +111,9 @@ def _fire_if_due(alert: Alert, timing: AlertTiming, group_by: tuple[str, ...], n
     if not due:
         return alert
     group = group_of(alert.finding, group_by)
-    fired = replace(alert, phase=Phase.FIRING, fired_at=now, resolved_at=None, group=group)
+    fired = replace(
+        alert, phase=Phase.FIRING, fired_at=now, resolved_at=None, group=group, notified=(), acknowledged=None
+    )
     return _with_firings(fired, (*alert.firings, now), timing, now)
 
 

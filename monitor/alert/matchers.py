@@ -68,6 +68,12 @@ def parse_matcher(text: str) -> Matcher:
     return matcher
 
 
+def exact_matcher(name: str, value: str) -> str:
+    """Text form of the matcher for exactly this value."""
+    plain = value.strip() == value and value[:1] not in ("~", "=", '"', "'")
+    return f"{name}={value}" if plain else name + '="' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
 def matches(matchers: Iterable[Matcher], labels: Mapping[str, str]) -> bool:
     """Whether labels satisfy all matchers; true without matchers."""
     for matcher in matchers:  # noqa: SIM110 (hot: thousands of alerts by dozens of matchers; `all` takes twice as long)

@@ -36,6 +36,14 @@ class NotificationReason(StrEnum):
     RESOLVED = "resolved"
 
 
+class Acknowledgement(Fact, frozen=True, kw_only=True):
+    """Who is taking care of an alert, since when, and what they say about it."""
+
+    at: float
+    by: str
+    comment: str = ""
+
+
 class Alert(Fact, frozen=True, kw_only=True):
     """A finding over time: one alert per fingerprint.
 
@@ -43,6 +51,7 @@ class Alert(Fact, frozen=True, kw_only=True):
     `resolved_at` are the transitions into those phases. `absent_since` is set while a firing alert is not found but not
     yet resolved. `group` is set when the alert fires and then kept, so that a changed cause does not move the alert to
     another message. `firings` are the recent firing times; `flapping` is set while there are too many of them.
+    `notified` are the receivers of its notifications since it fired, and `acknowledged` says who takes care of it.
     """
 
     fingerprint: str
@@ -56,6 +65,8 @@ class Alert(Fact, frozen=True, kw_only=True):
     group: str | None = None
     firings: tuple[float, ...] = ()
     flapping: bool = False
+    notified: tuple[str, ...] = ()
+    acknowledged: Acknowledgement | None = None
 
     @property
     def since(self) -> float:
@@ -82,7 +93,7 @@ class AlertState:
 
 
 class NotificationSubject(Fact, frozen=True, kw_only=True):
-    """An alert in a notification; `fresh` marks those that are the reason for it."""
+    """An alert in a notification; `fresh` marks those that are the reason for it, `acknowledged_by` who handles it."""
 
     fingerprint: str
     finding: Finding
@@ -91,6 +102,7 @@ class NotificationSubject(Fact, frozen=True, kw_only=True):
     resolved_at: float | None = None
     flapping: bool = False
     fresh: bool = True
+    acknowledged_by: str | None = None
 
 
 class Symptoms(Fact, frozen=True, kw_only=True):
@@ -180,6 +192,7 @@ def subject_of(alert: Alert, phase: Phase, *, fresh: bool) -> NotificationSubjec
         resolved_at=alert.resolved_at if phase is Phase.RESOLVED else None,
         flapping=alert.flapping,
         fresh=fresh,
+        acknowledged_by=alert.acknowledged.by if alert.acknowledged is not None else None,
     )
 
 

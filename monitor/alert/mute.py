@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from monitor.alert.inhibition import inhibition
-from monitor.alert.model import Alert, AlertState, labels_of
+from monitor.alert.model import Alert, AlertState, Phase, labels_of
 from monitor.alert.routes import NotifyPolicy, Route, routes_by_receiver
 from monitor.alert.silences import Silence, active_silences, matching_silence
 from monitor.alert.windows import MaintenanceWindow, QuietHours, matching_window, open_windows
@@ -31,7 +31,7 @@ class MuteStatus:
 
 
 class AlertView(Fact, frozen=True, kw_only=True):
-    """An alert, why it is muted, and the receivers that know that it fires (`told`).
+    """An alert, why it is muted, and the receivers that know that it fires, or knew until it resolved (`told`).
 
     `quiet` are the receivers that are not notified because of quiet hours.
     """
@@ -166,6 +166,6 @@ def _view(alert: Alert, context: MuteContext, notified: list[str]) -> AlertView:
         silenced_by=status.silenced_by,
         in_maintenance=status.in_maintenance,
         explained_by=status.inhibited_by,
-        told=tuple(notified),
+        told=alert.notified if alert.phase is Phase.RESOLVED else tuple(notified),
         quiet=tuple(receiver for receiver, route in routes.items() if context.quiet(alert, severity, route)),
     )

@@ -15,9 +15,20 @@ import msgspec
 from msgspec.structs import replace
 
 from monitor.alert.bounds import stored_alert
+from monitor.alert.delivery.mentions import Mention, Mentions
 from monitor.alert.delivery.outbox import TABLES as OUTBOX_TABLES
 from monitor.alert.delivery.outbox import Outbox
-from monitor.alert.model import Alert, AlertState, Notification, NotificationLogEntry, NotificationReason, Phase
+from monitor.alert.model import (
+    SEVERITY_RANK,
+    Acknowledgement,
+    Alert,
+    AlertState,
+    Notification,
+    NotificationLogEntry,
+    NotificationReason,
+    Phase,
+    alertname,
+)
 from monitor.alert.notify import NotifyDecision
 from monitor.alert.silences import Silence
 from monitor.base.sqlite import Database, DatabaseSession, Row
@@ -63,6 +74,8 @@ class AlertEventKind(StrEnum):
 
     FIRED = "fired"
     RESOLVED = "resolved"
+    ESCALATED = "escalated"
+    ACKNOWLEDGED = "acknowledged"
 
 
 class AlertEvent(Fact, frozen=True, kw_only=True):
@@ -101,6 +114,7 @@ class AlertStore:
         self._path = path
         self._database = Database(path, MIGRATIONS)
         self.outbox = Outbox(self._database)
+        self._mentions = Mentions(self._database)
 
     @property
     def problem(self) -> StateProblem | None:
@@ -165,11 +179,11 @@ class AlertStore:
         rows = self._database.select("SELECT body FROM silences WHERE ends_at > ? ORDER BY ends_at, id", (now,))
         return tuple(_decoded(rows, Silence))
 
-    def history(self, since: float, limit: int = KEEP_ROWS) -> tuple[AlertEvent, ...]:
-        """Transitions of alerts since a time, the latest first."""
-        query = "SELECT at, what, body FROM history WHERE at >= ? ORDER BY place DESC LIMIT ?"
+    def history(self, since: float, limit: int = KEEP_ROWS, fingerprint: str = "") -> tuple[AlertEvent, ...]:
+        """Transitions of alerts, or of the alert with this fingerprint, since a time, the latest first."""
+        query = "SELECT at, what, body FROM history WHERE at >= ? AND instr(body, ?) ORDER BY place DESC LIMIT ?"
         events = []
-        for at, what, body in self._database.select(query, (since, limit)):
+        for at, what, body in self._database.select(query, (since, fingerprint_field(fingerprint), limit)):
             kind = AlertEventKind(what)
             events += [AlertEvent(at=at, what=kind, alert=alert) for alert in _decoded([(body,)], Alert)]
         return tuple(events)
@@ -184,6 +198,11 @@ class AlertStore:
         for body, *more in self._database.select(query, (limit,)):
             deliveries += [_delivery(notification, more, now) for notification in _decoded([(body,)], Notification)]
         return tuple(deliveries)
+
+    def mentions(self, alert: Alert, since: float, limit: int) -> tuple[Mention, ...]:
+        """Notifications about an alert since a time, the latest first."""
+        group = alert.group or alertname(alert.finding.rule)
+        return self._mentions.of(group, fingerprint_field(alert.fingerprint), since, limit)
 
     def shrink(self) -> bool:
         """Delete the older half of the history and of the delivered notifications. Return whether there were any."""
@@ -222,25 +241,46 @@ class AlertStore:
             session.run("DELETE FROM parcels WHERE id NOT IN (SELECT parcel FROM outbox WHERE parcel IS NOT NULL)")
 
 
+def fingerprint_field(fingerprint: str) -> bytes:
+    """What a stored body about this alert contains; empty, which every body contains, without a fingerprint."""
+    return b'"fingerprint":' + msgspec.json.encode(fingerprint) if fingerprint else b""
+
+
+class _KnownAlert(msgspec.Struct):
+    """What the transition of an alert depends on."""
+
+    phase: Phase
+    finding: _KnownFinding
+    acknowledged: Acknowledgement | None = None
+
+
+class _KnownFinding(msgspec.Struct):
+    severity: Severity
+
+
 def _put_alert(session: DatabaseSession, fingerprint: str, alert: Alert | None, now: float) -> None:
-    """Write an alert, and its transition to the history."""
+    """Write an alert, and its transitions to the history."""
     if alert is None:
         session.run("DELETE FROM alerts WHERE fingerprint = ?", (fingerprint,))
         return
     body = msgspec.json.encode(stored_alert(alert))
-    before = session.run("SELECT phase FROM alerts WHERE fingerprint = ?", (fingerprint,))
+    before = _decoded(session.run("SELECT body FROM alerts WHERE fingerprint = ?", (fingerprint,)), _KnownAlert)
     session.run("INSERT OR REPLACE INTO alerts VALUES (?, ?, ?)", (fingerprint, alert.phase, body))
-    kind = _transition(Phase(before[0][0]) if before else None, alert.phase)
-    if kind is not None:
+    for kind in _transitions(before[0] if before else None, alert):
         session.run("INSERT INTO history (at, what, body) VALUES (?, ?, ?)", (now, kind, body))
 
 
-def _transition(before: Phase | None, after: Phase) -> AlertEventKind | None:
-    if before is after:
-        return None
-    if after is Phase.RESOLVED and before is Phase.FIRING:
-        return AlertEventKind.RESOLVED
-    return AlertEventKind.FIRED if after is Phase.FIRING else None
+def _transitions(before: _KnownAlert | None, after: Alert) -> list[AlertEventKind]:
+    fired_before = before is not None and before.phase is Phase.FIRING
+    if before is None or not fired_before or after.phase is not Phase.FIRING:
+        if after.phase is Phase.FIRING:
+            return [AlertEventKind.FIRED]
+        return [AlertEventKind.RESOLVED] if fired_before and after.phase is Phase.RESOLVED else []
+    changes = {
+        AlertEventKind.ESCALATED: SEVERITY_RANK[after.finding.severity] < SEVERITY_RANK[before.finding.severity],
+        AlertEventKind.ACKNOWLEDGED: after.acknowledged not in (None, before.acknowledged),
+    }
+    return [kind for kind, applies in changes.items() if applies]
 
 
 def _put_log_entry(session: DatabaseSession, receiver: str, group: str, entry: NotificationLogEntry | None) -> None:

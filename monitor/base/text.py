@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import re
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 
 ELLIPSIS = "…"  # marks every truncation
 # Limit of every string from outside: the longest path that Linux accepts, and four times the longest image reference.
@@ -15,6 +17,22 @@ _HASH_MARK = f"{ELLIPSIS}#"
 _JOINER = "\u200d"
 _MAX_CLUSTER_CHARS = 32  # stacked accents beyond this are split
 MAX_LISTED_NAMES = 24  # a longer list of names would not be read
+
+
+NaturalKey = tuple[tuple[int, int, str], ...]
+_DIGITS = re.compile(r"([0-9]+)")
+_MAX_DIGITS = 18
+
+
+@lru_cache(16_384)
+def natural_key(name: str) -> NaturalKey:
+    """Sort key with which numbers in names count as numbers: gpu-2 is before gpu-10."""
+    parts = (part for part in _DIGITS.split(name) if part)
+    return tuple((0, int(part), part) if _is_number(part) else (1, 0, part) for part in parts)
+
+
+def _is_number(part: str) -> bool:
+    return part.isascii() and part.isdigit() and len(part) <= _MAX_DIGITS
 
 
 def clean(text: str) -> str:

@@ -23,6 +23,8 @@ MODEL_LABELS = ("nvidia.com/gpu.product", "gpu.nvidia.com/model", "aliyun.accele
 MAX_LATENCY_SECONDS = 2.0  # a larger difference of the clocks is skew
 # States in which a GPU without a live holder cannot be given to a pod.
 UNAVAILABLE_STATES = (GpuState.FAULTY, GpuState.WEDGED, GpuState.ZOMBIE, GpuState.ORPHAN, GpuState.GHOST)
+# Why GPUs that are monitored cannot be seen at the moment; on other nodes only Kubernetes counts them.
+OUTAGES = ("agent-silent", "driver-hung", "collector-failed")
 
 
 class GpuMemory(msgspec.Struct, frozen=True, gc=False):
@@ -204,7 +206,7 @@ def _node_view(inputs: NodeInputs, gpus: tuple[GpuView, ...], blind: Evidence | 
         allocatable=allocatable,
         requested=requested,
         cards=gpu_count,
-        free=_free(allocatable, requested, gpus, gpu_count),
+        free=None if _is_unseen(node, blind) else _free(allocatable, requested, gpus, gpu_count),
         shares=node_shares(node, inputs.pods, inputs.resource, whole=whole) if node else (),
         disagreements=_count_disagreements(node if whole else None, inputs.resource, requested, gpu_count, gpus),
     )
@@ -218,6 +220,11 @@ def _counts_whole_gpus(inputs: NodeInputs) -> bool:
     cards = len(snapshot.gpu.gpus) if snapshot and snapshot.gpu else 0
     replicas = any(device.replica is not None for device in snapshot.pod_devices or ()) if snapshot else False
     return not replicas or not counts_slots(node.capacity.get(inputs.resource, 0.0), cards)
+
+
+def _is_unseen(node: NodeFact | None, blind: Evidence | None) -> bool:
+    """Whether nothing is known about the GPUs of a node that should be known: it is down, or its agent is silent."""
+    return (node is not None and not node.ready) or (blind is not None and blind.key in OUTAGES)
 
 
 def _free(allocatable: int | None, requested: int, gpus: tuple[GpuView, ...], gpu_count: int | None) -> int | None:

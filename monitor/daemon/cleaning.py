@@ -121,6 +121,11 @@ class CleanupController:
             for node in planner.nodes(each)
         )
 
+    def policies_on(self, node: str, kind: str) -> tuple[str, ...]:
+        """Names of the policies of a kind that apply to a node."""
+        policies = (policy for policy in self._policies.values() if policy.kind == kind)
+        return tuple(policy.name for policy in policies if node in self._planner.nodes(policy))
+
     def history(self, limit: int, policy: str | None) -> tuple[ShownRun, ...]:
         """Latest runs, newest first."""
         runs = self.journal.runs(limit, policy)

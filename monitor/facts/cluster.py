@@ -99,6 +99,8 @@ class GpuView(Fact, frozen=True, kw_only=True):
 class NodeView(Fact, frozen=True, kw_only=True):
     """One node. `free` counts GPUs that the scheduler can still assign and whose state permits it.
 
+    It is None while the node is down or its GPUs cannot be seen.
+
     `capacity`, `allocatable` and `requested` count whole GPUs as Kubernetes does; the first two are None if it offers
     only shares of them, which are in `shares`, as are accelerators of other vendors.
 

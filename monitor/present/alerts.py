@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from monitor.alert.model import SEVERITY_RANK, Phase
+from monitor.alert.model import SEVERITY_RANK, Acknowledgement, Phase
 from monitor.alert.mute import AlertView
 from monitor.alert.silences import Silence
 from monitor.alert.store import AlertEvent, Delivery
@@ -22,7 +22,7 @@ PHASE_ORDER = (Phase.FIRING, Phase.PENDING, Phase.RESOLVED)
 
 
 class LocalizedAlert(Fact, frozen=True, kw_only=True):
-    """An alert in one language. `told` names the notified receivers; other fields say why it is muted."""
+    """An alert in one language. `told` names the receivers that were notified; other fields say why it is muted."""
 
     fingerprint: str
     rule: str
@@ -43,6 +43,13 @@ class LocalizedAlert(Fact, frozen=True, kw_only=True):
     in_maintenance: bool = False
     explained_by: str | None = None
     told: tuple[str, ...] = ()
+    acknowledged: Acknowledgement | None = None
+
+    @property
+    def lasted(self) -> float | None:
+        """Duration in seconds of an alert that has resolved; None while it may grow."""
+        resolved = self.resolved_at if self.phase is Phase.RESOLVED else None
+        return None if resolved is None else max(0.0, resolved - self.since)
 
 
 @dataclass(frozen=True)
@@ -228,4 +235,5 @@ def _view(shown: AlertView, lang: str) -> LocalizedAlert:
         in_maintenance=shown.in_maintenance,
         explained_by=shown.explained_by,
         told=shown.told,
+        acknowledged=alert.acknowledged,
     )

@@ -41,6 +41,13 @@ class ClusterIndex:
                 gpus[holder.namespace, holder.pod].append(gpu)
         return gpus
 
+    @cached_property
+    def pods_by_namespace(self) -> dict[str, list[PodView]]:
+        pods = defaultdict(list)
+        for pod in self.view.pods:
+            pods[pod.namespace].append(pod)
+        return pods
+
     def pod(self, namespace: str, name: str) -> PodView | None:
         return next((pod for pod in self.view.pods if pod.name == name and pod.namespace == namespace), None)
 
@@ -75,13 +82,18 @@ class PodRow:
 
 @dataclass(frozen=True)
 class UserRow:
-    """A user: usage, pods, GPUs they wait for, and GPUs they hold without using them."""
+    """A user: usage, pods, GPUs they wait for, GPUs they hold without using them, and those of ended pods.
+
+    `utilization_ratio` is the mean of the GPUs that live pods hold.
+    """
 
     name: str
     usage: UsageView
     pods: int
     waiting_gpus: int
     idle_gpus: int
+    leftover_gpus: int
+    utilization_ratio: float | None = None
 
 
 def page_text(lang: str, key: str, **values: Value) -> str:
@@ -130,7 +142,41 @@ def user_rows(view: ClusterView) -> list[UserRow]:
             pods[user] += 1
             waiting[user] += int(pod.requested_gpus) if pod.node is None else 0
     idle = Counter(holder.user for gpu in view.gpus if gpu.state is GpuState.IDLE_HELD for holder in gpu.holders)
-    return [UserRow(user, usage, pods[user], waiting[user], idle[user]) for user, usage in users_by_gpus(view)]
+    leftover, held = leftover_gpus(view.gpus), _live_gpus_by_user(view.gpus)
+    return [
+        UserRow(
+            user,
+            usage,
+            pods[user],
+            waiting[user],
+            idle[user],
+            leftover[user],
+            mean_utilization(held.get(user, ())),
+        )
+        for user, usage in users_by_gpus(view)
+    ]
+
+
+def user_utilization(gpus: Iterable[GpuView], user: str) -> float | None:
+    """Mean utilization of the GPUs that live pods of a user hold."""
+    return mean_utilization(_live_gpus_by_user(gpus).get(user, ()))
+
+
+def _live_gpus_by_user(gpus: Iterable[GpuView]) -> dict[str, list[GpuView]]:
+    held: defaultdict[str, list[GpuView]] = defaultdict(list)
+    for gpu in gpus:
+        for user in {holder.user for holder in gpu.holders if holder.live and holder.user is not None}:
+            held[user].append(gpu)
+    return held
+
+
+def leftover_gpus(gpus: Iterable[GpuView]) -> Counter[str]:
+    """Number of GPUs by user that only ended pods of theirs still hold: usage counts those of live pods."""
+    leftover: Counter[str] = Counter()
+    for gpu in gpus:
+        live = {holder.user for holder in gpu.holders if holder.live is not False}
+        leftover.update({holder.user for holder in gpu.holders if holder.user is not None} - live)
+    return leftover
 
 
 def users_by_gpus(view: ClusterView) -> list[tuple[str, UsageView]]:
@@ -148,7 +194,7 @@ def node_problems(node: NodeView, lang: str) -> list[str]:
     problems = []
     if node.in_kubernetes and not node.ready:
         problems.append(page_text(lang, "node.not-ready"))
-    if node.in_kubernetes and not node.schedulable:
+    elif node.in_kubernetes and not node.schedulable:
         problems.append(page_text(lang, "node.cordoned"))
     if node.silent_since is not None:
         problems.append(page_text(lang, "node.silent"))

@@ -9,6 +9,8 @@ from typing import Annotated, Protocol
 
 from monitor.alert.dispatcher import Dispatcher
 from monitor.alert.matchers import known_matchers, matchers_of
+from monitor.alert.model import Alert
+from monitor.alert.mute import AlertView
 from monitor.alert.receivers.base import ReceiverSettings
 from monitor.alert.receivers.registry import build
 from monitor.alert.sample import sample_batch
@@ -28,6 +30,7 @@ from monitor.present.alerts import (
     localize_alerts,
     localize_events,
 )
+from monitor.present.timeline import MAX_ENTRIES, TimelineEntry, alert_timeline, begin_of
 
 SAMPLE_RULE = "disk-full"
 # For each rule, the cause used in a test message.
@@ -64,6 +67,12 @@ class SilenceRequest(Fact, frozen=True, kw_only=True):
     comment: str = ""
 
 
+class AcknowledgeRequest(Fact, frozen=True, kw_only=True):
+    """What the person who takes care of an alert says about it."""
+
+    comment: BoundedText = ""
+
+
 class AlertQueries:
     """Queries about alerts, and the changes to them."""
 
@@ -74,6 +83,36 @@ class AlertQueries:
     def alerts(self, lang: str) -> tuple[LocalizedAlert, ...]:
         """All alerts in one language."""
         return localize_alerts(self._alerting.dispatcher.snapshot(), lang)
+
+    def past(self, fingerprint: str, lang: str) -> LocalizedAlert | None:
+        """An alert that is no longer among all alerts, as it was last recorded; None if it is not on record."""
+        alert = self._last_recorded(fingerprint)
+        if alert is None:
+            return None
+        return localize_alerts((AlertView(alert=alert, told=alert.notified),), lang)[0]
+
+    def timeline(self, fingerprint: str) -> tuple[TimelineEntry, ...]:
+        """What happened to an alert since it was first seen, oldest first; nothing for an unknown one."""
+        store = self._alerting.store
+        alert = self._alerting.dispatcher.state.alerts.get(fingerprint) or self._last_recorded(fingerprint)
+        if alert is None:
+            return ()
+        since = begin_of(alert)
+        events = store.history(since, MAX_ENTRIES, fingerprint)
+        mentions = store.mentions(alert, since, MAX_ENTRIES)
+        return alert_timeline(alert, events, mentions, store.silences(since), self._now())
+
+    def acknowledge(self, fingerprint: str, by: str, comment: str) -> None:
+        """Record who takes care of an alert; the next message says so. Raise ValueError with a message for the user."""
+        if self._alerting.leading.shared:
+            raise ValueError("with daemon.lease, replicas do not share acknowledgements; silence it in Alertmanager")
+        self._alerting.dispatcher.acknowledge(
+            fingerprint, shorten(by, MAX_TEXT_CHARS), shorten(comment, MAX_TEXT_CHARS)
+        )
+
+    def _last_recorded(self, fingerprint: str) -> Alert | None:
+        events = self._alerting.store.history(0.0, 1, fingerprint)
+        return events[0].alert if events else None
 
     def history(self, since: float, limit: int, lang: str) -> tuple[LocalizedAlertEvent, ...]:
         """Alert events since a time in one language, newest first."""

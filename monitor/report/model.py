@@ -177,7 +177,7 @@ def _incidents(events: Iterable[AlertEvent], since: float, until: float) -> tupl
             continue
         if event.what is AlertEventKind.FIRED:
             fired[finding.rule, finding.cause] += 1
-        else:
+        elif event.what is AlertEventKind.RESOLVED:
             durations[finding.rule, finding.cause].append(
                 event.at - (event.at if alert.fired_at is None else alert.fired_at)
             )

@@ -18,13 +18,15 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from monitor.access.errors import RequestRejectedError
+from monitor.access.principal import Role
 from monitor.alert.silences import Silence
 from monitor.alert.store import Delivery
 from monitor.base.units import parse_duration
 from monitor.facts.base import Fact
 from monitor.present.alerts import LocalizedAlert, LocalizedAlertEvent, ReceiverTestResult
-from monitor.queries.alerts import SilenceRequest
-from monitor.web.authorization import TOKEN_SETTING, check_access, name_of
+from monitor.present.timeline import TimelineEntry
+from monitor.queries.alerts import AcknowledgeRequest, SilenceRequest
+from monitor.web.authorization import TOKEN_SETTING, check_access, check_role, name_of
 from monitor.web.forms import read_body
 from monitor.web.responses import decode_body, error_response, json_response, language_of, limit_of, respond
 
@@ -38,6 +40,16 @@ class AlertsBackend(Protocol):
     """Queries about alerts, and the changes to them."""
 
     def alerts(self, lang: str, /) -> tuple[LocalizedAlert, ...]: ...
+
+    def past(self, fingerprint: str, lang: str, /) -> LocalizedAlert | None:
+        """An alert that is no longer among all alerts; None if it is not on record."""
+        ...
+
+    def timeline(self, fingerprint: str, /) -> tuple[TimelineEntry, ...]: ...
+
+    def acknowledge(self, fingerprint: str, by: str, comment: str, /) -> None:
+        """Record who takes care of an alert. Raise ValueError."""
+        ...
 
     def history(self, since: float, limit: int, lang: str, /) -> tuple[LocalizedAlertEvent, ...]: ...
 
@@ -82,6 +94,7 @@ def alert_routes(alerts: AlertsBackend, tokens: ApiTokens) -> list[Route]:
         Route("/v1/alerts", routes.alerts),
         Route("/v1/alerts/history", routes.history),
         Route("/v1/alerts/test", routes.test, methods=["POST"]),
+        Route("/v1/alerts/acknowledge/{fingerprint}", routes.acknowledge, methods=["POST"]),
         Route("/v1/deliveries", routes.deliveries),
         Route("/v1/silences", routes.silences, methods=["GET"]),
         Route("/v1/silences", routes.silence, methods=["POST"]),
@@ -136,6 +149,22 @@ class _AlertRoutes:
             return self._alerts.test(content.receiver, content.rule)
 
         return await self._change(request, send)
+
+    async def acknowledge(self, request: Request) -> Response:
+        principal = check_role(request, Role.USER)
+        fingerprint = request.path_params["fingerprint"]
+
+        def acknowledge(body: bytes) -> dict[str, str]:
+            content = decode_body(body or b"{}", AcknowledgeRequest)
+            alert = next((alert for alert in self._alerts.alerts("en") if alert.fingerprint == fingerprint), None)
+            if alert is not None and not principal.may_act_on(alert.labels.get("user")):
+                message = f"{principal.name} may acknowledge alerts about their own workloads only"
+                raise RequestRejectedError(HTTPStatus.FORBIDDEN, message)
+            self._alerts.acknowledge(fingerprint, principal.name, content.comment)
+            return {"acknowledged": fingerprint}
+
+        body = await read_body(request, MAX_BODY_BYTES)
+        return await run_in_threadpool(respond, lambda: acknowledge(body))
 
     async def alertmanager(self, request: Request) -> Response:
         token, setting = self._tokens.callback, "daemon.alerts.callback.token"

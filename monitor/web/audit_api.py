@@ -27,6 +27,7 @@ AUDITED_ACTIONS = {
     ("POST", "/v1/silences"): "silence",
     ("DELETE", "/v1/silences/"): "unsilence",
     ("POST", "/v1/alerts/test"): "test-message",
+    ("POST", "/v1/alerts/acknowledge/"): "acknowledge",
     ("POST", "/v1/cleanup/run"): "cleanup-run",
     ("POST", "/v1/cleanup/release"): "release-gpu",
     ("POST", "/v1/cleanup/restore/"): "restore",

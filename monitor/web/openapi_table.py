@@ -23,7 +23,7 @@ from monitor.leader.elector import LeaseState
 from monitor.present.alerts import LocalizedAlert, LocalizedAlertEvent, ReceiverTestResult
 from monitor.present.cleanup import ShownPlan, ShownRun
 from monitor.present.findings import LocalizedFinding
-from monitor.queries.alerts import SilenceRequest
+from monitor.queries.alerts import AcknowledgeRequest, SilenceRequest
 from monitor.queries.cluster import PodExplanation
 from monitor.report.model import Report
 from monitor.web.actions_api import DeletePodsRequest, NodesRequest, PlanChanged, ReleaseGpuRequest
@@ -58,6 +58,12 @@ class SilenceEnded(Fact, frozen=True, kw_only=True):
     """The id of the expired silence."""
 
     ended: str
+
+
+class AlertAcknowledged(Fact, frozen=True, kw_only=True):
+    """The fingerprint of the acknowledged alert."""
+
+    acknowledged: str
 
 
 class WebhookResult(Fact, frozen=True, kw_only=True):
@@ -121,6 +127,7 @@ POLICY = Parameter("policy")
 SINCE = Parameter("since", {"type": "string", "description": "How far back: 90m, 24h, 7d."})
 BY = Parameter("by", {"type": "string", "enum": ["user", "queue", "node"]})
 FORMAT = Parameter("format", {"type": "string", "enum": ["json", "csv", "html"]})
+FINGERPRINT = Parameter("fingerprint", where="path")
 SILENCE_ID = Parameter("own", where="path")
 TRASH_ID = Parameter("trash", where="path")
 BEFORE = Parameter("before", {"type": "integer", "minimum": 1, "description": "Only entries with a smaller id."})
@@ -157,6 +164,10 @@ ALERT_OPERATIONS = (
     Operation(
         "POST", "/v1/alerts/test", "alertsTest", "Send a test message.", tuple[ReceiverTestResult, ...],
         body=SendTestRequest, body_required=False, role=ADMIN,
+    ),
+    Operation(
+        "POST", "/v1/alerts/acknowledge/{fingerprint}", "acknowledge", "Say that you take care of an alert.",
+        AlertAcknowledged, (FINGERPRINT,), body=AcknowledgeRequest, body_required=False, role=Role.USER,
     ),
     Operation(
         "GET", "/v1/deliveries", "deliveries", "Deliveries, newest first.", tuple[Delivery, ...],

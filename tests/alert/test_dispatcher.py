@@ -18,7 +18,7 @@ from monitor.alert.notify import NotifyDecision
 from monitor.alert.receivers.base import Receiver
 from monitor.alert.routes import NotifyPolicy, Route
 from monitor.alert.silences import Silence
-from monitor.alert.store import AlertStore
+from monitor.alert.store import AlertEventKind, AlertStore
 from monitor.base.sqlite import DatabaseError
 from monitor.facts.findings import Finding
 from monitor.facts.text import Text
@@ -246,3 +246,41 @@ def test_changes() -> None:
 
 def test_the_book_is_empty_at_first(store: RecordingStore) -> None:
     assert Dispatcher(store, Sender(store, []), lambda: NotifyPolicy(routes=()), QUICK).state == AlertState()
+
+
+def test_who_takes_care_of_an_alert_is_told_until_it_fires_again(store: RecordingStore) -> None:
+    bot, fingerprint = Scripted(), fingerprint_of(finding("n1"))
+    with working(store, bot) as dispatcher:
+        dispatcher.update([finding("n1")])
+        wait_until(lambda: told(bot) == [("new", ["n1"])], 30, "it is told")
+        dispatcher.acknowledge(fingerprint, "li", "on my way")
+        dispatcher.update([finding("n1"), finding("n2")])
+        wait_until(lambda: len(told(bot)) == 2, 30, "another one is told")
+        people = {one.fingerprint: one.acknowledged_by for one in bot.tried[-1].notifications[0].subjects}
+        assert people == {fingerprint: "li", fingerprint_of(finding("n2")): None}
+        (acknowledged, *_) = [event for event in store.history(0.0) if event.what is AlertEventKind.ACKNOWLEDGED]
+        assert acknowledged.alert.acknowledged is not None
+        assert (acknowledged.alert.acknowledged.by, acknowledged.alert.acknowledged.comment) == ("li", "on my way")
+        dispatcher.update([])
+        wait_until(lambda: dispatcher.state.alerts[fingerprint].phase is Phase.RESOLVED, 30, "it resolves")
+        with pytest.raises(ValueError, match="not firing"):
+            dispatcher.acknowledge(fingerprint, "li", "")
+        dispatcher.update([finding("n1")])
+        assert dispatcher.state.alerts[fingerprint].acknowledged is None
+
+
+def test_an_alert_of_the_past_still_names_who_was_notified(tmp_path: Path) -> None:
+    path, fingerprint = tmp_path / "alerts.db", fingerprint_of(finding("n1"))
+    with contextlib.closing(RecordingStore(path)) as store, working(store, Scripted()) as dispatcher:
+        dispatcher.update([finding("n1")])
+        wait_until(lambda: dispatcher.snapshot()[0].told == ("bot",), 30, "it is told")
+        dispatcher.update([])
+        wait_until(lambda: dispatcher.state.notification_log == {}, 30, "that it is over is told")
+        assert dispatcher.snapshot()[0].told == ("bot",)
+    with contextlib.closing(RecordingStore(path)) as store, working(store, Scripted()) as dispatcher:
+        assert [(view.alert.fingerprint, view.told) for view in dispatcher.snapshot()] == [(fingerprint, ("bot",))]
+
+
+def test_nobody_takes_care_of_an_alert_that_is_not_known(store: RecordingStore) -> None:
+    with working(store) as dispatcher, pytest.raises(ValueError, match="not firing"):
+        dispatcher.acknowledge("f" * 16, "li", "")

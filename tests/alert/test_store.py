@@ -12,12 +12,12 @@ from msgspec.structs import replace
 
 from monitor.alert import store as store_module
 from monitor.alert.matchers import Matcher
-from monitor.alert.model import Alert, AlertState, NotificationLogEntry, Phase
+from monitor.alert.model import Acknowledgement, Alert, AlertState, NotificationLogEntry, Phase
 from monitor.alert.notify import NotifyDecision
 from monitor.alert.silences import Silence
 from monitor.alert.store import DAY_SECONDS, KEEP_DAYS, KEEP_ROWS, AlertEventKind, AlertStore
 from monitor.facts.findings import Severity
-from tests.alert.delivery.sender_support import finding, notification
+from tests.alert.delivery.sender_support import finding, notification, subject
 from tests.support.filesystems import fill, mounted
 
 NOTHING = NotifyDecision()
@@ -206,3 +206,49 @@ def test_what_another_version_wrote_is_left_out(path: Path, caplog: pytest.LogCa
     with closing(AlertStore(str(path))) as store:
         assert set(store.load().alerts) == {"n2"}
     assert "cannot be decoded" in caplog.text
+
+
+def severe(fingerprint: str = "n1", phase: Phase = Phase.FIRING, **more: Any) -> Alert:
+    given = alert(fingerprint, phase, **more)
+    return replace(given, finding=replace(given.finding, severity=Severity.CRITICAL))
+
+
+def test_history_says_what_got_worse_and_who_takes_care(store: AlertStore) -> None:
+    handled = Acknowledgement(at=4.0, by="li")
+    states = (
+        alert(), severe(), alert(), alert(acknowledged=handled), alert(acknowledged=handled),
+        severe(phase=Phase.RESOLVED, acknowledged=handled), severe(),
+    )  # fmt: skip
+    for at, state in enumerate(states):
+        store.record({"n1": state, "n2": alert("n2")}, NOTHING, float(at))
+    events = [(event.at, event.what.value) for event in reversed(store.history(0.0, fingerprint="n1"))]
+    assert events == [(0.0, "fired"), (1.0, "escalated"), (3.0, "acknowledged"), (5.0, "resolved"), (6.0, "fired")]
+    assert [event.at for event in store.history(0.0, 1, "n1")] == [6.0]
+    assert store.history(0.0, fingerprint="n") == ()
+
+
+def mentions(store: AlertStore, fingerprint: str, group: str | None = "g", since: float = 0.0) -> list[tuple[str, str]]:
+    found = store.mentions(alert(fingerprint, group=group), since, 10)
+    return [(mention.receiver, mention.state) for mention in found]
+
+
+def test_the_notifications_about_an_alert_are_found(store: AlertStore) -> None:
+    first = notification("g", subject("n1"), subject("n2"))
+    others = (notification("g", subject("n2"), reason="more-subjects"), notification("h", subject("n1")))
+    store.record({}, NotifyDecision((first, *others)), 5.0)
+    assert mentions(store, "n1") == [("bot", "waiting")]
+    assert mentions(store, "n3") == []
+    assert mentions(store, "n1", "h") == [("bot", "waiting")]
+    assert mentions(store, "n1", since=first.at + 1) == []
+    batch = store.outbox.claim("bot", [1], 6.0)
+    assert mentions(store, "n1") == [("bot", "open")]
+    store.outbox.sent(batch, "errcode 0", 9.0)
+    (mention,) = store.mentions(alert("n1", group="g"), 0.0, 10)
+    assert (mention.state, mention.at, mention.answer) == ("sent", 9.0, "errcode 0")
+
+
+def test_a_notification_that_cannot_be_read_is_left_out(path: Path, store: AlertStore) -> None:
+    store.record({}, NotifyDecision((notification("g", subject("n1")),)), 5.0)
+    with closing(sqlite3.connect(path)) as other, other:
+        other.execute("""UPDATE outbox SET body = CAST('{"fingerprint":"n1"' AS BLOB)""")
+    assert mentions(store, "n1") == []

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monitor.base.text import ELLIPSIS, shorten, shorten_name, shortened_prefix
+from monitor.base.text import ELLIPSIS, natural_key, shorten, shorten_name, shortened_prefix
 
 TEXTS = st.text(max_size=120)  # without surrogates
 # Letters with accents, emoji with modifiers and joiners, wide and narrow characters.
@@ -63,3 +63,18 @@ def test_a_name_that_is_complete(name: str) -> None:
 def test_stacked_accents_without_end_do_not_undo_the_cut() -> None:
     assert len(shorten("e" + "\u0301" * 1000, 100)) <= 100
     assert len(shorten("e" + "\u0301" * 1000, 100)) > 50
+
+
+NATURAL = [
+    ["gpu-1", "gpu-2", "gpu-10", "gpu-10a", "gpu-11"],
+    ["a2b10", "a10b2"],
+    ["1", "2", "10", "a"],
+    ["node", "node1"],
+    ["n" + "9" * 17, "n" + "9" * 40],
+    ["n1", "n²", "n٣"],
+]
+
+
+@pytest.mark.parametrize("names", NATURAL, ids=lambda names: names[0])
+def test_numbers_in_names_are_sorted_as_numbers(names: list[str]) -> None:
+    assert sorted(names, key=natural_key) == names

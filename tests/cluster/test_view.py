@@ -64,6 +64,22 @@ def test_free(name: str, change: dict[str, Any], free: int, largest: int) -> Non
     assert (sum(m.free for m in view.free), max(m.largest_on_one_node for m in view.free)) == (free, largest), name
 
 
+@pytest.mark.parametrize(
+    ("name", "change", "free"),
+    [
+        ("all is known", {}, 8),
+        ("a node that is down", {"nodes": (node("n1", ready=False), node("n2"))}, None),
+        ("a node whose kubelet is silent", {"nodes": (node("n1", ready=None), node("n2"))}, None),
+        ("a silent agent", {"agents": (AgentFact(target="a", node="n1", silent_since=NOW - 60, failures=9),)}, None),
+        ("no agent was ever there", {"agents": ()}, 8),
+    ],
+)
+def test_unknown_is_not_free(name: str, change: dict[str, Any], free: int | None) -> None:
+    base = two_nodes()
+    fields = {f: getattr(base, f) for f in ("agents", "nodes", "pods", "around")} | change
+    assert free_of(build(ViewInputs(**fields)))["n1"] == free, name
+
+
 def test_a_card_somebody_sits_on_unseen_is_not_free() -> None:
     """Seven of eight GPUs are free for the scheduler, but two of them have a host process."""
     report = agent(*(card(i) for i in range(8)), processes=(process(1, 3), process(2, 4)))

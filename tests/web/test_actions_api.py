@@ -84,7 +84,8 @@ def test_an_admin_releases_a_zombie_and_it_is_free_and_a_viewer_cannot(daemon: D
     wait_until(lambda: state(daemon, gpu) == "free", 30, "the GPU is free")
     assert state(daemon, daemon.gpus_of("dead-0")[0]) == "zombie"  # the other GPU is a separate action
     assert audited(daemon, "release-gpu")[:2] == [
-        ("a admin", "kill lab/dead-0", "done"), ("a admin", "lab/dead-0", "begun"),
+        ("a admin", f"kill lab/dead-0 on {gpu['node']}/{gpu['index']}", "done"),
+        ("a admin", f"lab/dead-0 on {gpu['node']}/{gpu['index']}", "begun"),
     ]  # fmt: skip
     again = admin.post(RELEASE, content | {"expect": preview.json["plan"]})
     assert (again.status, "nothing to release" in again.json["error"]) == (400, True)

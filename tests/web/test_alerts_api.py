@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from msgspec.structs import replace
 
 from monitor.alert.matchers import parse_matcher
 from monitor.alert.model import NotificationReason, Phase
@@ -18,11 +19,14 @@ from monitor.alert.silences import Silence
 from monitor.alert.store import Delivery
 from monitor.facts.findings import Severity
 from monitor.present.alerts import LocalizedAlert, LocalizedAlertEvent, ReceiverTestResult
+from monitor.present.timeline import TimelineEntry
 from monitor.queries.alerts import SilenceRequest, make_silence
 from monitor.web.alerts_api import MAX_BODY_BYTES, ApiTokens
 from monitor.web.app import create_app
 from monitor.web.server import WebServer
 from tests.support.command import get
+from tests.web.cluster import ACCESS, TOKENS, Client
+from tests.web.cluster import site as site_with_people
 from tests.web.test_app import EVIL, FakeCluster
 
 AT = 1_700_000_000.0
@@ -46,10 +50,28 @@ class FakeAlerts:
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
+        self.owner: str | None = None
 
     def alerts(self, lang: str) -> tuple[LocalizedAlert, ...]:
         self.calls.append(("alerts", lang))
-        return (ALERT,)
+        return (ALERT if self.owner is None else replace(ALERT, labels=ALERT.labels | {"user": self.owner}),)
+
+    def past(self, fingerprint: str, _lang: str) -> LocalizedAlert | None:
+        over = replace(ALERT, fingerprint="past", phase=Phase.RESOLVED, resolved_at=AT + 300)
+        return over if fingerprint == "past" else None
+
+    def timeline(self, fingerprint: str) -> tuple[TimelineEntry, ...]:
+        self.calls.append(("timeline", fingerprint))
+        return (
+            TimelineEntry(at=AT, what="fired", severity=Severity.CRITICAL),
+            TimelineEntry(at=AT + 1, what="notified", who=EVIL, state="sent", reason="new"),
+            TimelineEntry(at=AT + 2, what="silenced", who=EVIL, until=AT + 9, detail=EVIL),
+        )
+
+    def acknowledge(self, fingerprint: str, by: str, comment: str) -> None:
+        self.calls.append(("acknowledge", fingerprint, by, comment))
+        if fingerprint == "past":
+            raise ValueError("this alert is not firing")
 
     def history(self, since: float, limit: int, lang: str) -> tuple[LocalizedAlertEvent, ...]:
         self.calls.append(("history", limit, lang))
@@ -255,3 +277,46 @@ def test_too_much_at_once_is_refused(alerts: FakeAlerts, site: str) -> None:
     except ConnectionError:
         pass  # the server closed the connection while the body was being sent
     assert alerts.calls == []
+
+
+def test_an_alert_is_acknowledged_by_whoever_may_act_on_its_subject(alerts: FakeAlerts) -> None:
+    with site_with_people({**ACCESS, "anonymous": "none"}, alerts=alerts) as url:
+        path = "/v1/alerts/acknowledge/abc"
+        for role, status in (("viewer", 403), ("user", 403), ("admin", 200)):
+            answer = Client(url).post(path, {"comment": "fans"}, Authorization=f"Bearer {TOKENS[role]}")
+            assert answer.status == status, role
+        admin = Client(url, {"Authorization": f"Bearer {TOKENS['admin']}"})
+        refused = admin.post("/v1/alerts/acknowledge/past", {})
+        assert (refused.status, refused.json) == (400, {"error": "this alert is not firing"})
+        assert admin.post(path, {"comment": "x" * 100_000}).status == 400
+    assert [call for call in alerts.calls if call[0] == "acknowledge"] == [
+        ("acknowledge", "abc", "a admin", "fans"), ("acknowledge", "past", "a admin", ""),
+    ]  # fmt: skip
+
+
+def test_a_user_acknowledges_own_alerts_but_only_with_the_secret_of_the_session(alerts: FakeAlerts) -> None:
+    alerts.owner = "zhang"
+    with site_with_people({**ACCESS, "anonymous": "none"}, alerts=alerts) as url:
+        client, path = Client(url), "/v1/alerts/acknowledge/abc"
+        client.sign_in("zhang.wei")
+        assert client.post(path, {}).status == 403
+        assert client.post(path, {}, X_CSRF_Token=client.csrf()).status == 200
+    assert ("acknowledge", "abc", "zhang.wei", "") in alerts.calls
+
+
+RESOLVED = [("en", ["resolved", "lasted 5 min", "What was reported:", "Notified: wecom"], "What to do"),
+            ("zh", ["已恢复", "持续了 5 分钟", "当时的告警内容："], "处理建议")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("lang", "shows", "hides"), RESOLVED)
+def test_an_alert_of_the_past_is_told_in_the_past(site: str, lang: str, shows: list[str], hides: str) -> None:
+    status, _, body = get(f"{site}/alerts/past?lang={lang}")
+    assert status == 200
+    assert [each for each in shows if each not in body] == []
+    assert hides not in body
+    assert "data-s=" not in body.partition('id="alert"')[2].partition("</section>")[0]  # no age that grows
+
+
+def test_the_timeline_is_part_of_the_page(site: str) -> None:
+    body = get(f"{site}/alerts/abc")[2]
+    assert [each for each in ("The alert fired (critical)", "Silenced by") if each not in body] == []

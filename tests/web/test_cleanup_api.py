@@ -40,6 +40,10 @@ class FakeCleanup:
             raise ValueError("there is no policy 'nonsense'; there are images")
         return (show_plan(plan(item()), lang),)
 
+    def policies_on(self, node: str, kind: str) -> tuple[str, ...]:
+        self.calls.append(("policies_on", node, kind))
+        return ("node-images",)
+
     def history(self, limit: int, policy: str | None) -> tuple[ShownRun, ...]:
         self.calls.append(("history", limit, policy))
         return (ShownRun(run=run(), items=(JournalEntry(item=item(), place=0, state=ItemState.DONE),)),)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match
@@ -116,6 +117,7 @@ def deps(cluster: FakeCluster | None = None, **data: Any) -> PageDeps:
 
 
 PATHS = (
+    "/nodes?sort=-disk", "/nodes?q=zzz",
     "/", "/nodes", "/nodes/gpu-01", "/gpus/gpu-01/0", "/pods", "/pods/nlp/bert-0", "/users", "/users/zhang",
     "/queues", "/queues/vc", "/why", "/why?q=zhang",
 )  # fmt: skip
@@ -141,6 +143,9 @@ SHOWN = [
         "/nodes/gpu-01",
         ["zombie", "nlp/bert-0 was deleted, but its process 7 is still running", "cv/vit-0", "Other agent messages"],
     ),
+    ("/nodes", ["gpu-01", 'title="GPU 0: zombie"', "Fullest disk"]),
+    ("/nodes?sort=disk", ['aria-sort="descending"', "/nodes?sort=-disk"]),
+    ("/nodes?q=zzz", ["No node name contains zzz.", '<a href="/nodes">Show all</a>']),
     ("/gpus/gpu-01/0", ["zombie", "nlp/bert-0 was deleted"]),
     ("/gpus/gpu-01/1", ["XID 79", "reboot the node"]),
     ("/gpus/gpu-01/1?lang=zh", ["XID 79", "重启节点"]),
@@ -157,6 +162,31 @@ SHOWN = [
 def test_a_page_shows_what_it_is_about(path: str, shows: list[str]) -> None:
     body = Visitor(deps()).text(path)
     assert [each for each in shows if each not in body] == []
+
+
+def test_a_user_has_as_many_gpus_on_every_page() -> None:
+    """Two GPUs of running pods, and one that a finished pod still holds."""
+    live = (
+        Holder(pod="a", namespace="cv", user="li", live=True),
+        Holder(pod="b", namespace="cv", user="li", live=True),
+    )
+    ended = Holder(pod="c", namespace="cv", user="li", live=False)
+    states = (GpuState.BUSY, GpuState.BUSY, GpuState.ZOMBIE)
+    gpus = tuple(
+        GpuView(node="gpu-01", state=state, index=index, holders=(holder,), utilization_ratio=index / 2)
+        for index, (state, holder) in enumerate(zip(states, (*live, ended), strict=True))
+    )
+
+    class TwoAndOne(FakeCluster):
+        def view(self) -> ClusterView:
+            return replace(super().view(), gpus=gpus, users={"li": UsageView(gpus=2)})
+
+    visitor = Visitor(deps(TwoAndOne()))
+    said = "and 1 GPU that ended pods still hold"
+    assert f'<td class="n">2 <em title="{said}">+1</em></td>' in visitor.text("/users")
+    assert f"<dd>2 <em>{said}</em></dd>" in visitor.text("/users/li")
+    for path in ("/users", "/users/li"):  # of the GPUs of live pods
+        assert "</svg> 25%" in visitor.text(path)
 
 
 @pytest.mark.parametrize("path", ["/nodes/x", "/gpus/gpu-01/9", "/users/x", "/queues/x"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 import pytest
 from starlette.requests import Request
@@ -10,7 +11,7 @@ from starlette.requests import Request
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, Holder, NodeView
 from monitor.queries.cluster import PodExplanation
 from monitor.web.context import PageDeps
-from monitor.web.pages.cached import MAX_EXPLANATIONS, CachedQueries
+from monitor.web.pages.cached import MAX_ANSWERS, CachedQueries, TimedCache
 from monitor.web.pages.charts import Chart, draw
 from monitor.web.pages.gpumap import MAX_RICH_NODES, NODES_PER_SECTION, GpuMap
 from monitor.web.pages.render import PageRequest, link, with_query
@@ -117,10 +118,10 @@ def test_a_slow_explanation_is_not_worked_out_for_everybody() -> None:
     assert computed == [("a", "en"), ("a", "zh"), ("a", "en")]
 
 
-def test_explanations_that_nobody_asks_for_any_more_are_forgotten() -> None:
+def test_answers_that_are_no_longer_needed_are_forgotten() -> None:
     clock = [0.0]
-    queries = CachedQueries(FakeCluster(), lambda: clock[0])
-    for number in range(3 * MAX_EXPLANATIONS):
+    cache = TimedCache[int](lambda: clock[0])
+    for number in range(3 * MAX_ANSWERS):
         clock[0] += 1
-        queries.why(f"pod-{number}", None, "en")
-    assert len(queries._explanations) <= MAX_EXPLANATIONS
+        assert cache.get((str(number),), partial(int, number)) == number
+    assert len(cache._answers) <= MAX_ANSWERS

@@ -124,6 +124,13 @@ def affected(notification: Notification, locale: Locale) -> list[TextLine]:
     return [labelled(locale.say("affected"), *spans, order=1)]
 
 
+def acknowledged(notification: Notification, locale: Locale) -> list[TextLine]:
+    """Line about who takes care of the firing alerts, if it is known."""
+    firing = (subject for subject in notification.subjects if subject.phase is not Phase.RESOLVED)
+    people = list(dict.fromkeys(subject.acknowledged_by for subject in firing if subject.acknowledged_by))
+    return [labelled(locale.say("acknowledged"), Span(_names(people, locale)), order=1)] if people else []
+
+
 def user_names(users: Sequence[str], mentioned: Sequence[str], locale: Locale) -> list[Span]:
     """Names of users, some of them mentioned, up to a limit."""
     spans: list[Span] = []

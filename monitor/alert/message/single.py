@@ -10,6 +10,7 @@ from monitor.alert.message.parts import (
     MAX_SENTENCE_CHARS,
     MAX_SUBJECTS_SHOWN,
     MAX_TITLE_CHARS,
+    acknowledged,
     affected,
     is_notice,
     labelled,
@@ -66,6 +67,7 @@ def _story(batch: Batch, notification: Notification, locale: Locale) -> list[Tex
         *where(subjects, locale),
         _when(notification, batch.at, locale),
         *affected(notification, locale),
+        *acknowledged(notification, locale),
         *symptoms(notification, locale, 1 if several else 2),
     ]
 

@@ -36,6 +36,7 @@ _MESSAGES: dict[str, str] = {
     "alert.when": "When: ",
     "alert.flapping": "; it is flapping",
     "alert.affected": "Affected: ",
+    "alert.acknowledged": "Acknowledged by: ",
     "alert.evidence": "Evidence: ",
     "alert.advice": "To do: ",
     "alert.was": "Was: ",

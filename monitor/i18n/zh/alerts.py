@@ -36,6 +36,7 @@ _MESSAGES: dict[str, str] = {
     "alert.when": "时间：",
     "alert.flapping": "；反复触发",
     "alert.affected": "影响：",
+    "alert.acknowledged": "认领人：",
     "alert.evidence": "证据：",
     "alert.advice": "处理：",
     "alert.was": "当时：",

@@ -1,18 +1,21 @@
-"""Alert pages: the list with history, silences and deliveries, and one alert."""
+"""The list of alerts, with history, silences and deliveries, and the preview of a silence."""
 
 from __future__ import annotations
 
 from starlette.responses import Response
 
-from monitor.alert.matchers import matches
+from monitor.alert.matchers import MAX_MATCHERS, matches
 from monitor.alert.model import Phase, alertname
+from monitor.present.alert_actions import AlertAction, alert_actions
 from monitor.present.alerts import AlertRow, LocalizedAlert, alert_rows, localize_alerts
 from monitor.present.findings import subject_labels
+from monitor.present.rows import ClusterIndex
 from monitor.queries.alerts import SilenceRequest, make_silence
 from monitor.web.alerts_api import AlertsBackend
 from monitor.web.pages.render import PageRequest
 
 MAX_EVENTS, MAX_DELIVERIES = 100, 60
+MAX_ROWS_WITH_ACTIONS = 30
 DAY = 86400.0
 DURATIONS = ("1h", "2h", "8h", "24h", "7d")
 
@@ -26,48 +29,30 @@ class AlertPages:
     def show(self, page: PageRequest) -> Response:
         """The alerts, optionally of one group or rule."""
         rows = [row for row in alert_rows(self._alerts.alerts(page.lang)) if _is_listed(page, row.alert)]
+        narrowed = page.query("group") or page.query("rule")
+        everything = "all" in page.request.query_params or bool(page.query("group"))
         events = self._alerts.history(page.now - DAY, MAX_EVENTS, page.lang)
         sections = [
-            page.section("alerts", "alerts_full", polite=True, **page.limited(rows)),
+            page.section(
+                "alerts",
+                "alerts_full",
+                polite=True,
+                everything=everything,
+                actions=_actions(page, rows[:MAX_ROWS_WITH_ACTIONS]) if narrowed else {},
+                **page.limited(rows),
+            ),
             page.section("silences", "silences", silences=self._alerts.silences()),
             page.section("history", "history", events=[(event, subject_labels(event.labels)) for event in events]),
             page.section("messages", "messages", messages=self._alerts.deliveries(MAX_DELIVERIES)),
         ]
-        narrowed = page.query("group") or page.query("rule")
         return page.respond(
             "alerts.html", page.t("nav.alerts"), *sections, everything="all" in page.request.query_params,
             narrowed=narrowed, durations=DURATIONS, matchers="",
         )  # fmt: skip
 
-    def one(self, page: PageRequest) -> Response:
-        """One alert, its cause and its symptoms."""
-        fingerprint = page.request.path_params["fingerprint"]
-        rows = alert_rows(self._alerts.alerts(page.lang))
-        row = next((row for row in rows if row.alert.fingerprint == fingerprint), None)
-        if row is None:
-            gone = page.section("gone", "gone_alert")
-            return page.respond("one.html", page.t("alert.gone"), gone, status=404)
-        symptoms = [other for other in rows if other.alert.explained_by == fingerprint]
-        cause = next((other for other in rows if other.alert.fingerprint == row.alert.explained_by), None)
-        alert = row.alert
-        matchers = " ".join(
-            f"{name}={value}"
-            for name, value in sorted({"alertname": alertname(alert.rule), **alert.labels}.items())
-            if " " not in value
-        )
-        sections = [
-            page.section("alert", "alert", polite=True, row=row, cause=cause),
-            page.section("symptoms", "alerts", rows=symptoms),
-        ]
-        return page.respond(
-            "alert.html", page.rule(alert.rule), *sections, durations=DURATIONS, matchers=matchers, others=symptoms
-        )
-
     def preview(self, page: PageRequest) -> Response:
         """The alerts that a silence would mute."""
-        request = SilenceRequest(
-            matchers=tuple(page.query("matchers").split()), duration=page.query("duration") or "2h"
-        )
+        request = SilenceRequest(matchers=_wanted_matchers(page), duration=page.query("duration") or "2h")
         try:
             silence = make_silence(request, "preview", page.now)
         except ValueError as error:
@@ -92,6 +77,25 @@ def firing_alerts(page: PageRequest, **labels: str) -> list[AlertRow]:
         if shown.alert.phase is Phase.FIRING and wanted <= shown.alert.finding.labels.items()
     ]
     return alert_rows(localize_alerts(selected, page.lang))
+
+
+def _actions(page: PageRequest, rows: list[AlertRow]) -> dict[str, list[AlertAction]]:
+    """What the principal can do about each alert, by fingerprint."""
+    index = ClusterIndex(page.deps.cluster.view())
+    return {row.alert.fingerprint: actions_for(page, row.alert, index) for row in rows}
+
+
+def actions_for(page: PageRequest, alert: LocalizedAlert, index: ClusterIndex) -> list[AlertAction]:
+    """What the principal can do about an alert."""
+    node = alert.labels.get("node")
+    policies = page.deps.cleanup.policies_on(node, "images") if page.deps.cleanup is not None and node else ()
+    return [action for action in alert_actions(alert, index, policies) if action.allowed_to(page.principal)]
+
+
+def _wanted_matchers(page: PageRequest) -> tuple[str, ...]:
+    """Matchers separated by spaces, or each of them in a parameter of its own, in which it may contain spaces."""
+    given = page.request.query_params.getlist("matcher")[: MAX_MATCHERS + 1]
+    return tuple(given) or tuple(page.query("matchers").split())
 
 
 def _matched_labels(alert: LocalizedAlert) -> dict[str, str]:

@@ -1,10 +1,11 @@
-"""Cached explanations: in a large cluster, one explanation examines all pods and nodes."""
+"""Cached answers of expensive queries: in a large cluster, one explanation examines all pods and nodes."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Callable
+from typing import Generic, TypeVar
 
 from monitor.facts.cluster import ClusterView
 from monitor.present.findings import LocalizedFinding
@@ -12,19 +13,41 @@ from monitor.queries.cluster import PodExplanation
 from monitor.web.context import ClusterBackend
 
 VALIDITY_FACTOR = 10.0  # of the time it took to compute
-MAX_EXPLANATIONS = 200
+MAX_ANSWERS = 200
 
-Key = tuple[str, str | None, str]
+T = TypeVar("T")
+
+
+class TimedCache(Generic[T]):
+    """Recomputes an answer only as often as takes a small share of a core, for any number of open pages."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._answers: dict[tuple[str | None, ...], tuple[float, T]] = {}  # with the time until which each is valid
+        self._lock = threading.Lock()
+
+    def get(self, key: tuple[str | None, ...], compute: Callable[[], T]) -> T:
+        """The answer to a question, possibly from the cache."""
+        with self._lock:  # concurrent requests share one computation
+            cached = self._answers.get(key)
+            started = self._now()
+            if cached is not None and started < cached[0]:
+                return cached[1]
+            answer = compute()
+            ended = self._now()
+            if len(self._answers) >= MAX_ANSWERS:
+                valid = {key: entry for key, entry in self._answers.items() if ended < entry[0]}
+                self._answers = valid if len(valid) < MAX_ANSWERS else {}
+            self._answers[key] = (ended + VALIDITY_FACTOR * (ended - started), answer)
+            return answer
 
 
 class CachedQueries:
-    """Recomputes an explanation only as often as takes a small share of a core, for any number of open pages."""
+    """Queries about the cluster, with cached explanations."""
 
     def __init__(self, cluster: ClusterBackend, now: Callable[[], float] = time.monotonic) -> None:
         self._cluster = cluster
-        self._now = now
-        self._explanations: dict[Key, tuple[float, PodExplanation]] = {}  # with the time until which it is valid
-        self._lock = threading.Lock()
+        self._explanations = TimedCache[PodExplanation](now)
 
     def view(self) -> ClusterView:
         return self._cluster.view()
@@ -34,16 +57,4 @@ class CachedQueries:
 
     def why(self, name: str, namespace: str | None, lang: str) -> PodExplanation:
         """Explain the state of a pod or job, possibly from the cache."""
-        key = (name, namespace, lang)
-        with self._lock:  # concurrent requests share one computation
-            cached = self._explanations.get(key)
-            started = self._now()
-            if cached is not None and started < cached[0]:
-                return cached[1]
-            explanation = self._cluster.why(name, namespace, lang)
-            ended = self._now()
-            if len(self._explanations) >= MAX_EXPLANATIONS:
-                valid = {key: entry for key, entry in self._explanations.items() if ended < entry[0]}
-                self._explanations = valid if len(valid) < MAX_EXPLANATIONS else {}
-            self._explanations[key] = (ended + VALIDITY_FACTOR * (ended - started), explanation)
-            return explanation
+        return self._explanations.get((name, namespace, lang), lambda: self._cluster.why(name, namespace, lang))

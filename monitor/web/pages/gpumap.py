@@ -14,6 +14,7 @@ from operator import is_
 import msgspec
 from markupsafe import Markup, escape
 
+from monitor.base.text import natural_key
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, NodeView
 from monitor.i18n.figures import percent
 from monitor.present.rows import ClusterIndex, node_problems
@@ -65,7 +66,8 @@ class GpuMap:
         style = MapStyle(page.lang, len(view.nodes) <= MAX_RICH_NODES)
         cached = self._rows.get(style, {})
         rows = {
-            node.name: _row(page, style, node, gpus.get(node.name, []), cached.get(node.name)) for node in view.nodes
+            node.name: _row(page, style, node, gpus.get(node.name, []), cached.get(node.name))
+            for node in sorted(view.nodes, key=lambda node: natural_key(node.name))
         }
         self._rows[style] = rows
         return self._joined(style, (row.html for row in rows.values()))

@@ -13,6 +13,7 @@ from monitor.facts.storage import ImageFact
 from monitor.i18n.figures import percent
 from monitor.present import disks
 from monitor.present.node import tables as snapshot_tables
+from monitor.present.node_rows import in_order, node_rows
 from monitor.present.rows import ClusterIndex, gpu_rows, node_problems, pod_rows
 from monitor.report.history import HistoryMetric, HistorySubject, Point
 from monitor.web.pages.alerts import firing_alerts
@@ -24,14 +25,13 @@ TABLES_WITH_SECTIONS = ("GPUs", "Disks", "Largest images", "Image caches")
 
 
 def show_all(page: PageRequest) -> Response:
-    """All nodes, those with problems first."""
+    """All nodes, in the order that the query names."""
     index = ClusterIndex(page.deps.cluster.view())
-    wanted = page.query("q").lower()
-    nodes = [node for node in index.view.nodes if wanted in node.name.lower()]
-    rows = [(node, node_problems(node, page.lang), index.gpus_by_node.get(node.name, [])) for node in nodes]
-    rows.sort(key=lambda row: not row[1])
-    section = page.section("nodes", "nodes", rows=rows)
-    return page.respond("list.html", page.t("nav.nodes"), section, search=page.query("q"), path="/nodes")
+    search, order = page.query("q"), page.query("sort")
+    agents = {agent.node: agent for agent in page.deps.data.agents() if agent.node is not None}
+    rows = [row for row in node_rows(index, agents, page.lang) if search.lower() in row.node.name.lower()]
+    section = page.section("nodes", "nodes", **page.limited(in_order(rows, order)), search=search, order=order)
+    return page.respond("nodes.html", page.t("nav.nodes"), section, search=search, order=order)
 
 
 def show(page: PageRequest) -> Response:

@@ -17,6 +17,7 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from monitor.alert.message.commands import with_commands
 from monitor.base.localtime import local_instant, local_minute
 from monitor.base.logs import printable
 from monitor.base.units import format_size
@@ -75,6 +76,7 @@ def environment() -> jinja2.Environment:
     )
     templates.globals.update(link=link, since=since, moment=moment, bar=bar, assets=assets(), with_query=with_query)
     templates.globals.update(
+        with_commands=with_commands,
         gpus_cell=gpus_cell,
         share_lines=share_lines,
         holder_share=holder_share,

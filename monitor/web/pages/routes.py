@@ -11,6 +11,7 @@ from starlette.routing import Route
 
 from monitor.web.context import PageDeps
 from monitor.web.pages import gpus, nodes, pods, users, why
+from monitor.web.pages.alert import AlertPage
 from monitor.web.pages.alerts import AlertPages
 from monitor.web.pages.audit import AuditPage
 from monitor.web.pages.cached import CachedQueries
@@ -43,7 +44,7 @@ def page_routes(deps: PageDeps) -> list[Route]:
         pages += [
             ("/alerts", alerts.show),
             ("/alerts/preview-silence", alerts.preview),
-            ("/alerts/{fingerprint}", alerts.one),
+            ("/alerts/{fingerprint}", AlertPage(deps.alerts).show),
         ]
     if deps.cleanup is not None:
         cleanup = CleanupPages(deps.cleanup)

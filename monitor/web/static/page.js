@@ -59,7 +59,27 @@
     return day === clock.format(new Date()).split(" ")[0] ? time : `${day} ${time}`;
   }
 
-  updateTimes(document);
+  // Tables: on a narrow screen each row is a card, in which each cell has the heading of its column
+
+  function labelCells(root) {
+    for (const table of all("table", root)) {
+      if (!table.tHead) continue;
+      const heads = [...table.tHead.rows[0].cells].map((each) => each.textContent.trim());
+      table.classList.add("stacked");
+      for (const row of table.tBodies[0].rows) {
+        [...row.cells].forEach((cell, place) => { if (cell.colSpan === 1) cell.dataset.label = heads[place] || ""; });
+      }
+    }
+  }
+
+  function prepare(root) {
+    updateTimes(root);
+    labelCells(root);
+  }
+
+  prepare(document);
+  const nav = $("header nav"), current = $("[aria-current]", nav);
+  if (current) nav.scrollLeft = current.offsetLeft - (nav.clientWidth - current.offsetWidth) / 2;
   setInterval(() => document.hidden || updateTimes(document), 1000);
 
   // Updates: send the versions of the sections; preserve selection, open details and focus.
@@ -95,11 +115,11 @@
     for (const own of was.open) { const there = document.getElementById(own); if (there) there.open = true; }
     const again = all("a, button, input, summary", section)[was.focus];
     if (again) again.focus({ preventScroll: true });
-    updateTimes(section);
+    prepare(section);
     count();
     narrow();
   });
-  body.addEventListener("htmx:afterSettle", () => updateTimes(document));
+  body.addEventListener("htmx:afterSettle", (event) => prepare(event.target));
 
   // Theme
 
@@ -172,7 +192,7 @@
     const answer = await fetch(path, { headers: { "Accept-Language": body.dataset.lang } });
     const made = document.createElement("div");
     made.innerHTML = await answer.text();  // rendered and escaped by our own server
-    updateTimes(made);
+    prepare(made);
     return made;
   }
 
@@ -254,11 +274,11 @@
     if (found) location.href = `/gpus/${encodeURIComponent(found.node.dataset.n)}/${found.index}`;
     const button = event.target.closest("button");
     if (!button) return;
-    const { only: state, act, title, run, restore, unsilence, again } = button.dataset;
+    const { only: state, act, title, run, restore, unsilence, acknowledge, about, again } = button.dataset;
     if (state !== undefined) { only = only === state ? "" : state; narrow(); }
     if (again !== undefined) htmx.trigger(body, "again");
     if (act) {
-      const targets = button.dataset.from ? chosen(button.dataset.from) : [button.dataset.targets];
+      const targets = button.dataset.from ? chosen(button.dataset.from) : button.dataset.targets.split(" ");
       const ask = (more) => send("POST", `/v1/actions/${act}?lang=${body.dataset.lang}`, { ...requestBody(act, targets), ...more });
       let plan;
       const find = async () => { const would = await ask({ dry_run: true }); plan = would.plan; return list(would); };
@@ -274,6 +294,10 @@
       const told = document.createTextNode(words.restore);
       change(title, async () => told, () => send("POST", `/v1/cleanup/restore/${encodeURIComponent(restore)}`, {}));
     }
+    if (acknowledge) {
+      const path = `/v1/alerts/acknowledge/${encodeURIComponent(acknowledge)}`;
+      change(title, async () => document.createTextNode(about), () => send("POST", path, {}));
+    }
     if (unsilence) {
       change(title, async () => document.createTextNode(""), () => send("DELETE", `/v1/silences/${encodeURIComponent(unsilence)}`));
     }
@@ -284,8 +308,11 @@
     if (!form.matches("[data-silence]")) return;
     event.preventDefault();
     const given = Object.fromEntries(new FormData(form));
-    const query = new URLSearchParams({ ...given, lang: body.dataset.lang });
-    const wanted = { matchers: given.matchers.trim().split(/\s+/), duration: given.duration, comment: given.comment };
-    change(form.dataset.title, () => fragment(`/alerts/preview-silence?${query}`), () => send("POST", "/v1/silences", wanted));
+    const matchers = given.scope ? JSON.parse(given.scope) : given.matchers.trim().split(/\s+/);
+    const query = new URLSearchParams({ duration: given.duration, lang: body.dataset.lang });
+    for (const each of matchers) query.append("matcher", each);
+    const wanted = { matchers, duration: given.duration, comment: given.comment };
+    const silence = () => send("POST", "/v1/silences", wanted).then((made) => { form.closest("details")?.removeAttribute("open"); return made; });
+    change(form.dataset.title, () => fragment(`/alerts/preview-silence?${query}`), silence);
   });
 })();

@@ -42,6 +42,7 @@ SAYS: list[tuple[str, Notification, str]] = [
     ("over, and how long it was", notification(NotificationReason.RESOLVED, over(DISK)), "2025-10-02 02:46 CST to 03:11, lasted 25 min"),
     ("over since another day", notification(NotificationReason.RESOLVED, over(DISK, 90_000.0)), "2025-10-01 02:11 CST to 2025-10-02 03:11 CST, lasted 1 d 1 h"),
     ("over before it was ever told", notification(NotificationReason.NEW, over(DISK)), "✅ RESOLVED - Disk nearly full"),
+    ("who takes care of it", notification(NotificationReason.REPEAT, subject(DISK, acknowledged_by="li"), subject(NODE)), "Acknowledged by: li"),
     ("some are over", notification(NotificationReason.RESOLVED, over(NODE), subject(DISK)), "CRITICAL, 1 resolved, 1 left - Several problems"),
     ("comes and goes", notification(NotificationReason.REPEAT, subject(DISK, flapping=True)), "7 min ago; it is flapping"),
     ("a name that no catalog knows", notification(NotificationReason.NEW, subject(msgspec.structs.replace(NODE, rule="HarborDown"))), "new - HarborDown: gpu05"),

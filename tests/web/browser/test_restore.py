@@ -69,6 +69,9 @@ class Cleanup:
         )  # fmt: skip
         return (plan,)
 
+    def policies_on(self, _node: str, _kind: str) -> tuple[str, ...]:
+        return ()
+
     def history(self, _limit: int, _policy: str | None) -> tuple[ShownRun, ...]:
         return (ShownRun(run=RUN, items=(TRASHED,)),)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from playwright.sync_api import expect
@@ -37,6 +38,19 @@ VIEWS = [
 ]
 
 
+def test_rows_are_cards_on_a_phone_and_stay_so_when_they_are_renewed(site: Site, tabs: Callable[..., Tab]) -> None:
+    page = tabs(viewport=PHONE).page
+    page.goto(f"{site.url}/nodes")
+    cell = page.locator("#nodes tbody tr", has_text="gpu02").locator("td:nth-child(4)")
+    expect(cell).to_have_attribute("data-label", "Free GPUs")
+    assert cell.evaluate("each => getComputedStyle(each, '::before').content") == '"Free GPUs"'
+    page.evaluate("document.querySelector('#nodes').dataset.v = 'old'")
+    expect(page.locator("#nodes")).not_to_have_attribute("data-v", "old")
+    expect(cell).to_have_attribute("data-label", "Free GPUs")
+    page.get_by_role("link", name="Temperature").click()
+    expect(page).to_have_url(f"{site.url}/nodes?sort=temperature")
+
+
 @pytest.mark.parametrize(("name", "path", "shows"), VIEWS, ids=[view[0] for view in VIEWS])
 def test_every_view_renders(site: Site, tabs: Callable[..., Tab], name: str, path: str, shows: str) -> None:
     tab = tabs()
@@ -48,11 +62,15 @@ def test_every_view_renders(site: Site, tabs: Callable[..., Tab], name: str, pat
 
 def test_every_view_fits_on_a_phone(site: Site, tabs: Callable[..., Tab]) -> None:
     tab = tabs(viewport=PHONE)
-    too_wide: dict[str, int] = {}
-    for name, path, _ in VIEWS:
+    too_wide: dict[str, Any] = {}
+    for name, path, shows in VIEWS:
         tab.page.goto(site.url + path)
+        expect(tab.page.locator(shows).first).to_be_attached()
         width = tab.page.evaluate("document.documentElement.scrollWidth")
-        too_wide |= {name: width} if width > PHONE["width"] else {}
+        cut = tab.page.locator(".panel").evaluate_all(
+            "all => all.filter(each => each.scrollWidth > each.clientWidth + 1).map(each => each.textContent.trim())"
+        )
+        too_wide |= {name: (width, cut)} if width > PHONE["width"] or cut else {}
         if name in ("overview", "node"):
             tab.shoot(f"{name}-phone")
     assert too_wide == {}

@@ -26,10 +26,11 @@ def limit_malloc() -> bool:
     such as lists and scrapes, leave holes of megabytes. Other C libraries have neither.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is None:
+        return False
     options = ((*MALLOPT_ARENA_MAX, ARENA_COUNT), (*MALLOPT_MMAP_THRESHOLD, LARGE_BLOCK_BYTES))
-    return mallopt is not None and all(
-        [variable not in os.environ and bool(mallopt(code, value)) for variable, code, value in options]
-    )
+    taken = [variable not in os.environ and bool(mallopt(code, value)) for variable, code, value in options]
+    return all(taken)
 
 
 def raise_descriptor_limit() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from operator import is_
 from typing import Generic, NamedTuple, TypeVar
 
-from monitor.base.metrics import MetricTable, braced_labels, family_head, sample_text
+from monitor.base.metrics import MetricTable, braced_labels, family_text, sample_text
 
 T = TypeVar("T")
 
@@ -30,9 +30,9 @@ class RenderedRows(Generic[T]):
         self._version = version
         self._subjects: dict[Hashable, T] = {}  # as they were rendered last
         self._rows: dict[Hashable, _Row] = {}
-        self._texts: tuple[str, ...] = ()
+        self._texts: tuple[bytes, ...] = ()
 
-    def texts(self, subjects: Iterable[tuple[Hashable, T]]) -> tuple[str, ...]:
+    def texts(self, subjects: Iterable[tuple[Hashable, T]]) -> tuple[bytes, ...]:
         """Text of each family that has samples. Of subjects with equal labels, the first counts."""
         before, now = self._rows, dict(subjects)
         self._rows = {key: self._row(key, subject) for key, subject in now.items()}
@@ -41,12 +41,12 @@ class RenderedRows(Generic[T]):
             self._texts = tuple(self._families())
         return self._texts
 
-    def _families(self) -> Iterator[str]:
+    def _families(self) -> Iterator[bytes]:
         rows = list({row.labels: row for row in reversed(self._rows.values())}.values())[::-1]
         for position, (name, text, _) in enumerate(self._table.gauges):
-            samples = "".join([row.samples[position] for row in rows])
+            samples = [sample for row in rows if (sample := row.samples[position])]
             if samples:
-                yield family_head(name, text, "gauge") + samples
+                yield family_text(name, text, "gauge", samples)
 
     def _row(self, key: Hashable, subject: T) -> _Row:
         before = self._rows.get(key)

@@ -10,21 +10,27 @@ import sys
 from contextlib import suppress
 from typing import NoReturn
 
-MALLOPT_ARENA_MAX_CODE = -8  # M_ARENA_MAX of glibc's malloc.h
+# Codes of glibc's malloc.h, and the variables that take precedence.
+MALLOPT_ARENA_MAX = ("MALLOC_ARENA_MAX", -8)
+MALLOPT_MMAP_THRESHOLD = ("MALLOC_MMAP_THRESHOLD_", -3)
 ARENA_COUNT = 2
+LARGE_BLOCK_BYTES = 128 << 10
 MAX_DESCRIPTORS = 65_536  # more are of no use, and some programs iterate over all possible descriptors
 
 
-def limit_malloc_arenas() -> bool:
-    """Limit malloc to a few arenas, and return whether that took effect.
+def limit_malloc() -> bool:
+    """Limit malloc to a few arenas, make it return large blocks, and return whether both took effect.
 
     By default glibc gives each thread its own arena: with many threads, memory freed by one is not reused by others.
-    MALLOC_ARENA_MAX takes precedence; other C libraries have no arenas.
+    And the first large block that is freed raises the size from which blocks are returned to the system: later ones,
+    such as lists and scrapes, leave holes of megabytes. Other C libraries have neither.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is None or "MALLOC_ARENA_MAX" in os.environ:
+    if mallopt is None:
         return False
-    return bool(mallopt(MALLOPT_ARENA_MAX_CODE, ARENA_COUNT))
+    options = ((*MALLOPT_ARENA_MAX, ARENA_COUNT), (*MALLOPT_MMAP_THRESHOLD, LARGE_BLOCK_BYTES))
+    taken = [variable not in os.environ and bool(mallopt(code, value)) for variable, code, value in options]
+    return all(taken)
 
 
 def raise_descriptor_limit() -> None:

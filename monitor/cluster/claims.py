@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from monitor.cluster.devices import DeviceIndex
+from monitor.cluster.gpu_state import holding_evidence
 from monitor.cluster.holders import (
     GpuClaim,
     PodFate,
@@ -25,6 +26,7 @@ from monitor.facts.gpu import GpuFact, PodDeviceFact
 from monitor.facts.gpu_sharing import assigned_shares
 from monitor.facts.kube import NodeFact, PodFact
 from monitor.facts.node import NodeSnapshot
+from monitor.facts.text import Evidence
 
 
 class NodeInputs(NamedTuple):
@@ -43,6 +45,7 @@ class GpuClaims(NamedTuple):
 
     claims: Sequence[GpuClaim] = ()
     holders: tuple[Holder, ...] = ()
+    held: tuple[Evidence, ...] = ()
     pids: tuple[int, ...] = ()
     disagreements: tuple[str, ...] = ()
 
@@ -163,6 +166,7 @@ def _summary(claims: list[GpuClaim], identities: Mapping[str, Identity], bound: 
     return GpuClaims(
         claims,
         merge_holders(claims, identities),
+        holding_evidence(claims),
         tuple(sorted([claim.process.pid for claim in claims if claim.process])),
         _disagreements(claims, bound),
     )

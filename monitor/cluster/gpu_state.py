@@ -33,12 +33,16 @@ class StateLimits:
 
 
 class GpuInput(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Everything known about one GPU, and the limits. `blind` says why nothing is known, if so."""
+    """Everything known about one GPU, and the limits. `blind` says why nothing is known, if so.
+
+    `held` is the evidence that pods hold it, see `holding_evidence`.
+    """
 
     gpu: GpuFact
     now: float
     limits: StateLimits
     claims: Sequence[GpuClaim] = ()
+    held: Sequence[Evidence] = ()
     xids: Sequence[XidEvent] = ()
     idle_since: float | None = None
     processes_known: bool = True
@@ -147,10 +151,17 @@ def _idle(known: GpuInput) -> list[Evidence]:
     return [Evidence(key="idle", values={"pod": _pod(live[0]), "since": known.idle_since})]
 
 
-def _busy(known: GpuInput) -> list[Evidence]:
-    """A claim that may be outdated by seconds still counts: reporting a GPU as free too early gives it away twice."""
-    holding = [claim for claim in known.claims if claim.fate in (PodFate.LIVE, PodFate.UNSURE)]
-    return [Evidence(key="held", values={"pod": _pod(claim), "by": claim.by}) for claim in holding]
+def _busy(known: GpuInput) -> Sequence[Evidence]:
+    return known.held
+
+
+def holding_evidence(claims: Sequence[GpuClaim]) -> tuple[Evidence, ...]:
+    """Evidence that pods hold a GPU, which depends on the claims alone.
+
+    A claim that may be outdated by seconds still counts: reporting a GPU as free too early gives it away twice.
+    """
+    holding = [claim for claim in claims if claim.fate in (PodFate.LIVE, PodFate.UNSURE)]
+    return tuple([Evidence(key="held", values={"pod": _pod(claim), "by": claim.by}) for claim in holding])
 
 
 def _phantom(known: GpuInput) -> list[Evidence]:
@@ -166,7 +177,7 @@ def _phantom(known: GpuInput) -> list[Evidence]:
     ]
 
 
-QUESTIONS: tuple[tuple[GpuState, Callable[[GpuInput], list[Evidence]]], ...] = (
+QUESTIONS: tuple[tuple[GpuState, Callable[[GpuInput], Sequence[Evidence]]], ...] = (
     (GpuState.FAULTY, _faulty),
     (GpuState.WEDGED, _wedged),
     (GpuState.ZOMBIE, _zombie),

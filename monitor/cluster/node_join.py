@@ -130,6 +130,7 @@ def _gpu_view(context: _NodeContext, gpu: GpuFact, memory: GpuMemory | None) -> 
         now=now,
         limits=context.limits,
         claims=claimed.claims,
+        held=claimed.held,
         xids=context.xids.get(gpu.uuid, ()),
         idle_since=idle_since,
         processes_known=context.processes_known,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 from monitor.base.garbage import GarbageCollection
 from monitor.base.msgspec_types import warm_up_msgspec
 from monitor.base.net import connect_host
-from monitor.base.process import limit_malloc_arenas, raise_descriptor_limit
+from monitor.base.process import limit_malloc, raise_descriptor_limit
 from monitor.base.signals import StopSignal
 from monitor.config.root import Config
 from monitor.config.types import Listen
@@ -42,7 +42,7 @@ def run_up(
     """
     from monitor.agent.main import start as start_agent  # here: the daemon alone does not need it
 
-    limit_malloc_arenas()
+    limit_malloc()
     raise_descriptor_limit()
     warm_up_msgspec()
     stop = StopSignal()
@@ -74,7 +74,7 @@ def run_daemon(
     The login link is printed to `out`, or to stdout if that is a terminal. `links` are shown on every page. `load`
     loads the configuration again on SIGHUP.
     """
-    limit_malloc_arenas()
+    limit_malloc()
     raise_descriptor_limit()
     warm_up_msgspec()
     stop = StopSignal()

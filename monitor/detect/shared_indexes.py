@@ -26,7 +26,7 @@ class SharedIndex(SubjectIndex):
     parts: frozenset[str]
 
     def __init__(self) -> None:
-        self._units: dict[str, frozenset[str]] = {}  # by node
+        self._units: dict[str, tuple[str, ...]] = {}  # by node
         self._nodes: defaultdict[str, dict[str, int]] = defaultdict(dict)  # by unit; of images with their size
         self._changed: set[str] = set()
 
@@ -41,9 +41,9 @@ class SharedIndex(SubjectIndex):
                 self._replace(seen.node(name), frozenset(self.described(seen.node(name), seen)))
 
     def _replace(self, node: NodeSubject, units: frozenset[str]) -> None:
-        before = self._units.pop(node.name, frozenset())
+        before = frozenset(self._units.pop(node.name, ()))
         if units:
-            self._units[node.name] = units
+            self._units[node.name] = tuple(units)
         for unit in before - units:
             self._nodes[unit].pop(node.name, None)
             if not self._nodes[unit]:
@@ -60,7 +60,7 @@ class SharedIndex(SubjectIndex):
         units = set(self._changed)
         for name, changed in changes.nodes.items():
             if not parts.isdisjoint(changed):
-                units |= self._units.get(name, frozenset())
+                units.update(self._units.get(name, ()))
         return units
 
     def observers(self, unit: str) -> tuple[str, ...]:

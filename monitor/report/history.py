@@ -1,4 +1,4 @@
-"""History of the last days in memory, for charts: one value per minute for a day, one per five minutes for a week.
+"""History of the last day in memory, for charts: one value per minute for six hours, before that one per five minutes.
 
 Times are monotonic until they are read, so setting the wall clock shifts the whole chart instead of leaving gaps in it.
 An unknown value is a gap, never 0.
@@ -15,10 +15,10 @@ from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, GpuState
 
 MINUTE_SECONDS = 60.0
-FINE_POINTS = 24 * 60
+FINE_POINTS = 6 * 60
 STEP_MINUTES = 5
-COARSE_POINTS = 7 * 24 * 60 // STEP_MINUTES
-MAX_BYTES = 52 << 20
+COARSE_POINTS = 24 * 60 // STEP_MINUTES
+MAX_BYTES = 32 << 20
 ABSENT_MINUTES = 60  # after this time without values, a series may be dropped for another
 CLUSTER = "cluster"  # name of the only series of HistorySubject.CLUSTER
 _OVERHEAD_BYTES = 450  # of a series besides its values

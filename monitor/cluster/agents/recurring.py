@@ -6,6 +6,7 @@ Every node has the same images, namespaces and collectors; each snapshot names c
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from sys import intern  # frees a string with its last user
 from typing import Any
 
@@ -18,12 +19,26 @@ _FIELDS = {
     "collectors": ("name", "outcome"),
     "containers": ("id", "runtime", "state", "image", "image_id", "pod_uid", "pod_name", "namespace", "container"),
     "container_usage": ("container_id",),
-    "gpu_processes": ("gpu_uuid", "container_id", "pod_uid"),
+    "disk": ("mount", "device", "fstype"),
+    "gpu_processes": ("gpu_uuid", "kind", "name", "state", "container_id", "pod_uid"),
     "logs": ("container_id",),
-    "pod_devices": ("gpu_uuid", "device_id", "pod_uid", "pod_name", "namespace"),
+    "mounts": ("path", "state"),
+    "pod_devices": (
+        "resource",
+        "source",
+        "gpu_uuid",
+        "device_id",
+        "pod_uid",
+        "pod_name",
+        "namespace",
+        "container",
+    ),
+    "probes": ("target", "address"),
     "shm": ("container_id",),
 }
-_OF_GPUS = ("uuid", "pci_bus_id", "model")
+_OF_GPUS = ("uuid", "pci_bus_id", "model", "compute_mode", "recovery_action")
+_OF_IMAGES = ("names", "digests", "size_bytes", "created_at")  # the same wherever the image is
+MAX_IMAGE_VALUES = 16_384
 
 
 def share_strings(parts: Mapping[str, Any]) -> None:
@@ -58,6 +73,14 @@ def _share_images(cache: ImageCacheFact) -> None:
         force_setattr(image, "id", intern(image.id))
         for field in ("names", "digests", "containers"):
             force_setattr(image, field, tuple(map(intern, getattr(image, field))))
+        for field in _OF_IMAGES:
+            force_setattr(image, field, _shared(getattr(image, field)))
+
+
+@lru_cache(MAX_IMAGE_VALUES, typed=True)
+def _shared(value: Any) -> Any:
+    """The first of equal values of one type."""
+    return value
 
 
 def _share_containers(usage: RuntimeUsageFact) -> None:

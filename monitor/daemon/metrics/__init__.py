@@ -15,7 +15,7 @@ from typing import Any
 
 from prometheus_client.core import Metric
 
-from monitor.base.metrics import MetricName, MetricTable, text_of
+from monitor.base.metrics import MetricName, MetricTable, text_of, texts_of
 from monitor.daemon.metrics import alerts, cleanup, cluster, findings, own, pods
 
 log = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ class MetricArea:
 
     name: str
     read: Callable[[], Any]
-    families: Callable[[Any], Iterable[Metric | str]]
+    families: Callable[[Any], Iterable[Metric | bytes]]
 
 
 class DaemonMetrics:
@@ -42,27 +42,27 @@ class DaemonMetrics:
     def __init__(self, areas: Sequence[MetricArea]) -> None:
         self._areas = tuple(areas)
         self._failures = Counter({area.name: 0 for area in areas})
-        self._rendered: dict[str, tuple[Any, bytes]] = {}
+        self._rendered: dict[str, tuple[Any, Sequence[bytes]]] = {}
         self._lock = threading.Lock()  # concurrent scrapes share the rendered text
 
     def render(self) -> bytes:
         with self._lock:
-            texts = [self._text(area) for area in self._areas]
+            texts = [text for area in self._areas for text in self._texts(area)]
             failures = text_of(FAILURES.families(((name,), count) for name, count in self._failures.items()))
         return b"".join((*texts, failures))
 
-    def _text(self, area: MetricArea) -> bytes:
+    def _texts(self, area: MetricArea) -> Sequence[bytes]:
         try:
             values = area.read()
             before = self._rendered.get(area.name)
             if before is None or before[0] is not values:
-                before = (values, text_of(area.families(values)))
+                before = (values, tuple(texts_of(area.families(values))))
                 self._rendered[area.name] = before
             return before[1]
         except Exception:  # one odd value must not hide the other areas
             log.exception("cannot render the metrics of %s", area.name)
             self._failures[area.name] += 1
-            return b""
+            return ()
 
 
 def catalogue() -> tuple[MetricName, ...]:

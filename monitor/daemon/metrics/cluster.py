@@ -131,13 +131,14 @@ class ClusterFamilies:
         )
         self._pods = RenderedRows(PODS, _pod_labels, _pod_version)
 
-    def __call__(self, view: ClusterView) -> Iterable[Metric | str]:
+    def __call__(self, view: ClusterView) -> Iterable[Metric | bytes]:
         """Families of one view."""
+        gpus = [((gpu.node, gpu.index), gpu) for gpu in view.gpus]
         yield from SOURCES.families(((short(source.name),), source) for source in view.sources)
         yield from self._nodes.texts((node.name, node) for node in view.nodes)
         yield from self._gpu_counts.texts((labels, (labels, count)) for labels, count in _gpu_counts(view.gpus).items())
-        yield from self._gpu_states.texts(((gpu.node, gpu.index), gpu) for gpu in view.gpus)
-        yield from self._gpu_since.texts(((gpu.node, gpu.index), gpu) for gpu in view.gpus)
+        yield from self._gpu_states.texts(gpus)
+        yield from self._gpu_since.texts(gpus)
         yield from FREE.families(((short(free.model),), free) for free in view.free)
         yield from QUEUES.families(((short(queue.name),), queue) for queue in view.queues)
         yield from QUEUE_SHARES.families(

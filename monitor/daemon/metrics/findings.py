@@ -53,7 +53,7 @@ class FindingFamilies:
     def __init__(self, cluster: str | None) -> None:
         self._findings = RenderedRows(FINDING, lambda finding: _labels(finding, cluster), _version)
 
-    def __call__(self, snapshot: FindingsSnapshot) -> Iterable[Metric | str]:
+    def __call__(self, snapshot: FindingsSnapshot) -> Iterable[Metric | bytes]:
         """Findings, and their number by rule: 0 for an enabled rule without findings."""
         if snapshot.findings is None:
             return

@@ -20,6 +20,7 @@ from monitor.kube.decode.values import (
     interned,
     owner_of,
     parse_time,
+    shared_strings,
     truncated,
 )
 
@@ -95,7 +96,7 @@ def node_fact(raw: WireNode) -> NodeFact:
         conditions=states,
         unschedulable=bool(spec.unschedulable),
         taints=tuple(_taint(taint) for taint in spec.taints or ()),
-        labels=meta.labels or {},
+        labels=shared_strings(meta.labels),
         annotations=_annotations(meta.annotations),
         capacity=amounts(status.capacity),
         allocatable=amounts(status.allocatable),

@@ -1,7 +1,7 @@
 """Decoding of pods.
 
-Parts that are identical on many pods (resources, tolerations, affinity, volumes) stay raw bytes in the first pass and
-are cached by those bytes: 10,000 pods have a few dozen distinct ones, each parsed and stored once.
+Parts that are identical on many pods (resources, node selectors, tolerations, affinity, volumes) stay raw bytes in the
+first pass and are cached by those bytes: 10,000 pods have a few dozen distinct ones, each parsed and stored once.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from sys import intern
 import msgspec
 
 from monitor.base.text import MAX_TEXT_CHARS, shorten_name
+from monitor.facts.base import BoundedText
 from monitor.facts.gpu_sharing import annotated_requests
 from monitor.facts.kube import (
     Amounts,
@@ -46,6 +47,7 @@ from monitor.kube.decode.values import (
     interned,
     owner_of,
     parse_time,
+    shared_strings,
     truncated,
 )
 from monitor.kube.decode.volume import volumes
@@ -57,6 +59,7 @@ _NO_SPEC, _NO_STATUS, _NO_STATE = WireSpec(), WireStatus(), WireState()
 _env = msgspec.json.Decoder(list[WireEnv] | None)
 _tolerations = msgspec.json.Decoder(list[WireToleration])
 _affinity = msgspec.json.Decoder(WireAffinity)
+_labels = msgspec.json.Decoder(dict[BoundedText, BoundedText])
 
 
 class PodFieldFilter(msgspec.Struct, frozen=True):
@@ -71,8 +74,8 @@ def pod_fact(raw: WirePod, keep: PodFieldFilter) -> PodFact:
     meta, spec, status = raw.metadata, raw.spec or _NO_SPEC, raw.status or _NO_STATUS
     node_affinity, pod_affinity = affinity(bytes(spec.affinity))
     return PodFact(
-        uid=meta.uid,
-        name=meta.name,
+        uid=intern(meta.uid),  # agents name it in many facts
+        name=intern(meta.name),
         namespace=intern(meta.namespace or ""),
         resource_version=meta.resource_version,
         node=interned(spec.node_name),
@@ -85,7 +88,7 @@ def pod_fact(raw: WirePod, keep: PodFieldFilter) -> PodFact:
         deletion_at=parse_time(meta.deletion_timestamp),
         deletion_grace_seconds=meta.deletion_grace_period_seconds,
         finalizers=tuple(meta.finalizers or ()),
-        labels=meta.labels or {},
+        labels=shared_strings(meta.labels),
         annotations=_selected(meta.annotations, keep.annotations),
         env=_selected_env(spec, keep.env),
         owner=owner_of(meta.owner_references),
@@ -97,7 +100,7 @@ def pod_fact(raw: WirePod, keep: PodFieldFilter) -> PodFact:
         pod_ip=status.pod_ip or None,
         host_network=bool(spec.host_network),
         requests=_requests(raw, spec, status),
-        node_selector=spec.node_selector or {},
+        node_selector=_node_selector(bytes(spec.node_selector)),
         node_affinity=node_affinity,
         pod_affinity=pod_affinity,
         tolerations=tolerations(bytes(spec.tolerations)),
@@ -252,7 +255,7 @@ def _termination(raw: WireState) -> TerminationFact:
 
 def _container_id(reference: str | None) -> str | None:
     """The id without the `docker://` or `containerd://` before it."""
-    return reference.rpartition("://")[2] if reference else None
+    return intern(reference.rpartition("://")[2]) if reference else None
 
 
 @cached_if_small(4096)
@@ -270,6 +273,11 @@ def tolerations(raw: bytes) -> tuple[TolerationFact, ...]:
         )
         for toleration in _tolerations.decode(raw)
     )
+
+
+@cached_if_small(4096)
+def _node_selector(raw: bytes) -> dict[str, str]:
+    return _labels.decode(raw) if raw not in EMPTY else {}
 
 
 @cached_if_small(4096)

@@ -45,7 +45,7 @@ class WireSpec(Wire):
     scheduler_name: BoundedText | None = None
     scheduling_gates: list[WireGate] | None = None
     host_network: bool | None = None
-    node_selector: dict[BoundedText, BoundedText] | None = None
+    node_selector: msgspec.Raw = ABSENT
     affinity: msgspec.Raw = ABSENT
     tolerations: msgspec.Raw = ABSENT
     resources: msgspec.Raw = ABSENT

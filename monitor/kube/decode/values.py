@@ -67,7 +67,7 @@ class WireCondition(Wire):
     last_transition_time: BoundedText | None = None
 
 
-@lru_cache(maxsize=16384)  # times repeat within objects; a hit is 4 times cheaper than parsing
+@lru_cache(maxsize=2048)  # times repeat within objects; a hit is 4 times cheaper than parsing
 def parse_time(text: str | None) -> float | None:
     """RFC 3339 time as seconds since the epoch; None if malformed."""
     if not text or text == _ZERO_TIME:
@@ -126,6 +126,11 @@ def truncated(text: str | None) -> str | None:
 def interned(text: str | None) -> str | None:
     """The shared copy of a string that many objects contain."""
     return intern(text) if text else None
+
+
+def shared_strings(labels: dict[str, str] | None) -> dict[str, str]:
+    """Labels with the shared copies of their names and values, most of which other objects have too."""
+    return {intern(name): intern(value) for name, value in labels.items()} if labels else {}
 
 
 def owner_of(references: list[WireOwner] | None) -> OwnerRef | None:

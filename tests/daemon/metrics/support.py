@@ -12,7 +12,7 @@ from monitor.base.metrics import text_of
 from tests.support import need
 
 
-def lines(families: Iterable[Metric | str]) -> list[str]:
+def lines(families: Iterable[Metric | bytes]) -> list[str]:
     """Samples of metric families in text format."""
     return sampled(text_of(families).decode())
 

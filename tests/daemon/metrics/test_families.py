@@ -31,7 +31,7 @@ def fail(*_: object) -> Any:
     raise RuntimeError("odd")
 
 
-def render_badly(_: object) -> Iterable[Metric | str]:
+def render_badly(_: object) -> Iterable[Metric | bytes]:
     yield from area("half").families(1.0)
     raise RuntimeError("odd")
 

@@ -165,11 +165,12 @@ class AlertStore:
         rows = self._database.select("SELECT body FROM silences WHERE ends_at > ? ORDER BY ends_at, id", (now,))
         return tuple(_decoded(rows, Silence))
 
-    def history(self, since: float, limit: int = KEEP_ROWS) -> tuple[AlertEvent, ...]:
-        """Transitions of alerts since a time, the latest first."""
-        query = "SELECT at, what, body FROM history WHERE at >= ? ORDER BY place DESC LIMIT ?"
+    def history(self, since: float, limit: int = KEEP_ROWS, about: str = "") -> tuple[AlertEvent, ...]:
+        """Transitions of alerts since a time, the latest first; those that contain a text `about` something."""
+        query = "SELECT at, what, body FROM history WHERE at >= ? AND instr(body, ?) ORDER BY place DESC LIMIT ?"
+        contained = msgspec.json.encode(about)[1:-1]
         events = []
-        for at, what, body in self._database.select(query, (since, limit)):
+        for at, what, body in self._database.select(query, (since, contained, limit)):
             kind = AlertEventKind(what)
             events += [AlertEvent(at=at, what=kind, alert=alert) for alert in _decoded([(body,)], Alert)]
         return tuple(events)

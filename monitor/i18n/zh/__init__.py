@@ -24,6 +24,7 @@ from monitor.i18n.zh import (
     log_tails,
     nodes,
     page,
+    page_charts,
     page_work,
     queues,
     report,
@@ -60,4 +61,4 @@ CLEANUP = cleanup.WORDS | cleanup_runs.WORDS
 REPORT = report.WORDS
 ACCESS = access.WORDS
 DOCTOR = doctor.WORDS
-PAGE = page.WORDS | page_work.WORDS
+PAGE = page.WORDS | page_charts.WORDS | page_work.WORDS

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from markupsafe import Markup
 from starlette.responses import Response
 
 from monitor.facts.cluster import GpuView, PodView, UsageView
 from monitor.facts.text import Value
-from monitor.i18n.figures import number, percent
+from monitor.history.model import HistorySubject
 from monitor.present.rows import (
     MAX_ROWS,
     ClusterIndex,
     gpu_rows,
-    mean_utilization,
     pod_rows,
     queues_by_demand,
     user_rows,
 )
 from monitor.present.shares import wanted
-from monitor.report.history import HistoryMetric, HistorySubject
 from monitor.web.pages.alerts import firing_alerts
-from monitor.web.pages.charts import Chart, draw
-from monitor.web.pages.render import UNKNOWN, PageRequest, PageSection
+from monitor.web.pages.render import PageRequest, PageSection
 
 
 def show_users(page: PageRequest) -> Response:
@@ -82,10 +78,9 @@ def show_queue(page: PageRequest) -> Response:
 def _owner_sections(
     page: PageRequest, index: ClusterIndex, kind: HistorySubject, name: str, pods: list[PodView], gpus: list[GpuView]
 ) -> list[PageSection]:
-    label = "user" if kind is HistorySubject.USER else "queue"
     return [
-        page.section("charts", "charts", charts=_charts(page, kind, name, gpus)),
-        page.section("alerts", "alerts", polite=True, rows=firing_alerts(page, **{label: name})),
+        page.history(kind, name),
+        page.section("alerts", "alerts", polite=True, rows=firing_alerts(page, **{kind.value: name})),
         page.section("pods", "pods", **page.limited(pod_rows(index, pods))),
         page.section("cards", "cards", rows=gpu_rows(gpus[:MAX_ROWS], page.lang), where=True),
     ]
@@ -93,15 +88,3 @@ def _owner_sections(
 
 def _waiting_gpus(pods: list[PodView]) -> Value:
     return wanted(pod for pod in pods if pod.node is None)
-
-
-def _charts(page: PageRequest, kind: HistorySubject, name: str, gpus: list[GpuView]) -> Markup:
-    ratio = mean_utilization(gpus)
-    utilization = page.deps.series(kind, name, HistoryMetric.UTILIZATION)
-    held = page.deps.series(kind, name, HistoryMetric.GPUS)
-    return draw(
-        page.now,
-        page.lang,
-        Chart(page.t("chart.utilization"), utilization, 1.0, UNKNOWN if ratio is None else percent(ratio)),
-        Chart(page.t("chart.gpus"), held, None, number(len(gpus))),
-    )

@@ -113,11 +113,14 @@ class UnpackedBlock:
             raise BlockError("a block has fewer series than its layout")
         points = self._points
         codes = _joined(self._raw, 2 * points * number, 2 * points)
-        means = array(
-            "H", accumulate(codes[:points], lambda code, change: (code + change - _BIAS_CODE) & UNKNOWN_CODE, initial=0)
-        )[1:]
+        running = accumulate(codes[:points], _following, initial=0)
+        means = array("H", running)[1:]
         tops = array("H", [(mean + above) & UNKNOWN_CODE for mean, above in zip(means, codes[points:], strict=True)])
         return CodeColumn(means, tops)
+
+
+def _following(code: int, change: int) -> int:
+    return (code + change - _BIAS_CODE) & UNKNOWN_CODE
 
 
 def pack_column(column: CodeColumn) -> bytes:

@@ -113,21 +113,38 @@
       figure.appendChild(document.createElement("figcaption")).textContent = caption;
       const { start, step_seconds: step } = this.answer;
       const times = series[0].mean.map((_, index) => start + index * step);
-      const data = [times], lines = [{ label: "", value: (_, at) => (at === null ? "–" : moment(at)) }], bands = [];
+      const data = [times], lines = [{ label: "", value: (drawn, at) => moment(at ?? this.last(series)) }], bands = [];
       series.forEach((each, index) => {
         const colour = css(`--plot${index % 3}`), label = this.texts[`metric.${each.metric}`];
-        const value = (_, found) => shown(unit, found);
+        const value = (_, found, line, at) => this.figures(unit, each, at);
         bands.push({ series: [lines.length + 1, lines.length], fill: `${colour}2b` });
         lines.push({ label, value, stroke: colour, width: 1.6, spanGaps: false, points: { size: 4 } });
-        lines.push({ label: series.length > 1 ? `${label}, ${this.texts.max}` : this.texts.max, value, stroke: `${colour}80`, width: 1, points: { show: false } });
+        lines.push({ class: "plot-max", stroke: `${colour}80`, width: 1, points: { show: false } });
         data.push(each.mean, each.max);
       });
       const end = times[times.length - 1] + step;
       const foreseen = unit === "ratio" && this.answer.forecast ? this.foresee(data, lines, bands, end) : end;
       const drawn = new uPlot(this.options(unit, lines, bands, [start, foreseen]), data, figure);
       figure.querySelector("canvas").setAttribute("role", "img");
-      figure.querySelector("canvas").setAttribute("aria-label", `${caption}: ${shown(unit, series[0].mean.findLast((each) => each !== null))}`);
+      figure.querySelector("canvas").setAttribute("aria-label", `${caption}: ${this.figures(unit, series[0], null)}`);
       return drawn;
+    }
+
+    // Index of the latest step that is known
+    latest(series) {
+      return Math.max(...series.map((each) => each.mean.findLastIndex((value) => value !== null)));
+    }
+
+    last(series) {
+      return this.answer.start + this.latest(series) * this.answer.step_seconds;
+    }
+
+    // Mean and maximum below the crosshair, else the latest ones
+    figures(unit, each, at) {
+      const index = at ?? this.latest([each]), mean = each.mean[index], top = each.max[index];
+      if (mean === null || mean === undefined) return "–";
+      const known = FORMATS[unit](mean), most = FORMATS[unit](top);
+      return known === most ? known : `${known} (${this.texts.max} ${most})`;
     }
 
     // Dashed lines of a disk's growth, from its last value until it is full, or as far ahead as the chart goes back
@@ -143,7 +160,7 @@
         const colour = css("--plot1");
         data.push(times.map((each, index) => (index < before - 1 ? null : Math.min(1, forecast.used + rate * (each - forecast.at)))));
         lines.push({
-          label: this.texts.forecast, value: (_, found) => shown("ratio", found), stroke: rate === forecast.rate ? colour : `${colour}66`,
+          label: this.texts.forecast, value: (_, found) => shown("ratio", found), class: rate === forecast.rate ? "plot-main" : "plot-max", stroke: rate === forecast.rate ? colour : `${colour}66`,
           width: rate === forecast.rate ? 1.6 : 1, dash: [6, 4], points: { show: false },
         });
       }
@@ -160,7 +177,7 @@
         width: this.width(), height: HEIGHT_PIXELS, series: lines, bands,
         scales: { x: { time: true, range }, y: scale },
         axes: [
-          { ...axis, values: labels, space: spans > 2 * 86400 ? 60 : 52, incrs: [60, 300, 600, 1800, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 86400, 2 * 86400] },
+          { ...axis, size: 28, values: labels, space: spans > 2 * 86400 ? 60 : 52, incrs: [60, 300, 600, 1800, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 86400, 2 * 86400] },
           { ...axis, size: 62, values: (_, found) => found.map((value) => shown(unit, value)) },
         ],
         cursor: { sync: { key: "history", setSeries: false }, points: { size: 6 }, drag: { x: false, y: false } },

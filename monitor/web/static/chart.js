@@ -3,6 +3,7 @@
 (() => {
   const REFRESH_MILLISECONDS = 60000;
   const HEIGHT_PIXELS = 190;
+  const MAX_BRIDGED_STEPS = 3.5;  // a longer time without values is a gap in the line
   const lang = document.body.dataset.lang;
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const two = (number) => String(number).padStart(2, "0");
@@ -102,24 +103,26 @@
       if (!this.answer) return;
       const units = new Map();
       for (const each of this.answer.series || []) units.set(each.unit, [...(units.get(each.unit) || []), each]);
-      for (const [unit, series] of units) this.drawn.push(this.plot(unit, series));
+      const figures = [...units].map(() => this.grid.appendChild(document.createElement("figure")));  // before one is measured
+      [...units].forEach(([unit, series], number) => this.drawn.push(this.plot(figures[number], unit, series)));
       this.panel.toggleAttribute("data-drawn", this.drawn.length > 0);
     }
 
-    plot(unit, series) {
-      const figure = this.grid.appendChild(document.createElement("figure"));
+    plot(figure, unit, series) {
       figure.className = "plot";
       const caption = series.length > 1 ? this.texts[`unit.${unit}`] : this.texts[`metric.${series[0].metric}`];
       figure.appendChild(document.createElement("figcaption")).textContent = caption;
       const { start, step_seconds: step } = this.answer;
       const times = series[0].mean.map((_, index) => start + index * step);
       const data = [times], lines = [{ label: "", value: (drawn, at) => moment(at ?? this.last(series)) }], bands = [];
+      const wide = ([from, to], drawn) => drawn.posToVal(to, "x", true) - drawn.posToVal(from, "x", true) > MAX_BRIDGED_STEPS * step;
+      const gaps = (drawn, line, first, last, found) => found.filter((each) => wide(each, drawn));
       series.forEach((each, index) => {
         const colour = css(`--plot${index % 3}`), label = this.texts[`metric.${each.metric}`];
         const value = (_, found, line, at) => this.figures(unit, each, at);
         bands.push({ series: [lines.length + 1, lines.length], fill: `${colour}2b` });
-        lines.push({ label, value, stroke: colour, width: 1.6, spanGaps: false, points: { size: 4 } });
-        lines.push({ class: "plot-max", stroke: `${colour}80`, width: 1, points: { show: false } });
+        lines.push({ label, value, stroke: colour, width: 1.6, gaps, points: { size: 4 } });
+        lines.push({ class: "plot-max", stroke: `${colour}80`, width: 1, gaps, points: { show: false } });
         data.push(each.mean, each.max);
       });
       const end = times[times.length - 1] + step;
@@ -171,7 +174,7 @@
     options(unit, lines, bands, range) {
       const axis = { stroke: css("--dim"), grid: { stroke: css("--plot-grid"), width: 1 }, ticks: { show: false }, font: "11px system-ui" };
       const spans = range[1] - range[0];
-      const labels = (_, found) => found.map((at) => (spans > 2 * 86400 ? day(at) : clock(at)));
+      const labels = (_, found) => found.map((at) => (spans > 2 * 86400 || clock(at) === "00:00" ? day(at) : clock(at)));
       const scale = unit === "ratio" ? { range: (_, low, high) => [0, Math.max(1, high)] } : { range: (_, low, high) => [0, (high || 1) * 1.1] };
       return {
         width: this.width(), height: HEIGHT_PIXELS, series: lines, bands,

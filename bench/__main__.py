@@ -9,7 +9,8 @@ import sys
 from bench.report import fails, section, write
 
 BENCHMARKS = (
-    "agent", "agent_cluster", "kernel_log", "poll", "view", "detect", "evaluation", "explain", "datasets", "page",
+    "agent", "agent_cluster", "kernel_log", "poll", "view", "detect", "evaluation", "explain", "datasets", "history",
+    "page",
     "alert", "failures", "scale",
 )  # fmt: skip
 

@@ -179,11 +179,17 @@ class AlertStore:
         rows = self._database.select("SELECT body FROM silences WHERE ends_at > ? ORDER BY ends_at, id", (now,))
         return tuple(_decoded(rows, Silence))
 
-    def history(self, since: float, limit: int = KEEP_ROWS, fingerprint: str = "") -> tuple[AlertEvent, ...]:
-        """Transitions of alerts, or of the alert with this fingerprint, since a time, the latest first."""
-        query = "SELECT at, what, body FROM history WHERE at >= ? AND instr(body, ?) ORDER BY place DESC LIMIT ?"
+    def history(
+        self, since: float, limit: int = KEEP_ROWS, fingerprint: str = "", about: str = ""
+    ) -> tuple[AlertEvent, ...]:
+        """Transitions of alerts since a time, the latest first: of one alert, or of those that contain a text."""
+        query = """
+            SELECT at, what, body FROM history WHERE at >= ? AND instr(body, ?) AND instr(body, ?)
+            ORDER BY place DESC LIMIT ?
+        """
+        contained = fingerprint_field(fingerprint), msgspec.json.encode(about)[1:-1]
         events = []
-        for at, what, body in self._database.select(query, (since, fingerprint_field(fingerprint), limit)):
+        for at, what, body in self._database.select(query, (since, *contained, limit)):
             kind = AlertEventKind(what)
             events += [AlertEvent(at=at, what=kind, alert=alert) for alert in _decoded([(body,)], Alert)]
         return tuple(events)

@@ -39,6 +39,7 @@ from monitor.leader.elector import LeaderElector, LeaseElector, SingleReplica, e
 from monitor.probes.runner import ServiceProbes
 from monitor.queries.alerts import AlertQueries
 from monitor.queries.cluster import ClusterQueries
+from monitor.queries.history import HistoryQueries
 from monitor.web.alerts_api import ApiTokens
 from monitor.web.app import create_app
 from monitor.web.authenticator import Authenticator
@@ -90,7 +91,7 @@ def start_parts(
 ) -> DaemonParts:
     """Start everything but the web server and the leader election. Raise StartError, with nothing left running.
 
-    `before` are the stopped parts that these replace: browsers stay signed in, and charts keep their past.
+    `before` are the stopped parts that these replace: browsers stay signed in.
     """
     problems = StateProblems(config.daemon.state, last_writer(config.daemon.state))
     keeper = StateKeeper(config.daemon.state)
@@ -104,18 +105,19 @@ def start_parts(
         started.callback(cleanup.stop)
         evaluator = start_evaluator(config, cluster, alerting.update, cleanup)
         started.callback(evaluator.stop)
-        recording = start_recording(config, cluster, alerting, cleanup, before)
+        recording = start_recording(config, cluster, alerting, cleanup)
         started.pop_all()
     security = build_security(config, access, cluster, cleanup, elector, before)
     lock_problem = lock.problem if lock is not None else None
     problems.add(
         lambda: (
             lock_problem, alerting.store.problem, cluster.state_problem, cleanup.state_problem,
-            evaluator.state_problem, recording.recorder.store.problem, security.state_problem,
+            evaluator.state_problem, recording.recorder.store.problem, recording.history_store.problem,
+            security.state_problem,
         )
     )  # fmt: skip
     record_writer(config.daemon.state, problems)
-    stores = (alerting.store, cleanup.journal, recording.recorder.store)
+    stores = (recording.history_store, alerting.store, cleanup.journal, recording.recorder.store)
     keeper.start(*stores, *((security.audit,) if security.audit is not None else ()))
     return DaemonParts(cluster, elector, alerting, cleanup, evaluator, recording, security, keeper)
 
@@ -181,11 +183,9 @@ def start_recording(
     cluster: LiveCluster,
     alerting: AlertingService,
     cleanup: CleanupController,
-    before: DaemonParts | None = None,
 ) -> RecordingService:
-    """Start recording usage for the report."""
-    history = before.recording.recorder.history if before is not None else None
-    recording = RecordingService(config.daemon, cluster, alerting, cleanup, history)
+    """Start recording usage for the report, and history for charts."""
+    recording = RecordingService(config.daemon, cluster, alerting, cleanup)
     recording.start()
     return recording
 
@@ -222,9 +222,10 @@ def build_app(
     if daemon.alerts.callback.receivers and tokens == ApiTokens() and daemon.access.admin_token() is None:
         log.warning("calls of an Alertmanager are rejected: set daemon.alerts.callback.token_file, and send that token")
     queries = ClusterQueries(cluster, daemon.gpu_resource, findings=lambda: evaluator.findings)
-    elector = parts.elector
+    elector, alert_queries = parts.elector, AlertQueries(alerting)
+    history = HistoryQueries(parts.recording.history, alert_queries.events_about)
     page_data = PageData(
-        cluster.poller.facts, lambda: evaluator.findings, parts.recording.recorder, alerting.dispatcher.snapshot, links,
+        cluster.poller.facts, lambda: evaluator.findings, history, alerting.dispatcher.snapshot, links,
         elector.state if elector.shared else None, daemon.zone,
     )  # fmt: skip
     metrics = MetricsDeps(
@@ -232,8 +233,8 @@ def build_app(
         elector.holds if elector.shared else None, reloads,
     ).daemon_metrics()  # fmt: skip
     return create_app(
-        queries, own_node, AlertQueries(alerting), tokens, parts.cleanup, parts.recording.reports, parts.security,
-        page_data, metrics.render,
+        queries, own_node, alert_queries, tokens, parts.cleanup, parts.recording.reports, parts.security,
+        page_data, metrics.render, history,
     )  # fmt: skip
 
 

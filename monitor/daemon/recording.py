@@ -1,4 +1,4 @@
-"""Wires the usage recorder and the report from the configuration, and runs them."""
+"""Wires the recorder of usage and history and the report from the configuration, and runs them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from monitor.cluster.live import LiveCluster
 from monitor.config.daemon import DaemonConfig
 from monitor.daemon.alerting import AlertingService
 from monitor.daemon.cleaning import AlertOutbox, CleanupController
-from monitor.report.history import MetricHistory
+from monitor.history.reader import HistoryReader
+from monitor.history.recorder import HistoryRecorder
+from monitor.history.store import FILE as HISTORY_FILE
+from monitor.history.store import HistoryStore
 from monitor.report.mail import ReportScheduler
 from monitor.report.recorder import UsageRecorder
 from monitor.report.reports import ReportService
@@ -16,7 +19,7 @@ from monitor.report.store import FILE, UsageStore
 
 
 class RecordingService:
-    """Records usage and sends the scheduled report between start() and stop()."""
+    """Records usage and history, and sends the scheduled report between start() and stop()."""
 
     def __init__(
         self,
@@ -24,9 +27,11 @@ class RecordingService:
         cluster: LiveCluster,
         alerting: AlertingService,
         cleaning: CleanupController,
-        history: MetricHistory | None = None,
     ) -> None:
         store = UsageStore(os.path.join(config.state, FILE))
+        history = HistoryRecorder(HistoryStore(os.path.join(config.state, HISTORY_FILE)))
+        self.history_store = history.store
+        self.history = HistoryReader(history)
         self.recorder = UsageRecorder(
             store, lambda: cluster.view, cluster.poller.facts, config.cycle, cleaning.scans, history=history
         )

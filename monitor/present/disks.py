@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from monitor.detect.lib.storage import used_ratio
 from monitor.facts.agents import AgentFact
 from monitor.facts.findings import Finding
 from monitor.facts.storage import DiskFact
-from monitor.report.history import Point
+from monitor.history.forecast import DiskForecast
+from monitor.history.model import disk_name
 
-TREND_SECONDS = 3600.0
-MIN_POINTS = 3
-MIN_GROWTH_RATIO = 0.01  # values are recorded in steps of half a percent
-HORIZON_SECONDS = 7 * 86400.0  # longer forecasts are not meaningful
 WARNING_RATIO, CRITICAL_RATIO = 0.8, 0.9
 UNRESPONSIVE_RATIO = 2.0  # sorts a disk that does not answer before full ones
 
@@ -86,33 +83,24 @@ def forecasts(findings: Iterable[Finding] | None) -> dict[tuple[str, str], float
     return seconds_left
 
 
-def full_in(points: Sequence[Point], now: float) -> float | None:
-    """Seconds until a disk is full at the pace of the last hour; None if that is unknown or far away."""
-    known = [(at, value) for at, value in points if value is not None and at >= now - TREND_SECONDS]
-    # After a cleanup the trend starts over: only points since the last decrease count.
-    start = next((n for n in range(len(known) - 1, 0, -1) if known[n][1] < known[n - 1][1] - MIN_GROWTH_RATIO), 0)
-    known = known[start:]
-    if len(known) < MIN_POINTS or known[-1][1] - known[0][1] < MIN_GROWTH_RATIO:
-        return None
-    (first_at, low), (last_at, high) = known[0], known[-1]
-    seconds = (1.0 - high) * (last_at - first_at) / (high - low)
-    return seconds if seconds <= HORIZON_SECONDS else None
-
-
 def with_forecasts(
-    rows: Sequence[DiskRow],
+    rows: Iterable[DiskRow],
     known: Mapping[tuple[str, str], float],
-    trends: Mapping[str, Sequence[Point]],
+    forecast: Callable[[str], DiskForecast | None],
     now: float,
 ) -> list[DiskRow]:
-    """Rows with the time until full: a known forecast, else the trend of the fullest local disk of each node."""
-    with_trend: set[str] = set()
-    forecast = []
-    for row in rows:
-        seconds = known.get((row.node, row.fact.mount))
-        if "nas" not in row.fact.roles and row.node not in with_trend:
-            with_trend.add(row.node)
-            if seconds is None:
-                seconds = full_in(trends.get(row.node, ()), now)
-        forecast.append(replace(row, full_in=seconds))
-    return forecast
+    """Rows with the time until full: of a finding, else by the history of the disk."""
+    return [replace(row, full_in=_full_in(row, known, forecast, now)) for row in rows]
+
+
+def _full_in(
+    row: DiskRow,
+    known: Mapping[tuple[str, str], float],
+    forecast: Callable[[str], DiskForecast | None],
+    now: float,
+) -> float | None:
+    seconds = known.get((row.node, row.fact.mount))
+    if seconds is not None:
+        return seconds
+    found = forecast(disk_name(row.node, row.fact.mount))
+    return None if found is None else max(0.0, found.full_at - now)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import Annotated, Protocol
 
 from monitor.alert.dispatcher import Dispatcher
@@ -117,6 +118,15 @@ class AlertQueries:
     def history(self, since: float, limit: int, lang: str) -> tuple[LocalizedAlertEvent, ...]:
         """Alert events since a time in one language, newest first."""
         return localize_events(self._alerting.store.history(since, limit), lang)
+
+    def events_about(
+        self, labels: Mapping[str, str], since: float, limit: int, lang: str
+    ) -> tuple[LocalizedAlertEvent, ...]:
+        """Events of the alerts with these labels since a time in one language, newest first."""
+        events = self._alerting.store.history(since, about=max(labels.values(), key=len))
+        wanted = labels.items()
+        chosen = islice((event for event in events if wanted <= event.alert.finding.labels.items()), limit)
+        return localize_events(chosen, lang)
 
     def deliveries(self, limit: int) -> tuple[Delivery, ...]:
         """Deliveries, newest first."""

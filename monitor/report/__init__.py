@@ -1,5 +1,5 @@
-"""Usage over time: GPU-seconds by user, queue and node, disk space by owner, and short histories for charts.
+"""Usage over time: GPU-seconds by user, queue and node, and disk space by owner.
 
-`buckets`, `disk_use` and `history` aggregate; `store` persists, `recorder` samples the cluster once a cycle, which is
+`buckets` and `disk_use` aggregate; `store` persists, `recorder` samples the cluster once a cycle, which is
 also the resolution of the data; `reports`, `render` and `mail` make, format and send reports.
 """

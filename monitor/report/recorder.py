@@ -1,4 +1,4 @@
-"""Records usage once a cycle. At most a minute is lost if the daemon is killed."""
+"""Records usage and history once a cycle. At most a minute is lost if the daemon is killed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from monitor.base.threads import Periodic
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView
 from monitor.facts.datasets import ScanFact
+from monitor.history.recorder import HistoryRecorder
 from monitor.report.buckets import GpuTimeTotals
 from monitor.report.disk_use import disk_uses
-from monitor.report.history import CLUSTER, HistoryMetric, HistorySubject, MetricHistory, Point
 from monitor.report.store import UsageStore
 
 log = logging.getLogger(__name__)
@@ -22,6 +22,7 @@ STARTUP_INTERVAL_SECONDS = 1.0  # until the first GPU is seen
 SAVE_INTERVAL_SECONDS = 60.0
 DISKS_INTERVAL_SECONDS = 600.0
 PRUNE_INTERVAL_SECONDS = 3600.0
+STOP_TIMEOUT_SECONDS = 10.0  # a block of the history may be written
 
 Scans = Callable[[], Iterable[tuple[str, ScanFact]]]  # the last scan of each root, with its node
 
@@ -38,7 +39,7 @@ class UsageRecorder:
         scans: Scans = tuple,
         now: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
-        history: MetricHistory | None = None,
+        history: HistoryRecorder | None = None,
     ) -> None:
         self.store = store
         self._view = view
@@ -48,7 +49,7 @@ class UsageRecorder:
         self._now = now
         self._monotonic = monotonic
         self._tally = GpuTimeTotals(cycle)
-        self.history = history or MetricHistory()
+        self._history = history
         self._save_at = monotonic() + SAVE_INTERVAL_SECONDS
         self._disks_at = self._prune_at = 0.0
         self._seen_gpus = False
@@ -60,16 +61,11 @@ class UsageRecorder:
 
     def stop(self) -> None:
         """Stop, and save everything recorded so far."""
-        self._cycles.stop(1.0)
+        self._cycles.stop(STOP_TIMEOUT_SECONDS)
         self.save()
         self.store.close()
-
-    def series(
-        self, kind: HistorySubject, name: str = CLUSTER, what: HistoryMetric = HistoryMetric.UTILIZATION
-    ) -> tuple[Point, ...]:
-        """History of a value, see `MetricHistory.series`."""
-        with self._lock:
-            return self.history.series(kind, name, what)
+        if self._history is not None:
+            self._history.close()
 
     def record(self) -> None:
         """Record the current state of the cluster."""
@@ -92,7 +88,6 @@ class UsageRecorder:
         view, wall, monotonic = self._view(), self._now(), self._monotonic()
         self._seen_gpus = bool(view.gpus)
         self._tally.add(view, wall, monotonic)
-        self.history.add(view, self._agents(), wall, monotonic)
 
     def _save_disks(self) -> None:
         if self._monotonic() >= self._disks_at:
@@ -103,6 +98,8 @@ class UsageRecorder:
 
     def _run_cycle(self) -> float:
         self.record()
+        if self._history is not None:
+            self._history.record(self._view(), self._agents())
         if self._monotonic() >= self._save_at:
             self.save()
         if self._monotonic() >= self._prune_at:

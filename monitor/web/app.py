@@ -23,6 +23,7 @@ from monitor.report.model import ReportSource
 from monitor.web.alerts_api import AlertsBackend, ApiTokens, alert_routes
 from monitor.web.cleanup_api import CleanupBackend, cleanup_routes
 from monitor.web.context import ClusterBackend, PageData, PageDeps
+from monitor.web.history_api import HistoryBackend, history_routes
 from monitor.web.metrics_api import metrics_routes
 from monitor.web.openapi import openapi_routes
 from monitor.web.pages.routes import page_routes
@@ -44,6 +45,7 @@ def create_app(
     security: Security | None = None,
     page_data: PageData | None = None,
     metrics: Callable[[], bytes] | None = None,
+    history: HistoryBackend | None = None,
 ) -> ASGIApp:
     """Create the application from its backends; only `cluster` is required.
 
@@ -69,6 +71,8 @@ def create_app(
         routes += cleanup_routes(cleanup, token)
     if reports is not None:
         routes += report_routes(reports, data.timezone)
+    if history is not None:
+        routes += history_routes(history)
     if metrics is not None:
         routes += metrics_routes(metrics)
     security = security or open_security(token)

@@ -14,11 +14,12 @@ from monitor.alert.mute import AlertView
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView
 from monitor.facts.findings import Finding
+from monitor.history.forecast import DiskForecast
+from monitor.history.model import HistoryMetric, HistorySubject, Point
 from monitor.i18n import LANGUAGES
 from monitor.leader.elector import LeaseState
 from monitor.present.findings import LocalizedFinding
 from monitor.queries.cluster import PodExplanation
-from monitor.report.history import HistoryMetric, HistorySubject, Point
 from monitor.report.model import ReportSource
 from monitor.web.alerts_api import AlertsBackend
 from monitor.web.authorization import PRINCIPAL
@@ -43,10 +44,14 @@ class ClusterBackend(Protocol):
         ...
 
 
-class SeriesReader(Protocol):
-    """Recorded values of the last days."""
+class PageHistory(Protocol):
+    """What pages render of the history; charts request the rest."""
 
-    def series(self, kind: HistorySubject, name: str = ..., what: HistoryMetric = ..., /) -> tuple[Point, ...]: ...
+    def points(
+        self, subject: HistorySubject, name: str, metric: HistoryMetric, span: float, /
+    ) -> tuple[Point, ...]: ...
+
+    def forecast(self, disk: str, /) -> DiskForecast | None: ...
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,7 @@ class PageData:
 
     agents: Callable[[], Sequence[AgentFact]] = tuple
     findings: Callable[[], tuple[Finding, ...] | None] = lambda: None
-    history: SeriesReader | None = None
+    history: PageHistory | None = None
     alerts: Callable[[], Sequence[AlertView]] | None = None  # not rendered yet
     links: tuple[HeaderLink, ...] = ()
     lease: Callable[[], LeaseState] | None = None  # with several replicas
@@ -81,9 +86,13 @@ class PageDeps:
     reports: ReportSource | None = None
     audit: Callable[[int], Sequence[AuditEntry]] | None = None
 
-    def series(self, kind: HistorySubject, name: str, what: HistoryMetric) -> tuple[Point, ...]:
-        """Recorded values of the last days; none if nothing is recorded."""
-        return () if self.data.history is None else self.data.history.series(kind, name, what)
+    def points(self, subject: HistorySubject, name: str, metric: HistoryMetric, span: float) -> tuple[Point, ...]:
+        """Recorded values of the last `span` seconds; none if nothing is recorded."""
+        return () if self.data.history is None else self.data.history.points(subject, name, metric, span)
+
+    def forecast(self, disk: str) -> DiskForecast | None:
+        """When a disk is full; None if that is not known."""
+        return None if self.data.history is None else self.data.history.forecast(disk)
 
 
 def principal_of(request: Request) -> Principal:

@@ -19,12 +19,14 @@ from monitor.cleanup.execute.scanner import ScanProgress
 from monitor.facts import NodeSnapshot
 from monitor.facts.base import Fact
 from monitor.facts.cluster import ClusterView
+from monitor.history.model import MAX_NAME_CHARS, HistorySubject
 from monitor.leader.elector import LeaseState
 from monitor.present.alerts import LocalizedAlert, LocalizedAlertEvent, ReceiverTestResult
 from monitor.present.cleanup import ShownPlan, ShownRun
 from monitor.present.findings import LocalizedFinding
 from monitor.queries.alerts import AcknowledgeRequest, SilenceRequest
 from monitor.queries.cluster import PodExplanation
+from monitor.queries.history import HistoryAnswer
 from monitor.report.model import Report
 from monitor.web.actions_api import DeletePodsRequest, NodesRequest, PlanChanged, ReleaseGpuRequest
 from monitor.web.alerts_api import MAX_ROWS as MAX_ALERT_ROWS
@@ -132,6 +134,13 @@ SILENCE_ID = Parameter("own", where="path")
 TRASH_ID = Parameter("trash", where="path")
 BEFORE = Parameter("before", {"type": "integer", "minimum": 1, "description": "Only entries with a smaller id."})
 WHY = (Parameter("name", required=True), Parameter("namespace"), LANG)
+HISTORY = (
+    Parameter("subject", {"type": "string", "enum": [subject.value for subject in HistorySubject]}, required=True),
+    Parameter("name", {"type": "string", "maxLength": MAX_NAME_CHARS, "description": "Unless it is the cluster."}),
+    Parameter("span", {"type": "string", "description": "How far back: 1h, 24h, 7d."}),
+    Parameter("until", {"type": "integer", "minimum": 0, "description": "End as Unix time; default: now."}),
+    LANG,
+)
 ADMIN = Role.ADMIN
 ACTION: dict[str, Any] = {
     "response": UserActionOutcome, "parameters": (LANG,), "role": Role.USER,
@@ -150,6 +159,7 @@ GENERAL_OPERATIONS = (
         "GET", "/v1/report", "report", "GPU hours, disks, cleanup and incidents.", Report, (SINCE, BY, FORMAT, LANG),
         also=("text/csv", "text/html"),
     ),
+    Operation("GET", "/v1/history", "history", "Figures of one entity over time.", HistoryAnswer, HISTORY),
     Operation(
         "GET", "/v1/audit", "audit", "The audit log, newest first.", tuple[AuditEntry, ...],
         (_limit(MAX_AUDIT_ROWS), BEFORE), role=ADMIN,

@@ -41,7 +41,7 @@ from tests.support.snapshots import full_snapshot
 from tests.web import test_alerts_api, test_cleanup_api
 from tests.web.cluster import FakeActions
 from tests.web.test_app import FakeCluster
-from tests.web.test_openapi import Reports, routes_of
+from tests.web.test_openapi import Histories, Reports, routes_of
 
 VERSION = "VERSION"
 # Values on disk or on the Lease, by location.
@@ -152,7 +152,8 @@ def _routes() -> list[BaseRoute]:
         guard = Security(Authenticator(AccessSettings()), audit, FakeActions())
         alerts, cleanup = test_alerts_api.FakeAlerts(), test_cleanup_api.FakeCleanup()
         app = create_app(
-            FakeCluster(), full_snapshot, alerts, None, cleanup, Reports(), guard, metrics=lambda: b"up 1\n"
+            FakeCluster(), full_snapshot, alerts, None, cleanup, Reports(), guard, metrics=lambda: b"up 1\n",
+            history=Histories(),
         )  # fmt: skip
         audit.close()
     return routes_of(app)

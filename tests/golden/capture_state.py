@@ -35,6 +35,7 @@ from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState
 from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.findings import Severity
+from monitor.history import store as history_store
 from monitor.leader.elector import LEDGER_ANNOTATION, RELAYED_ANNOTATION
 from monitor.leader.lease import LeaseClaim, held_body
 from monitor.leader.ledger import ActionLedger, RecordedRun, encode_ledger, with_mark, with_runs
@@ -51,6 +52,7 @@ DATABASES: tuple[tuple[str, Callable[[str], Any]], ...] = (
     (cleanup_journal.FILE, cleanup_journal.CleanupJournal),
     (record_store.FILE, record_store.UsageStore),
     (audit.FILE, audit.AuditLog),
+    (history_store.FILE, history_store.HistoryStore),
 )
 
 

@@ -4,40 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from monitor.facts.agents import AgentFact
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import DiskFact
 from monitor.facts.text import Text
+from monitor.history.forecast import DiskForecast
 from monitor.present import disks
 
 NOW = 1_794_873_600.0
 GIB = 1 << 30
-
-
-def growth(*shares: float) -> list[tuple[float, float | None]]:
-    """One value per minute, the last one now."""
-    return [(NOW - 60.0 * (len(shares) - 1 - minute), share) for minute, share in enumerate(shares)]
-
-
-FULL = [
-    ("it grows", growth(0.5, 0.6, 0.7, 0.8), 120.0),
-    ("it does not", growth(0.5, 0.5, 0.5, 0.5), None),
-    ("it shrinks", growth(0.8, 0.7, 0.6), None),
-    ("too little is known", growth(0.5, 0.9), None),
-    ("it was emptied since", growth(0.8, 0.9, 0.5, 0.5, 0.5), None),
-    ("it was emptied and grows again", growth(0.9, 0.5, 0.6, 0.7, 0.8), 120.0),
-    ("it takes for ever", growth(*(0.5 + 0.0003 * minute for minute in range(50))), 60 * (0.4853 / 0.0003)),
-    ("nothing is known", [], None),
-]
-
-
-@pytest.mark.parametrize(("what", "points", "seconds"), FULL, ids=[each[0] for each in FULL])
-def test_when_a_disk_is_full(what: str, points: list[tuple[float, float | None]], seconds: float | None) -> None:
-    found = disks.full_in(points, NOW)
-    assert found == (None if seconds is None else pytest.approx(seconds, rel=0.01))
 
 
 def agent(node: str, *facts: DiskFact, silent: bool = False) -> AgentFact:
@@ -77,5 +53,10 @@ def test_a_trend_that_was_found_is_believed_before_our_own() -> None:
         headline=note,
     )
     rows = disks.fullest_disks([agent("a", disk("/", 40), disk("/data", 80))], 5)
-    timed = disks.with_forecasts(rows, disks.forecasts([found]), {"a": growth(0.5, 0.6, 0.7, 0.8)}, NOW)
-    assert [(row.fact.mount, row.full_in) for row in timed] == [("/data", 7200.0), ("/", None)]
+    forecast = DiskForecast(
+        at=NOW, used=0.4, rate=1e-4, min_rate=1e-4, max_rate=1e-4, full_at=NOW + 6000.0, earliest_at=NOW + 6000.0
+    )
+    by_history = {"a:/": forecast, "a:/data": forecast}.get
+    timed = disks.with_forecasts(rows, disks.forecasts([found]), by_history, NOW)
+    assert [(row.fact.mount, row.full_in) for row in timed] == [("/data", 7200.0), ("/", 6000.0)]
+    assert [row.full_in for row in disks.with_forecasts(rows, {}, lambda _: None, NOW)] == [None, None]

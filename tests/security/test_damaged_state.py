@@ -30,6 +30,7 @@ from monitor.base.state_problems import read_note
 from monitor.cleanup.journal import CleanupJournal
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
+from monitor.history.store import HistoryStore
 from monitor.report.store import UsageStore
 from tests.security.state_daemon import daemon
 from tests.support import wait_until
@@ -39,7 +40,7 @@ from tests.support.filesystems import mounted
 from tests.support.filesystems import run as run_command
 
 HISTORY_ROWS = 400
-DATABASES = ("alerts.db", "audit.db", "cleanup.db", "record.db")
+DATABASES = ("alerts.db", "audit.db", "cleanup.db", "history.db", "record.db")
 
 
 def finding(node: str) -> Finding:
@@ -70,6 +71,7 @@ def fill_state(state: Path) -> None:
     with closing(AuditLog(str(state / "audit.db"))) as audit:
         audit.write(Principal("li", Role.ADMIN), "127.0.0.1", "release", "n1/gpu0", "done")
     CleanupJournal(str(state / "cleanup.db")).close()
+    HistoryStore(str(state / "history.db")).close()
     UsageStore(str(state / "record.db")).close()
 
 

@@ -12,6 +12,8 @@ from starlette.routing import BaseRoute
 from monitor.access.audit import AuditLog
 from monitor.access.principal import Role
 from monitor.access.settings import AccessSettings
+from monitor.history.model import HistorySubject
+from monitor.queries.history import HistoryAnswer
 from monitor.report.model import Report
 from monitor.web.app import create_app
 from monitor.web.audit_api import AUDITED_ACTIONS
@@ -34,6 +36,15 @@ class Reports:
         raise ValueError("nothing is recorded")
 
 
+class Histories:
+    """A history without data."""
+
+    def answer(
+        self, subject: HistorySubject, name: str, _span: float, _until: float | None, _lang: str
+    ) -> HistoryAnswer:
+        return HistoryAnswer(subject=subject, name=name, start=0, step_seconds=60)
+
+
 def routes_of(app: Any) -> list[BaseRoute]:
     """The routes of an application behind its middleware."""
     while not isinstance(app, Starlette):
@@ -53,6 +64,7 @@ def routes(tmp_path: Path) -> list[BaseRoute]:
         test_cleanup_api.FakeCleanup(),
         Reports(),
         security,
+        history=Histories(),
     )
     audit.close()
     return routes_of(app)

@@ -24,6 +24,7 @@ from monitor.i18n.en import (
     log_tails,
     nodes,
     page,
+    page_charts,
     page_work,
     queues,
     report,
@@ -63,5 +64,5 @@ REPORT = report.WORDS
 ACCESS = access.WORDS
 DOCTOR = doctor.WORDS
 SETUP = setup.WORDS
-PAGE = page.WORDS | page_work.WORDS
+PAGE = page.WORDS | page_charts.WORDS | page_work.WORDS
 TABLES = tables.WORDS

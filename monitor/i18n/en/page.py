@@ -137,8 +137,6 @@ _OVERVIEW = {
     "unseen.title": "Blind spots",
     "chart.utilization": "Utilisation",
     "chart.gpus": "GPUs in use",
-    "chart.free": "Free GPUs",
-    "chart.disk": "Fullest disk",
 }
 
 _OBJECTS = {

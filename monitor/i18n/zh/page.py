@@ -137,8 +137,6 @@ _OVERVIEW = {
     "unseen.title": "看不到的数据",
     "chart.utilization": "利用率",
     "chart.gpus": "在用 GPU",
-    "chart.free": "空闲 GPU",
-    "chart.disk": "最满的磁盘",
 }
 
 _OBJECTS = {

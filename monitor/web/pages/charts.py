@@ -8,8 +8,8 @@ from statistics import mean
 
 from markupsafe import Markup
 
+from monitor.history.model import Point
 from monitor.i18n.figures import duration
-from monitor.report.history import Point
 
 MINUTE, HOUR = 60.0, 3600.0
 SPANS = (10 * MINUTE, HOUR, 6 * HOUR, 24 * HOUR)  # the shortest that contains all points is used

@@ -7,12 +7,10 @@ from starlette.responses import Response
 from monitor.facts.gpu import GpuFact, GpuProcessFact, XidCount
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.nvidia.xids import xid_meaning
-from monitor.i18n.figures import percent
+from monitor.history.model import HistorySubject
 from monitor.present.rows import ClusterIndex, gpu_rows
-from monitor.report.history import HistoryMetric, HistorySubject
 from monitor.web.pages.alerts import firing_alerts
-from monitor.web.pages.charts import Chart, draw
-from monitor.web.pages.render import UNKNOWN, PageRequest
+from monitor.web.pages.render import PageRequest
 
 
 def show(page: PageRequest) -> Response:
@@ -25,12 +23,9 @@ def show(page: PageRequest) -> Response:
         return page.not_found(name)
     snapshot = page.snapshot_of(node)
     fact = _gpu_fact(snapshot, number)
-    points = page.deps.series(HistorySubject.GPU, f"{node}/{number}", HistoryMetric.UTILIZATION)
-    last = UNKNOWN if gpu.utilization_ratio is None else percent(gpu.utilization_ratio)
-    chart = Chart(page.t("chart.utilization"), points, 1.0, last)
     sections = [
         page.section("facts", "card", row=gpu_rows([gpu], page.lang)[0], fact=fact),
-        page.section("charts", "charts", charts=draw(page.now, page.lang, chart)),
+        page.history(HistorySubject.GPU, f"{node}/{number}"),
         page.section("alerts", "alerts", polite=True, rows=firing_alerts(page, node=node, gpu=str(number))),
         page.section("processes", "processes", processes=_processes(snapshot, gpu.uuid), known=snapshot is not None),
         page.section("health", "card_health", fact=fact, xids=_xids(snapshot, gpu.uuid)),

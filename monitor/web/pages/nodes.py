@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from markupsafe import Markup
 from starlette.responses import Response
 
-from monitor.facts.cluster import NodeView
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import ImageFact
-from monitor.i18n.figures import percent
+from monitor.history.model import HistorySubject
 from monitor.present import disks
 from monitor.present.node import tables as snapshot_tables
 from monitor.present.node_rows import in_order, node_rows
 from monitor.present.rows import ClusterIndex, gpu_rows, node_problems, pod_rows
-from monitor.report.history import HistoryMetric, HistorySubject, Point
 from monitor.web.pages.alerts import firing_alerts
-from monitor.web.pages.charts import Chart, draw
-from monitor.web.pages.render import UNKNOWN, PageRequest
+from monitor.web.pages.render import PageRequest
 
 MAX_IMAGES = 12
 TABLES_WITH_SECTIONS = ("GPUs", "Disks", "Largest images", "Image caches")
@@ -48,7 +42,7 @@ def show(page: PageRequest) -> Response:
     images = _largest_images(snapshot)[:MAX_IMAGES]
     sections = [
         page.section("facts", "node", node=node, notes=node_problems(node, page.lang), agent=agent, snapshot=snapshot),
-        page.section("charts", "charts", charts=_charts(page, node)),
+        page.history(HistorySubject.NODE, name),
         page.section("alerts", "alerts", polite=True, rows=firing_alerts(page, node=name)),
         page.section("cards", "cards", rows=rows, where=False),
         page.section("pods", "pods", rows=pods, more=0),
@@ -57,25 +51,6 @@ def show(page: PageRequest) -> Response:
         page.section("agent", "tables", tables=_other_tables(snapshot)),
     ]
     return page.respond("node.html", name, *sections)
-
-
-def _charts(page: PageRequest, node: NodeView) -> Markup:
-    charts = []
-    for what, key, top in (
-        (HistoryMetric.UTILIZATION, "utilization", 1.0),
-        (HistoryMetric.FREE, "free", float(node.cards or node.allocatable or 1)),
-        (HistoryMetric.DISK, "disk", 1.0),
-    ):
-        points = page.deps.series(HistorySubject.NODE, node.name, what)
-        charts.append(Chart(page.t(f"chart.{key}"), points, top, _last(points, what)))
-    return draw(page.now, page.lang, *charts)
-
-
-def _last(points: Sequence[Point], what: HistoryMetric) -> str:
-    value = points[-1][1] if points else None
-    if value is None:
-        return UNKNOWN
-    return f"{value:g}" if what in (HistoryMetric.FREE, HistoryMetric.GPUS) else percent(value)
 
 
 def _largest_images(snapshot: NodeSnapshot | None) -> list[ImageFact]:

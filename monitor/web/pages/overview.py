@@ -9,13 +9,13 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from monitor.facts.cluster import ClusterView, PodView
+from monitor.history.model import CLUSTER, HistoryMetric, HistorySubject, Point
 from monitor.i18n.figures import percent
 from monitor.present import disks
 from monitor.present.health import ClusterHealth, cluster_health
 from monitor.present.problems import ProblemRow, issues_of_alerts, issues_of_findings, problem_rows
 from monitor.present.rows import PodRow, queues_by_demand, waiting_pods
-from monitor.report.history import CLUSTER, HistoryMetric, HistorySubject
-from monitor.web.pages.charts import Chart, draw
+from monitor.web.pages.charts import HOUR, MINUTE, Chart, draw
 from monitor.web.pages.gpumap import GpuMap, legend
 from monitor.web.pages.render import UNKNOWN, PageRequest, PageSection, link
 
@@ -66,8 +66,7 @@ def _health(page: PageRequest, health: ClusterHealth) -> PageSection:
 
 
 def _charts(page: PageRequest, health: ClusterHealth) -> Markup:
-    utilization = page.deps.series(HistorySubject.CLUSTER, CLUSTER, HistoryMetric.UTILIZATION)
-    held = page.deps.series(HistorySubject.CLUSTER, CLUSTER, HistoryMetric.GPUS)
+    utilization, held = _points(page, HistoryMetric.UTILIZATION), _points(page, HistoryMetric.GPUS)
     ratio = health.utilization_ratio
     return draw(
         page.now,
@@ -75,6 +74,14 @@ def _charts(page: PageRequest, health: ClusterHealth) -> Markup:
         Chart(page.t("chart.utilization"), utilization, 1.0, UNKNOWN if ratio is None else percent(ratio)),
         Chart(page.t("chart.gpus"), held, float(health.gpus or 1), str(health.busy)),
     )
+
+
+def _points(page: PageRequest, metric: HistoryMetric) -> tuple[Point, ...]:
+    """The last hour by the minute; a day if there is more than an hour."""
+    hour = page.deps.points(HistorySubject.CLUSTER, CLUSTER, metric, HOUR)
+    if not hour or hour[0][0] > page.now - HOUR + 2 * MINUTE:
+        return hour
+    return page.deps.points(HistorySubject.CLUSTER, CLUSTER, metric, 24 * HOUR)
 
 
 def _problems(page: PageRequest) -> list[ProblemRow] | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from starlette.responses import Response
 
 from monitor.facts.cluster import GpuState, PodView
+from monitor.history.model import HistorySubject
 from monitor.present.explanation import ExplanationParts, explanation_parts
 from monitor.present.rows import ClusterIndex, PodRow, gpu_rows, pod_rows
 from monitor.queries.cluster import PodExplanation
@@ -61,6 +62,7 @@ def show(page: PageRequest) -> Response:
     sections = [
         page.section("why", "why", chain=parts_of(explanation), polite=True),
         page.section("facts", "pod", pod=pod, namespace=namespace, name=name),
+        page.history(HistorySubject.POD, f"{namespace}/{name}"),
         page.section("alerts", "alerts", polite=True, rows=alerts),
         page.section("cards", "cards", rows=gpu_rows(gpus, page.lang), where=True),
     ]

@@ -23,12 +23,12 @@ from monitor.base.logs import printable
 from monitor.base.units import format_size
 from monitor.facts.agents import AgentFact
 from monitor.facts.node import NodeSnapshot
+from monitor.history.model import HistoryMetric, HistorySubject, HistoryUnit
 from monitor.i18n import LANGUAGES, Value, code, say
 from monitor.i18n.figures import duration, number, percent
 from monitor.present import disks
 from monitor.present.rows import MAX_ROWS, page_text
 from monitor.present.shares import gpu_value, gpus_cell, holder_share, queue_free, queue_used, share_lines
-from monitor.report.history import HistoryMetric, HistorySubject
 from monitor.web.context import COOKIE_LIFETIME_SECONDS, LANG, PageDeps, language_of, principal_of, theme_of
 from monitor.web.responses import NO_STORE
 
@@ -39,6 +39,15 @@ UNKNOWN = "?"
 MAX_QUERY_CHARS = 200
 # Texts of page.js.
 SCRIPT_TEXTS = ("s", "min", "h", "d", "soon", "asking", "doing", "done", "refused", "failed", "nothing", "restore")
+
+
+ASSETS = ("page.css", "page.js", "htmx.min.js", "chart.css", "chart.js", "uplot.min.css", "uplot.min.js")
+PLOT_SPANS = ("1h", "6h", "24h", "7d")
+# Texts of chart.js.
+PLOT_TEXTS = (
+    *(f"metric.{metric}" for metric in HistoryMetric), *(f"unit.{unit}" for unit in HistoryUnit),
+    "max", "empty", "failed", "alerts", "fired", "resolved", "forecast", "forecast-range", "forecast-later",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -131,10 +140,18 @@ class PageRequest:
         agent = self.agent_of(node)
         return agent.snapshot if agent is not None else None
 
+    def history(self, subject: HistorySubject, name: str) -> PageSection:
+        """The charts of an entity. The section never changes: chart.js draws what it requests."""
+        texts = {key: self.t(f"plot.{key}") for key in PLOT_TEXTS}
+        return self.section(
+            "charts", "chart", subject=subject.value, name=name, spans=PLOT_SPANS,
+            texts=json.dumps(texts, ensure_ascii=False),
+        )  # fmt: skip
+
     def with_forecasts(self, rows: Sequence[disks.DiskRow]) -> list[disks.DiskRow]:
         """Disks with the time until they are full."""
-        trends = {row.node: self.deps.series(HistorySubject.NODE, row.node, HistoryMetric.DISK) for row in rows}
-        return disks.with_forecasts(rows, disks.forecasts(self.deps.data.findings()), trends, self.now)
+        known = disks.forecasts(self.deps.data.findings())
+        return disks.with_forecasts(rows, known, self.deps.forecast, self.now)
 
     @staticmethod
     def limited(rows: Sequence[object], limit: int = MAX_ROWS) -> dict[str, Any]:
@@ -234,7 +251,7 @@ def _changed_sections(versions: str, sections: tuple[PageSection, ...]) -> Respo
 def assets() -> dict[str, str]:
     """Paths of styles and scripts, with a hash of the content so that browsers can cache them."""
     paths = {}
-    for name in ("page.css", "page.js", "htmx.min.js"):
+    for name in ASSETS:
         version = hashlib.blake2b((STATIC / name).read_bytes(), digest_size=6).hexdigest()
         paths[name.removesuffix(".min.js").replace(".", "_")] = f"/static/{name}?{version}"
     return paths

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from monitor.web.context import PageDeps
-from monitor.web.pages import gpus, nodes, pods, users, why
+from monitor.web.pages import disks, gpus, jobs, nodes, pods, users, why
 from monitor.web.pages.alert import AlertPage
 from monitor.web.pages.alerts import AlertPages
 from monitor.web.pages.audit import AuditPage
@@ -30,9 +30,11 @@ def page_routes(deps: PageDeps) -> list[Route]:
         ("/", OverviewPage().show),
         ("/nodes", nodes.show_all),
         ("/nodes/{name}", nodes.show),
+        ("/nodes/{name}/disk", disks.show),
         ("/gpus/{node}/{index:int}", gpus.show),
         ("/pods", pods.show_all),
         ("/pods/{namespace}/{name}", pods.show),
+        ("/jobs/{namespace}/{name:path}", jobs.show),
         ("/users", users.show_users),
         ("/users/{name}", users.show_user),
         ("/queues", users.show_queues),

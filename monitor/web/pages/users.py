@@ -4,28 +4,24 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from markupsafe import Markup
 from starlette.responses import Response
 
 from monitor.facts.cluster import GpuView, PodView, UsageView
 from monitor.facts.text import Value
-from monitor.i18n.figures import number, percent
+from monitor.history.model import HistorySubject
 from monitor.present.rows import (
     MAX_ROWS,
     ClusterIndex,
     gpu_rows,
     leftover_gpus,
-    mean_utilization,
     pod_rows,
     queues_by_demand,
     user_rows,
     user_utilization,
 )
 from monitor.present.shares import requested, wanted
-from monitor.report.history import HistoryMetric, HistorySubject
 from monitor.web.pages.alerts import firing_alerts
-from monitor.web.pages.charts import Chart, draw
-from monitor.web.pages.render import UNKNOWN, PageRequest, PageSection
+from monitor.web.pages.render import PageRequest, PageSection
 
 
 def show_users(page: PageRequest) -> Response:
@@ -54,7 +50,7 @@ def show_user(page: PageRequest) -> Response:
             waiting=_waiting_gpus(pods),
             leftover=leftover_gpus(gpus)[name],
         ),
-        *_owner_sections(page, index, HistorySubject.USER, name, pods, gpus, usage.gpus if usage is not None else 0),
+        *_owner_sections(page, index, HistorySubject.USER, name, pods, gpus),
     ]
     return page.respond("owner.html", name, *sections, kind="user")
 
@@ -84,25 +80,18 @@ def show_queue(page: PageRequest) -> Response:
     top_users = sorted(held, key=lambda entry: (-entry[1], entry[0]))
     sections = [
         page.section("facts", "queue", queue=queue, users=top_users, waiting=_waiting_gpus(pods)),
-        *_owner_sections(page, index, HistorySubject.QUEUE, name, pods, gpus, queue.used if queue is not None else 0),
+        *_owner_sections(page, index, HistorySubject.QUEUE, name, pods, gpus),
     ]
     return page.respond("owner.html", name, *sections, kind="queue")
 
 
 def _owner_sections(
-    page: PageRequest,
-    index: ClusterIndex,
-    kind: HistorySubject,
-    name: str,
-    pods: list[PodView],
-    gpus: list[GpuView],
-    held: float,
+    page: PageRequest, index: ClusterIndex, kind: HistorySubject, name: str, pods: list[PodView], gpus: list[GpuView]
 ) -> list[PageSection]:
-    """Sections about a user or queue that uses `held` GPUs."""
-    label = "user" if kind is HistorySubject.USER else "queue"
+    """Sections about a user or queue."""
     return [
-        page.section("charts", "charts", charts=_charts(page, kind, name, gpus, held)),
-        page.section("alerts", "alerts", polite=True, rows=firing_alerts(page, **{label: name})),
+        page.history(kind, name),
+        page.section("alerts", "alerts", polite=True, rows=firing_alerts(page, **{kind.value: name})),
         page.section("pods", "pods", **page.limited(pod_rows(index, pods))),
         page.section("cards", "cards", rows=gpu_rows(gpus[:MAX_ROWS], page.lang), where=True),
     ]
@@ -110,15 +99,3 @@ def _owner_sections(
 
 def _waiting_gpus(pods: list[PodView]) -> Value:
     return wanted(pod for pod in pods if pod.node is None)
-
-
-def _charts(page: PageRequest, kind: HistorySubject, name: str, gpus: list[GpuView], held: float) -> Markup:
-    ratio = user_utilization(gpus, name) if kind is HistorySubject.USER else mean_utilization(gpus)
-    utilization = page.deps.series(kind, name, HistoryMetric.UTILIZATION)
-    points = page.deps.series(kind, name, HistoryMetric.GPUS)
-    return draw(
-        page.now,
-        page.lang,
-        Chart(page.t("chart.utilization"), utilization, 1.0, UNKNOWN if ratio is None else percent(ratio)),
-        Chart(page.t("chart.gpus"), points, None, number(round(held, 1))),
-    )

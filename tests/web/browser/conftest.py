@@ -24,6 +24,7 @@ from tests.support import free_port, need, wait_until
 from tests.support.command import command, get, running
 from tests.support.local_token import local_headers
 
+PHONE_SIZE = {"width": 390, "height": 844}
 CHROMIUM = "/usr/bin/chromium"
 SCREENSHOTS = Path(__file__).parents[3] / "build" / "screenshots"  # screenshots, kept after the run
 

@@ -1,0 +1,62 @@
+"""The history over HTTP: figures of one GPU, node, disk, pod, job, user or queue over time. Needs the role viewer."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from monitor.base.units import parse_duration
+from monitor.history.model import CLUSTER, MAX_NAME_CHARS, HistorySubject
+from monitor.queries.history import HistoryAnswer
+from monitor.web.responses import language_of, respond
+
+DEFAULT_SPAN = "1h"
+MAX_TIME_CHARS = 20
+
+
+class HistoryBackend(Protocol):
+    """Queries about the history."""
+
+    def answer(
+        self, subject: HistorySubject, name: str, span: float, until: float | None, lang: str, /
+    ) -> HistoryAnswer:
+        """Figures for `span` seconds until now, or another time. Raise ValueError."""
+        ...
+
+
+def history_routes(history: HistoryBackend) -> list[Route]:
+    """Route of the history."""
+
+    def read(request: Request) -> Response:
+        return respond(lambda: _answer(history, request))
+
+    return [Route("/v1/history", read)]
+
+
+def _answer(history: HistoryBackend, request: Request) -> HistoryAnswer:
+    """Raise ValueError for invalid parameters."""
+    query = request.query_params
+    subject = parse_subject(query.get("subject", ""))
+    name = CLUSTER if subject is HistorySubject.CLUSTER else query.get("name", "")
+    if not 0 < len(name) <= MAX_NAME_CHARS:
+        raise ValueError(f"name is that of a {subject}, at most {MAX_NAME_CHARS} characters")
+    span, until = parse_duration(query.get("span", DEFAULT_SPAN)), query.get("until")
+    return history.answer(subject, name, span, None if until is None else parse_time(until), language_of(request))
+
+
+def parse_subject(text: str) -> HistorySubject:
+    """A subject of the history. Raise ValueError."""
+    try:
+        return HistorySubject(text)
+    except ValueError:
+        raise ValueError(f"subject is one of {', '.join(HistorySubject)}") from None
+
+
+def parse_time(text: str) -> float:
+    """A Unix time in seconds. Raise ValueError."""
+    if not text.isdecimal() or len(text) > MAX_TIME_CHARS:
+        raise ValueError("until is a Unix time in seconds")
+    return float(text)

@@ -84,8 +84,8 @@ TRAINING_OPERATOR = Platform(
     definitions=("manifests/base/crds/kubeflow.org_pytorchjobs.yaml",),
     hooks=("manifests/base/webhook/manifests.yaml",),
     health={"training-operator": "/readyz"},
-    # It starts only if it can put its own certificate into this configuration. That certificate is for a Service,
-    # which the lab has not, so the webhook is one of a kind of job that nobody creates there.
+    # It starts only if it can put its own certificate into this configuration. The certificate is for a Service, and
+    # the lab has none, so the webhook is that of a kind of job that the lab does not run.
     webhooks=("validator.jaxjob.training-operator.kubeflow.org",),
     webhook_configuration="validator.training-operator.kubeflow.org",
     namespace="kubeflow",

@@ -130,7 +130,12 @@ def _view() -> ClusterView:
             ),
         ),
         free=(FreeView(model="A100", total=2, free=1, largest_on_one_node=1),),
-        queues=(QueueView(name="vc-nlp", used=1, waiting=2, capacity=4, free=3),),
+        queues=(
+            QueueView(
+                name="vc-nlp", used=1, waiting=2, capacity=4, free=3, used_shares={"volcano.sh/vgpu-memory": 8000},
+                waiting_shares={"volcano.sh/vgpu-memory": 4000}, capacity_shares={"volcano.sh/vgpu-memory": 16000},
+            ),
+        ),
         users={"zhang": usage, 'a"}\nb\\中': UsageView(gpus=2)},
         sources=(SourceView(name="pods", ok=True), SourceView(name="agents", ok=False)),
     )  # fmt: skip

@@ -12,8 +12,9 @@ from monitor.present.rows import ClusterIndex
 from tests.support.snapshots import AT, full_snapshot
 
 
-def row(name: str, **figures: float) -> NodeRow:
-    return NodeRow(NodeView(name=name), (), (), **figures)
+def row(name: str, *, utilization_ratio: float | None = None, temperature_celsius: float | None = None) -> NodeRow:
+    node = NodeView(name=name)
+    return NodeRow(node, (), (), utilization_ratio=utilization_ratio, temperature_celsius=temperature_celsius)
 
 
 ROWS = (

@@ -6,12 +6,14 @@ from collections import Counter
 
 from starlette.responses import Response
 
+from monitor.present.cleanup import why_kept
 from monitor.present.cleanup_shares import owner_shares
 from monitor.web.cleanup_api import CleanupBackend
 from monitor.web.pages.render import PageRequest
 
 MAX_RUNS = 40
 MAX_ITEMS = 100
+MAX_KEPT = 30
 
 
 class CleanupPages:
@@ -35,7 +37,15 @@ class CleanupPages:
             plans = ()
         active = [plan for plan in plans if plan.items or plan.refused or plan.warnings]
         idle = [plan for plan in plans if plan not in active]
-        return page.fragment("plans", plans=active, idle=idle, shares=owner_shares(plans), most=MAX_ITEMS)
+        return page.fragment(
+            "plans",
+            plans=active,
+            idle=idle,
+            shares=owner_shares(plans),
+            most=MAX_ITEMS,
+            most_kept=MAX_KEPT,
+            why_kept=why_kept,
+        )
 
     def preview(self, page: PageRequest) -> Response:
         """The plan of a run, for confirmation."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from msgspec.structs import replace
 
@@ -13,7 +15,7 @@ from tests.support.snapshots import AT, full_snapshot
 
 
 def row(name: str, **figures: float) -> NodeRow:
-    return NodeRow(NodeView(name=name), (), (), **figures)
+    return dataclasses.replace(NodeRow(NodeView(name=name), (), ()), **figures)  # type: ignore[arg-type]
 
 
 ROWS = (

@@ -11,6 +11,7 @@ from monitor.base.units import format_duration, format_size
 from monitor.cleanup.journal_records import CleanupRun, ItemState, JournalEntry
 from monitor.cleanup.model import CleanupPlan, Item, KeptItem
 from monitor.facts.base import Fact
+from monitor.i18n import CATALOGS
 from monitor.i18n.notes import sentence
 from monitor.present.table import Rows, TextTable, make_table
 
@@ -89,6 +90,12 @@ def _item(item: Item, lang: str) -> ShownItem:
         last_used_at=item.last_used_at,
         not_before=item.not_before,
     )
+
+
+def why_kept(protection: str, lang: str) -> str:
+    """Why a plan keeps an item, as a sentence; the code of a protection that an older agent or journal names."""
+    key = f"cleanup.kept.{protection}"
+    return CATALOGS[lang].get(key, protection)
 
 
 def plan_tables(plans: Iterable[ShownPlan], timezone: str = "UTC") -> list[TextTable]:

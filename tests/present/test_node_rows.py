@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from msgspec.structs import replace
 
@@ -12,9 +14,8 @@ from monitor.present.rows import ClusterIndex
 from tests.support.snapshots import AT, full_snapshot
 
 
-def row(name: str, *, utilization_ratio: float | None = None, temperature_celsius: float | None = None) -> NodeRow:
-    node = NodeView(name=name)
-    return NodeRow(node, (), (), utilization_ratio=utilization_ratio, temperature_celsius=temperature_celsius)
+def row(name: str, **figures: float) -> NodeRow:
+    return dataclasses.replace(NodeRow(NodeView(name=name), (), ()), **figures)  # type: ignore[arg-type]
 
 
 ROWS = (

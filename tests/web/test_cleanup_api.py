@@ -14,6 +14,7 @@ import pytest
 from monitor.access.settings import AccessSettings
 from monitor.cleanup.execute.scanner import ScanProgress
 from monitor.cleanup.journal_records import ItemState, JournalEntry
+from monitor.cleanup.model import KeptItem
 from monitor.present.cleanup import ShownPlan, ShownRun, show_plan
 from monitor.web.alerts_api import ApiTokens
 from monitor.web.app import create_app
@@ -21,6 +22,7 @@ from monitor.web.authenticator import Authenticator
 from monitor.web.security import Security
 from monitor.web.server import WebServer
 from tests.cleanup.support import NOW, item, plan, run
+from tests.support.command import get
 from tests.support.local_token import AS_LOCAL, LOCAL_TOKEN
 from tests.web.test_app import FakeCluster
 
@@ -38,7 +40,10 @@ class FakeCleanup:
         self.calls.append(("plans", policy, lang))
         if policy == "nonsense":
             raise ValueError("there is no policy 'nonsense'; there are images")
-        return (show_plan(plan(item()), lang),)
+        kept = (KeptItem(name="harbor.lab/base:1", protection="needed", bytes=5 << 30, detail="nlp/bert-0"),)
+        counts = {"needed": 1, "in-use": 7}
+        plans = (plan(item(), kept=kept, kept_counts=counts), plan(policy="idle", kept=kept, kept_counts=counts))
+        return tuple(show_plan(each, lang) for each in plans[: 1 if policy is not None else 2])
 
     def policies_on(self, node: str, kind: str) -> tuple[str, ...]:
         self.calls.append(("policies_on", node, kind))
@@ -178,3 +183,21 @@ def test_what_is_asked_wrongly(path: str, body: bytes | None, message: str) -> N
 def test_too_much_at_once() -> None:
     with served(FakeCleanup()) as port:
         assert ask(port, "/v1/cleanup/run", None, AS_LOCAL, b" " * 70_000)[0] == 413
+
+
+KEPT = [
+    (
+        "en",
+        ["8 items are kept", "A pod or pod template needs it.", "harbor.lab/base:1", "nlp/bert-0", "... and 7 more"],
+    ),
+    ("zh", ["保留了 8 项", "harbor.lab/base:1"]),
+]
+
+
+@pytest.mark.parametrize(("lang", "shows"), KEPT)
+def test_the_page_says_what_is_kept_and_why_also_where_nothing_is_cleaned_up(lang: str, shows: list[str]) -> None:
+    with served(FakeCleanup()) as port:
+        body = get(f"http://127.0.0.1:{port}/cleanup/plan?lang={lang}")[2]
+    active, _, idle = body.partition("<b>idle</b>")
+    assert [each for each in shows if each not in active] == []
+    assert [each for each in shows if each not in idle] == []

@@ -199,6 +199,18 @@ def test_a_pod_that_is_asked_for_by_its_name_is_gone_to() -> None:
     assert (answer.status_code, answer.headers["location"]) == (303, "/pods/cv/vit-0")
 
 
+@pytest.mark.parametrize(("name", "path"), [("gpu-01", "/nodes/gpu-01"), ("vc", "/queues/vc")])
+def test_a_node_or_queue_that_is_asked_for_by_its_name_is_gone_to(name: str, path: str) -> None:
+    answer = Visitor(deps()).get(f"/why?q={name}")
+    assert (answer.status_code, answer.headers["location"]) == (303, path)
+
+
+def test_names_are_suggested_and_escaped() -> None:
+    assert '<option value="nlp/wait-gpu-01" label="Pod">' in Visitor(deps()).text("/suggest?q=wait")
+    assert '<option value="li" label="用户">' in Visitor(deps()).text("/suggest?q=li&lang=zh")
+    assert "<script>" not in Visitor(deps(FakeCluster(EVIL))).text("/suggest?q=script")
+
+
 def test_every_name_is_escaped() -> None:
     visitor = Visitor(deps(FakeCluster(EVIL)), ADMIN)
     for path in ("/", "/nodes", "/pods", "/users/zhang", "/queues/vc", "/why?q=zhang", f"/why?q={EVIL}"):

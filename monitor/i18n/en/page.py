@@ -214,6 +214,7 @@ _OBJECTS = {
     "images.used": "Last used",
     "images.in-use": "in use",
     "why.ask": "Pod, job or user: why?",
+    "why.shortcut": "Search for a pod, job, user, node or queue; press / to begin",
     "why.button": "Why?",
     "why.about": (
         "Enter a pod, job or user. The answer explains what it is waiting for, who holds that, and what to do."

@@ -214,6 +214,7 @@ _OBJECTS = {
     "images.used": "上次使用",
     "images.in-use": "使用中",
     "why.ask": "输入 Pod、作业或用户，查原因",
+    "why.shortcut": "搜索 Pod、作业、用户、节点或队列；按 / 键开始",
     "why.button": "查原因",
     "why.about": "输入 Pod、作业或用户名，即可知道在等什么、资源被谁占着、该怎么办。",
     "why.found": "找到 {count} 个",

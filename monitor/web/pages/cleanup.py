@@ -6,12 +6,14 @@ from collections import Counter
 
 from starlette.responses import Response
 
+from monitor.present.cleanup import why_kept
 from monitor.present.cleanup_shares import owner_shares
 from monitor.web.cleanup_api import CleanupBackend
 from monitor.web.pages.render import PageRequest
 
 MAX_RUNS = 40
 MAX_ITEMS = 100
+MAX_KEPT = 30
 
 
 class CleanupPages:
@@ -38,7 +40,14 @@ class CleanupPages:
         times = {plan.policy: plan.next_run_at for plan in plans if plan.next_run_at is not None}
         runs = [(policy, page.minute(at)) for policy, at in sorted(times.items(), key=lambda item: item[1])]
         return page.fragment(
-            "plans", plans=active, idle=idle, shares=owner_shares(plans), most=MAX_ITEMS, next_runs=runs
+            "plans",
+            plans=active,
+            idle=idle,
+            shares=owner_shares(plans),
+            most=MAX_ITEMS,
+            most_kept=MAX_KEPT,
+            why_kept=why_kept,
+            next_runs=runs,
         )
 
     def preview(self, page: PageRequest) -> Response:

@@ -40,6 +40,7 @@ def page_routes(deps: PageDeps) -> list[Route]:
         ("/queues", users.show_queues),
         ("/queues/{name}", users.show_queue),
         ("/why", why.show),
+        ("/suggest", why.suggest),
     ]
     if deps.alerts is not None:
         alerts = AlertPages(deps.alerts)

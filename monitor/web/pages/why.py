@@ -6,6 +6,7 @@ from starlette.responses import RedirectResponse, Response
 
 from monitor.present.explanation import ExplanationParts
 from monitor.present.rows import ClusterIndex, pod_rows
+from monitor.present.suggestions import suggestions
 from monitor.queries.search import MAX_EXPLAINED_PODS, find_pods, split_name
 from monitor.web.pages.pods import parts_of
 from monitor.web.pages.render import PageRequest, link
@@ -20,6 +21,8 @@ def show(page: PageRequest) -> Response:
     found = find_pods(index.view.pods, wanted)
     if (pod := found.only) is not None:
         return RedirectResponse(link("pods", pod.namespace, pod.name), 303)
+    if not found.exact and (path := _page_of(index, wanted)) is not None:
+        return RedirectResponse(path, 303)
     rows = pod_rows(index, found.pods)
     waiting = [row for row in rows if row.waiting][:MAX_EXPLAINED_PODS]
     answers = [(row, _explain(page, row.pod.name, row.pod.namespace)) for row in waiting]
@@ -28,6 +31,18 @@ def show(page: PageRequest) -> Response:
         "found", "found", **page.limited(rows, MAX_RESULTS), wanted=wanted, answers=answers, direct=direct
     )
     return page.respond("why.html", page.t("nav.why"), section, wanted=wanted)
+
+
+def suggest(page: PageRequest) -> Response:
+    """Names that contain what was typed into the search, as options."""
+    return page.fragment("suggestions", found=suggestions(page.deps.cluster.view(), page.query("q")))
+
+
+def _page_of(index: ClusterIndex, name: str) -> str | None:
+    """Path of the node or queue of this name."""
+    if name in index.nodes:
+        return link("nodes", name)
+    return link("queues", name) if any(queue.name == name for queue in index.view.queues) else None
 
 
 def _explain(page: PageRequest, name: str, namespace: str | None) -> ExplanationParts:

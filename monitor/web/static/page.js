@@ -167,6 +167,32 @@
     event.target.title = said.filter(Boolean).join(" · ");
   });
 
+  // Search: suggestions while typing, and / to begin
+
+  let typing, asked;
+  async function suggest(typed) {
+    asked?.abort();
+    asked = new AbortController();
+    const query = new URLSearchParams({ q: typed, lang: body.dataset.lang });
+    try {
+      const answer = await fetch(`/suggest?${query}`, { signal: asked.signal });
+      if (answer.ok) $("#suggestions").innerHTML = await answer.text();  // rendered and escaped by our own server
+    } catch (error) {
+      if (error.name !== "AbortError") $("#suggestions").replaceChildren();
+    }
+  }
+  document.addEventListener("input", (event) => {
+    if (!event.target.matches("[data-search]")) return;
+    clearTimeout(typing);
+    typing = setTimeout(suggest, 150, event.target.value);
+  });
+  document.addEventListener("keydown", (event) => {
+    const writes = event.target.matches("input, select, textarea") || event.target.isContentEditable;
+    if (event.key !== "/" || writes || dialog.open || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    $("[data-search]").focus();
+  });
+
   // Confirmation of changes
 
   const dialog = $("#confirm");

@@ -103,7 +103,7 @@ def test_a_job_that_waits_is_explained(site: Site, tabs: Callable[..., Tab]) -> 
         waiting = tab.page.locator("#waiting a", has_text="nlp/llama-8gpu-0")
         waiting.click(timeout=TIMEOUT_MILLISECONDS)
         expect(tab.page.locator("#why .answer")).to_contain_text("No single node has 8 free GPUs")
-        tab.page.get_by_role("searchbox").fill("zhang")
+        tab.page.locator("header [data-search]").fill("zhang")
         tab.page.keyboard.press("Enter")
         expect(tab.page.locator("#found .answer").first).to_contain_text("No single node has 8 free GPUs")
     finally:
@@ -172,3 +172,19 @@ def test_what_is_renewed_is_nothing_when_nothing_changes(site: Site, tabs: Calla
     with page.expect_response(lambda answer: "v=" in answer.url) as asked:
         pass
     assert asked.value.status == 204
+
+
+def test_the_search_begins_with_a_slash_and_suggests_names(site: Site, tabs: Callable[..., Tab]) -> None:
+    page = tabs().page
+    page.goto(site.url)
+    page.keyboard.press("/")
+    search = page.get_by_role("combobox", name="Pod, job or user: why?")
+    expect(search).to_be_focused()
+    page.keyboard.type("gpu0")
+    expect(page.locator("#suggestions option[label=Node]")).to_have_count(5)
+    expect(page.locator("#suggestions option[label=Node]").first).to_have_attribute("value", "gpu01")
+    page.keyboard.type("3/")
+    assert search.input_value() == "gpu03/"
+    page.keyboard.press("Backspace")
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_contain_text("gpu03")

@@ -49,12 +49,15 @@ def held_back(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis | None:
 def _needed_amount(pod: PodFact, group: PodGroupFact | None, facts: ClusterFacts) -> tuple[str, float]:
     """Resource and amount that the queue must have left: for the whole group if none of it runs yet.
 
-    Running members are already part of the queue's allocation.
+    Running members are already part of the queue's allocation. The group's own figure is not enough: it leaves out
+    what the job's pods only limit, and Kubernetes makes limits requests.
     """
     resource, own_request = gpu_resource(pod, facts), float(requested_gpus(pod, facts))
     if group is None or (group.running or 0) > 0:
         return resource, own_request
-    return resource, max(own_request, group.min_resources.get(resource, 0.0))
+    members = sorted(member.requests.get(resource, 0.0) for member in facts.members(group) if member.phase != "Failed")
+    least = sum(members[: group.min_member or 0])
+    return resource, max(own_request, least, group.min_resources.get(resource, 0.0))
 
 
 def queue_refuses(queue: QueueFact, needed: tuple[str, float], facts: ClusterFacts) -> PodDiagnosis | None:

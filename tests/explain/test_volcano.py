@@ -107,6 +107,18 @@ CASES = [
         },
     ),
     Case(
+        "the group counts what its pods request, where Volcano leaves that out",
+        volcano_pod(),
+        "quota",
+        says=("the limit is 8 of nvidia.com/gpu, 6 are in use, and it needs 4 more",),
+        facts={
+            "nodes": ROOM,
+            "pods": [volcano_pod("bert-1"), volcano_pod("bert-2", gpus=8), volcano_pod("bert-3", phase="Failed")],
+            "pod_groups": [group(min_member=2, min_resources={"pods": 2.0, "count/pods": 2.0})],
+            "queues": [queue(capacity={GPU: 8.0}, allocated={GPU: 6.0})],
+        },
+    ),
+    Case(
         "more than the queue may ever have",
         volcano_pod(gpus=16),
         "quota",

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -82,10 +83,16 @@ class Stage:
         )
         return self.pods()
 
-    def remove(self, name: str, left: int) -> None:
-        """Delete a job and wait until only so many pods are left."""
-        self.adapter.remove(name)
-        wait_until(lambda: len(self.pods()) == left, STEP_LIMIT_SECONDS, f"the pods of {name} are gone")
+    @contextmanager
+    def submitted(self, job: Job) -> Iterator[None]:
+        """Submit a job, and delete it afterwards."""
+        before = len(self.pods())
+        self.adapter.submit(job)
+        try:
+            yield
+        finally:
+            self.adapter.remove(job.name)
+        wait_until(lambda: len(self.pods()) == before, STEP_LIMIT_SECONDS, f"the pods of {job.name} are gone")
 
 
 @pytest.fixture(scope="module", params=list(ADAPTERS))
@@ -120,23 +127,20 @@ def test_the_pods_of_a_job_have_their_owner(stage: Stage) -> None:
 
 def test_why_a_job_waits(stage: Stage) -> None:
     waiting = stage.adapter.waiting()
-    stage.adapter.submit(waiting.job)
     name = stage.adapter.owners(waiting.job)[0].job or waiting.job.name
     asker = Asker(stage.cleaner.page, stage.cleaner.environ)
-    asker.hears(stage.scene, name, waiting.cause, waiting.en, waiting.zh)
-    stage.remove(waiting.job.name, left=TRAIN.pods)
+    with stage.submitted(waiting.job):
+        asker.hears(stage.scene, name, waiting.cause, waiting.en, waiting.zh)
 
 
 def test_a_failed_pull_is_reported(stage: Stage) -> None:
     image = stage.lab.push_image("team/train:1").removesuffix(":1") + ":no-such-tag"
     job = Job("unpulled", pods=1, image=image)
-    stage.adapter.submit(job)
     (owner,) = stage.adapter.owners(job)
     labels = {"image": image, "user": owner.user or "", "job": owner.job or "", "queue": owner.queue or ""}
-    wait_until(
-        lambda: stage.cleaner.finds("image-pull", "not-found", **labels), STEP_LIMIT_SECONDS, f"{labels} is reported"
-    )
-    stage.remove(job.name, left=TRAIN.pods)
+    reported = partial(stage.cleaner.finds, "image-pull", "not-found", **labels)
+    with stage.submitted(job):
+        wait_until(reported, STEP_LIMIT_SECONDS, f"{labels} is reported")
 
 
 def test_a_zombie_is_released(stage: Stage) -> None:
@@ -176,15 +180,14 @@ def delete_now(stage: Stage, pods: list[Any]) -> None:
 def test_a_finished_job_is_gone(stage: Stage) -> None:
     end = stage.adapter.end
     job = Job("short", command=TRAIN.command if end is End.NEVER else ("echo", "done"))
-    stage.adapter.submit(job)
-    if end is End.KEPT:
-        clean_up(stage, job)
-    elif end is End.REMOVED:
-        wait_until(lambda: stage.adapter.has_finished(job.name), STEP_LIMIT_SECONDS, "it has finished")
-        wait_until(lambda: not stage.pods(), STEP_LIMIT_SECONDS, "its pods are gone")
-    else:
-        stage.wait_pods(job.pods, "Running")
-    stage.remove(job.name, left=0)
+    with stage.submitted(job):
+        if end is End.KEPT:
+            clean_up(stage, job)
+        elif end is End.REMOVED:
+            wait_until(lambda: stage.adapter.has_finished(job.name), STEP_LIMIT_SECONDS, "it has finished")
+            wait_until(lambda: not stage.pods(), STEP_LIMIT_SECONDS, "its pods are gone")
+        else:
+            stage.wait_pods(job.pods, "Running")
     wait_until(lambda: stage.views() == [], STEP_LIMIT_SECONDS, "the daemon has forgotten it")
     wait_until(
         lambda: {card.state.value for card in stage.cleaner.cards().values()} == {"free"},

@@ -66,10 +66,11 @@ main.add_command(login_link)
 def up(config_path: str | None) -> None:
     """Run agent and daemon on this machine, in one process."""
     config = load_config(config_path)
-    from monitor.cli.tables import print_snapshot
+    from monitor.cli.ask import locale_language
+    from monitor.cli.tables import print_machine
     from monitor.daemon.main import run_up
 
-    printer = partial(print_snapshot, timezone=config.daemon.zone)
+    printer = partial(print_machine, timezone=config.daemon.zone, lang=locale_language(os.environ))
     _run(lambda: run_up(config, sys.stdout, printer, config_loader(config_path)), config)
 
 

@@ -12,10 +12,13 @@ from rich.text import Text
 
 from monitor.cli.styles import word_style
 from monitor.facts import NodeSnapshot
-from monitor.facts.cluster import ClusterView
+from monitor.facts.cluster import ClusterView, SourceView
+from monitor.i18n import say
+from monitor.i18n.notes import sentence
 from monitor.present import cluster as cluster_tables
 from monitor.present import node
 from monitor.present.columns import GAP, fit, measure
+from monitor.present.connect import connect_hints
 from monitor.present.table import CODED_COLUMNS, NAME_COLUMNS, NUMERIC_COLUMNS, TextTable, in_language
 
 PLAIN_COLUMNS = 120
@@ -24,6 +27,20 @@ PLAIN_COLUMNS = 120
 def print_snapshot(snapshot: NodeSnapshot, file: TextIO, timezone: str = "UTC", *, lang: str = "en") -> None:
     """Print the tables of a node snapshot."""
     _print(node.headline(snapshot, timezone), node.tables(snapshot), file, lang)
+
+
+def print_machine(
+    snapshot: NodeSnapshot, sources: Iterable[SourceView], file: TextIO, *, timezone: str, lang: str
+) -> None:
+    """Print the tables of this machine, and what to connect while there is neither a cluster nor a GPU."""
+    print_snapshot(snapshot, file, timezone, lang=lang)
+    hints = connect_hints(sources, has_gpus=snapshot.gpu is not None and bool(snapshot.gpu.gpus))
+    if hints:
+        console = make_console(file)
+        console.print()
+        console.print(Text(say(lang, "connect.title", {}), style="bold"))
+        for hint in hints:
+            console.print(Text(f"  - {sentence(hint, lang)}"))
 
 
 def print_view(view: ClusterView, file: TextIO, *first: TextTable, timezone: str = "UTC", lang: str = "en") -> None:

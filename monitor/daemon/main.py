@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TextIO
 
 from monitor.base.garbage import GarbageCollection
@@ -21,6 +21,7 @@ from monitor.daemon.reload import LoadConfig
 from monitor.daemon.state_lock import StateLock
 from monitor.daemon.supervisor import DaemonSupervisor, SupervisorDeps
 from monitor.facts import NodeSnapshot
+from monitor.facts.cluster import SourceView
 from monitor.web.context import HeaderLink
 from monitor.web.security import Security
 from monitor.web.server import WebServer
@@ -30,15 +31,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 FIRST_ROUND_TIMEOUT_SECONDS = 3.0
+ShowMachine = Callable[[NodeSnapshot, Iterable[SourceView], TextIO], None]
 
 
-def run_up(
-    config: Config, out: TextIO, show: Callable[[NodeSnapshot, TextIO], None], load: LoadConfig | None = None
-) -> int:
+def run_up(config: Config, out: TextIO, show: ShowMachine, load: LoadConfig | None = None) -> int:
     """Run agent and daemon in this process until SIGTERM or SIGINT, and return the exit code. Raise StartError.
 
-    `show` prints the snapshot of this machine after the first round of collection. `load` loads the configuration
-    again on SIGHUP.
+    `show` prints the snapshot of this machine after the first round of collection, and what is not connected. `load`
+    loads the configuration again on SIGHUP.
     """
     from monitor.agent.main import start as start_agent  # here: the daemon alone does not need it
 
@@ -59,7 +59,7 @@ def run_up(
     supervisor = DaemonSupervisor(config, SupervisorDeps(listening, lock, own_agent, agent.snapshot))
     launch.wait_for_first_round(agent.snapshot, FIRST_ROUND_TIMEOUT_SECONDS, stop.wait)
     if not stop.wait(0):
-        show(agent.snapshot(), out)
+        show(agent.snapshot(), supervisor.parts.cluster.sources, out)
         print_addresses(agent, supervisor.web, out)
         if out.isatty():  # the link must not end up in a log
             print_login_link(supervisor.parts.security, supervisor.web, out)

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from monitor.facts.cluster import ClusterView, GpuState, PodView
+from monitor.facts.cluster import ClusterView, GpuState, PodView, SourceView
 from monitor.facts.findings import Severity
-from monitor.facts.text import Value
+from monitor.facts.text import Text, Value
+from monitor.present.connect import connect_hints, is_absent
 from monitor.present.problems import ProblemRow
 from monitor.present.rows import mean_utilization
 from monitor.present.shares import wanted
@@ -18,9 +19,14 @@ EXPECTED_STATES = (GpuState.BUSY, GpuState.FREE, GpuState.UNKNOWN)
 
 @dataclass(frozen=True)
 class ClusterHealth:
-    """The figures of the overview. `level` is fine, warning, critical or unknown."""
+    """The figures of the overview. `level` is fine, warning, critical, unconnected or unknown.
+
+    `hints` say what to connect while there is nothing to monitor.
+    """
 
     level: str
+    hints: tuple[Text, ...]
+    blind_spots: tuple[SourceView, ...]  # failing sources, without those that the hints are about
     counts: dict[str, int]  # problems by severity
     nodes: int
     nodes_down: int
@@ -41,8 +47,11 @@ def cluster_health(
     `problems` is None before the first evaluation.
     """
     counts = Counter(problem.worst.severity for problem in problems or () if not problem.muted)
+    hints = connect_hints(view.sources, has_gpus=bool(view.gpus))
     return ClusterHealth(
-        level=_level(view, counts, evaluated=problems is not None),
+        level=_level(view, counts, evaluated=problems is not None, connected=not hints),
+        hints=hints,
+        blind_spots=tuple(source for source in view.sources if not source.ok and not (hints and is_absent(source))),
         counts={severity.value: counts[severity] for severity in Severity},
         nodes=len(view.nodes),
         nodes_down=sum(node.in_kubernetes and not node.ready for node in view.nodes),
@@ -56,9 +65,12 @@ def cluster_health(
     )
 
 
-def _level(view: ClusterView, counts: Counter[Severity], *, evaluated: bool) -> str:
+def _level(view: ClusterView, counts: Counter[Severity], *, evaluated: bool, connected: bool) -> str:
     if counts[Severity.CRITICAL]:
         return "critical"
-    if counts[Severity.WARNING] or any(not source.ok for source in view.sources):
+    # A machine without a cluster lacks nothing.
+    if counts[Severity.WARNING] or any(not source.ok and not is_absent(source) for source in view.sources):
         return "warning"
+    if not connected:
+        return "unconnected"
     return "fine" if evaluated else "unknown"

@@ -191,3 +191,22 @@ def view_of(page: str) -> ClusterView:
 
 def source(page: str, name: str) -> SourceView:
     return next((s for s in view_of(page).sources if s.name == name), SourceView(name=name, ok=True))
+
+
+@pytest.mark.parametrize(
+    ("locale", "title", "hint"),
+    [
+        ("C.UTF-8", "No cluster or GPU is connected yet. What to connect:", "install the NVIDIA driver"),
+        ("zh_CN.UTF-8", "尚未连接集群或 GPU，可以连接：", "安装 NVIDIA 驱动"),
+    ],
+)
+def test_without_a_cluster_or_gpu_terminal_and_page_say_what_to_connect(
+    tmp_path: Path, locale: str, title: str, hint: str
+) -> None:
+    environ = quiet_environment(tmp_path, AGENT__COLLECTORS__GPU="{enabled: no}")
+    lang = "zh" if locale.startswith("zh") else "en"
+    with running(command("up"), environ | {"LC_ALL": locale, "PYTHONUTF8": "1"}) as process:
+        printed, _, page = addresses(process)
+        assert title in printed
+        assert hint in printed
+        wait_until(lambda: hint in get(f"{page}/?lang={lang}")[2], 30, "the overview says what to connect")

@@ -74,6 +74,7 @@ _OVERVIEW = {
     "health.fine": "Healthy",
     "health.warning": "Needs attention",
     "health.critical": "Critical",
+    "health.unconnected": "No cluster or GPU connected yet",
     "health.unknown": "Loading...",
     "health.no-alerts": "no alerts",
     "health.nodes": "{count:node|nodes}",

@@ -28,6 +28,17 @@ _SUMMARY = {
     "maintenance": "Maintenance: next window {next}, for {length:duration}.",
 }
 
+_CONNECT = {
+    "title": "No cluster or GPU is connected yet. What to connect:",
+    "cluster": (
+        "A Kubernetes cluster: put its kubeconfig into ~/.kube/config, or answer the questions of gpuwarden init. "
+        "Today there is none: {why}"
+    ),
+    "gpu": "GPUs of this machine: install the NVIDIA driver; nvidia-smi has to list them.",
+    "agents": "Other machines: run gpuwarden agent there, and list their addresses in daemon.agents.static.",
+    "demo": "To see everything without a cluster: gpuwarden demo.",
+}
+
 _INIT = {
     "question.language": "Language of questions and messages (en, zh)",
     "question.timezone": "Time zone of schedules and messages",
@@ -98,5 +109,6 @@ _INIT = {
 
 WORDS: dict[str, str] = {
     **{f"config.{key}": text for key, text in _SUMMARY.items()},
+    **{f"connect.{key}": text for key, text in _CONNECT.items()},
     **{f"init.{key}": text for key, text in _INIT.items()},
 }

@@ -74,6 +74,7 @@ _OVERVIEW = {
     "health.fine": "一切正常",
     "health.warning": "需要关注",
     "health.critical": "有故障",
+    "health.unconnected": "尚未连接集群或 GPU",
     "health.unknown": "正在检查……",
     "health.no-alerts": "没有告警",
     "health.nodes": "{count} 个节点",

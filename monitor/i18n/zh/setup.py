@@ -26,6 +26,14 @@ _SUMMARY = {
     "maintenance": "维护窗口：下次从 {next} 开始，持续 {length:duration}。",
 }
 
+_CONNECT = {
+    "title": "尚未连接集群或 GPU，可以连接：",
+    "cluster": "Kubernetes 集群：把 kubeconfig 放到 ~/.kube/config，或运行 gpuwarden init 回答问题。目前没有：{why}",
+    "gpu": "本机的 GPU：安装 NVIDIA 驱动，nvidia-smi 应能列出 GPU。",
+    "agents": "其他机器：在那里运行 gpuwarden agent，并在 daemon.agents.static 中列出地址。",
+    "demo": "没有集群也想看全部功能：gpuwarden demo。",
+}
+
 _INIT = {
     "question.language": "问答和消息使用的语言（en、zh）",
     "question.timezone": "计划和消息使用的时区",
@@ -82,5 +90,6 @@ _INIT = {
 
 WORDS: dict[str, str] = {
     **{f"config.{key}": text for key, text in _SUMMARY.items()},
+    **{f"connect.{key}": text for key, text in _CONNECT.items()},
     **{f"init.{key}": text for key, text in _INIT.items()},
 }

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from markupsafe import Markup
 from starlette.responses import Response
 
-from monitor.facts.cluster import ClusterView, PodView
+from monitor.facts.cluster import PodView, SourceView
 from monitor.history.model import CLUSTER, HistoryMetric, HistorySubject, Point
 from monitor.i18n.figures import percent
+from monitor.i18n.notes import sentence
 from monitor.present import disks
 from monitor.present.health import ClusterHealth, cluster_health
 from monitor.present.problems import ProblemRow, issues_of_alerts, issues_of_findings, problem_rows
@@ -32,9 +33,10 @@ class OverviewPage:
         view = page.deps.cluster.view()
         problems, waiting = _problems(page), waiting_pods(view)
         states = Counter(gpu.state for gpu in view.gpus)
+        health = cluster_health(view, states, waiting, problems)
         map_sections = self._map.sections(page, view)
         sections = [
-            _health(page, cluster_health(view, states, waiting, problems)),
+            _health(page, health),
             page.section("legend", "legend", states=legend(states)),
             *map_sections,
             page.section(
@@ -52,7 +54,7 @@ class OverviewPage:
                 queues=queues_by_demand(view)[:MAX_QUEUES],
                 more=max(0, len(view.queues) - MAX_QUEUES),
             ),
-            _waiting(page, view, waiting),
+            _waiting(page, waiting, health.blind_spots),
         ]
         ids = [section.id for section in map_sections]
         rich = len(map_sections) == len(view.nodes)
@@ -60,9 +62,9 @@ class OverviewPage:
 
 
 def _health(page: PageRequest, health: ClusterHealth) -> PageSection:
-    return page.section(
-        "health", "health", polite=True, css=f"health {health.level}", health=health, charts=_charts(page, health)
-    )
+    hints = [sentence(hint, page.lang) for hint in health.hints]
+    css, charts = f"health {health.level}", _charts(page, health)
+    return page.section("health", "health", polite=True, css=css, health=health, hints=hints, charts=charts)
 
 
 def _charts(page: PageRequest, health: ClusterHealth) -> Markup:
@@ -105,7 +107,7 @@ def _fullest_disks(page: PageRequest) -> list[disks.DiskRow]:
     return page.with_forecasts(disks.fullest_disks(page.deps.data.agents(), MAX_DISKS))
 
 
-def _waiting(page: PageRequest, view: ClusterView, pods: Iterable[PodView]) -> PageSection:
+def _waiting(page: PageRequest, pods: Iterable[PodView], sources: Sequence[SourceView]) -> PageSection:
     """The oldest waiting pods, and the failing sources."""
     waiting = sorted(pods, key=lambda pod: pod.created_at or 0.0)
     return page.section(
@@ -113,5 +115,5 @@ def _waiting(page: PageRequest, view: ClusterView, pods: Iterable[PodView]) -> P
         "waiting",
         rows=[PodRow(pod) for pod in waiting[:MAX_WAITING]],
         more=max(0, len(waiting) - MAX_WAITING),
-        sources=[source for source in view.sources if not source.ok],
+        sources=sources,
     )

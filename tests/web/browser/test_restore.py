@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from monitor.present.cleanup import ShownItem, ShownPlan, ShownRun
 from monitor.queries.cluster import PodExplanation
 from monitor.web.app import create_app
 from monitor.web.authenticator import Authenticator
+from monitor.web.context import PageData
 from monitor.web.security import Security
 from monitor.web.server import WebServer
 from tests.support import wait_until
@@ -100,13 +102,24 @@ class Cleanup:
 def cleaning() -> Iterator[tuple[str, Cleanup, str]]:
     """Serve a page with cleanup; yield its URL, its backend, and a login link."""
     cleanup, authenticator = Cleanup(), Authenticator(AccessSettings())
-    app = create_app(EmptyCluster(), cleanup=cleanup, security=Security(authenticator))
+    data = PageData(timezone="Asia/Shanghai")
+    app = create_app(EmptyCluster(), cleanup=cleanup, security=Security(authenticator), page_data=data)
     server = WebServer(app, socket.create_server(("127.0.0.1", 0)))
     server.start()
     url = "http://{}:{}".format(*server.address)
     yield url, cleanup, url + authenticator.link()
     server.begin_stop()
     server.wait_stopped()
+
+
+def test_times_are_in_the_zone_of_the_daemon_wherever_the_browser_is(
+    cleaning: tuple[str, Cleanup, str], tabs: Callable[..., Tab]
+) -> None:
+    url, _, _ = cleaning
+    page = tabs(timezone_id="America/New_York").page
+    page.goto(f"{url}/cleanup")
+    # NOW is midnight in UTC; the date is left out on that day.
+    expect(page.locator("#runs time").first).to_have_text(re.compile(r"^(2026-11-17 )?08:00:00$"))
 
 
 def test_what_would_go_is_seen_and_what_went_is_brought_back(

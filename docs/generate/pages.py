@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from docs.generate import alert_rules, commands_page, config_page, metrics_page, rules_page
+from docs.generate import alert_rules, commands_page, config_page, messages_page, metrics_page, rules_page
 
 ROOT = Path(__file__).parents[2]
 
@@ -16,6 +16,7 @@ def generated_files() -> dict[str, str]:
     for lang, folder in (("en", "docs"), ("zh", "docs/zh")):
         files[f"{folder}/configuration.md"] = config_page.page(lang)
         files[f"{folder}/rules.md"] = rules_page.page(lang)
+        files[f"{folder}/messages.md"] = messages_page.page(lang)
         files[f"{folder}/metrics.md"] = metrics_page.page(lang)
     files[alert_rules.RULES_FILE] = alert_rules.findings_rules((ROOT / alert_rules.RULES_FILE).read_text("utf-8"))
     files[alert_rules.CASES_FILE] = alert_rules.cases()

@@ -14,6 +14,7 @@ from monitor.facts.base import Fact
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
 
+EXTERNAL = "external"  # key of the headline of an alert from elsewhere
 MAX_CACHED_FINGERPRINTS = 16_384
 SEVERITY_RANK = {Severity.CRITICAL: 0, Severity.WARNING: 1, Severity.INFO: 2}
 

@@ -14,14 +14,12 @@ from monitor.alert.model import Alert
 from monitor.alert.mute import AlertView
 from monitor.alert.receivers.base import ReceiverSettings
 from monitor.alert.receivers.registry import build
-from monitor.alert.sample import sample_batch
+from monitor.alert.sample import Sample, sample_batch, samples
 from monitor.alert.silences import Silence
 from monitor.alert.store import AlertStore, Delivery
 from monitor.base.http import RequestError
 from monitor.base.text import shorten
 from monitor.base.units import parse_duration
-from monitor.detect.meta import META_RULES
-from monitor.detect.rules import RULES
 from monitor.facts.base import SHORT_LIST, BoundedText, Fact, Identifier
 from monitor.leader.elector import LeaderElector
 from monitor.present.alerts import (
@@ -34,8 +32,6 @@ from monitor.present.alerts import (
 from monitor.present.timeline import MAX_ENTRIES, TimelineEntry, alert_timeline, begin_of
 
 SAMPLE_RULE = "disk-full"
-# For each rule, the cause used in a test message.
-SAMPLE_CAUSES = {rule.rule: (rule.causes or ("namespace",))[0] for rule in (*RULES, *META_RULES)}
 MAX_TEXT_CHARS = 1000
 
 
@@ -182,14 +178,12 @@ def send_samples(
     names = [one.name for one in settings]
     if receiver is not None and receiver not in names:
         raise ValueError(f"there is no receiver {receiver!r}; there are {', '.join(names) or 'none'}")
-    rule = (rule or SAMPLE_RULE).replace("_", "-")
-    if rule not in SAMPLE_CAUSES:
-        raise ValueError(f"there is no rule {rule!r}; an example is {SAMPLE_RULE}")
-    return tuple(_send_sample(one, rule, now) for one in settings if receiver in (None, one.name))
+    sample = samples((rule or SAMPLE_RULE).replace("_", "-"))[0]
+    return tuple(_send_sample(one, sample, now) for one in settings if receiver in (None, one.name))
 
 
-def _send_sample(settings: ReceiverSettings, rule: str, now: float) -> ReceiverTestResult:
-    parcel = sample_batch(settings.name, rule, SAMPLE_CAUSES[rule], now)
+def _send_sample(settings: ReceiverSettings, sample: Sample, now: float) -> ReceiverTestResult:
+    parcel = sample_batch(settings.name, sample, now)
     try:
         ok, answer = True, build(settings).deliver(parcel)
     except RequestError as error:

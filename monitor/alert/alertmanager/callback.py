@@ -14,6 +14,7 @@ from typing import Annotated
 import msgspec
 
 from monitor.alert.model import (
+    EXTERNAL,
     SEVERITY_RANK,
     Alert,
     Notification,
@@ -35,7 +36,6 @@ from monitor.facts.findings import LABELS, Finding, Severity
 from monitor.facts.text import Text
 
 REPLICA_WINDOW_SECONDS = 300.0  # identical calls within this come from replicas; a later one is a repetition
-EXTERNAL = "external"
 MAX_ANNOTATION_CHARS = 1000
 MAX_GROUP_CHARS = 1000
 MAX_LOGGED_GROUPS = 10_000

@@ -19,7 +19,7 @@ from monitor.alert.message.parts import (
     topic,
     user_names,
 )
-from monitor.alert.message.single import list_entry
+from monitor.alert.message.single import list_entry, resolved_cause
 from monitor.alert.model import SEVERITY_RANK, Batch, Notification, Summary, worst_severity
 from monitor.base.text import shorten
 from monitor.facts.findings import Severity
@@ -77,7 +77,10 @@ def _entry(notification: Notification, locale: Locale, headlines: bool) -> list[
     line = TextLine((Span(f"{mark(notification)} {locale.time_of_day(start)} "), Span(about + users)), 1)
     if not (headlines and notification.subjects):
         return [line]
-    headline = shorten(locale.text(notification.subjects[0].finding.headline), MAX_SENTENCE_CHARS)
+    first = notification.subjects[0].finding
+    if notification.resolved:
+        return [line, *resolved_cause(first, locale, order=5)]
+    headline = shorten(locale.text(first.headline), MAX_SENTENCE_CHARS)
     return [line, TextLine((Span(headline, SpanStyle.MUTED),), order=5)]
 
 

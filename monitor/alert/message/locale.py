@@ -9,7 +9,7 @@ from urllib.parse import quote
 from monitor.base.localtime import format_local, local_minute
 from monitor.facts.findings import Severity
 from monitor.facts.text import Text, Value
-from monitor.i18n import CATALOGS, say
+from monitor.i18n import CATALOGS, code, say
 from monitor.i18n.notes import sentence
 
 
@@ -36,6 +36,11 @@ class Locale:
     def rule(self, rule: str) -> str:
         """Short name of a rule; alerts from elsewhere keep theirs."""
         return CATALOGS[self.lang].get(f"rule.{rule}", rule)
+
+    def cause(self, cause: str) -> str:
+        """Name of a cause in a few words, without a verb in the present tense."""
+        name = CATALOGS[self.lang].get(f"alert.cause.{cause}") or code(self.lang, cause)
+        return name.replace("-", " ") if name == cause else name
 
     def label(self, name: str, value: str) -> str:
         return sentence(Text(key=f"label.{name}", values={"value": value}), self.lang)

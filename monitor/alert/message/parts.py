@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from msgspec import structs
+
 from monitor.alert.message.document import Span, SpanStyle, TextLine
 from monitor.alert.message.locale import Locale
-from monitor.alert.model import Batch, Notification, NotificationReason, NotificationSubject, Phase
+from monitor.alert.model import EXTERNAL, Batch, Notification, NotificationReason, NotificationSubject, Phase
 from monitor.base.text import shorten
-from monitor.facts.findings import Severity
+from monitor.facts.findings import Finding, Severity
+from monitor.facts.text import Text
 
 MARKS = {Severity.CRITICAL: "🔴", Severity.WARNING: "🟠", Severity.INFO: "🔵"}
 RESOLVED_MARK = "✅"
@@ -73,6 +76,42 @@ def topic(notification: Notification, locale: Locale) -> str:
         name = locale.say("title-many", what=name, count=count)
     shared = place(common_labels(subject.finding.labels for subject in notification.subjects), locale)
     return name + (locale.say("place", place=shared) if shared else "")
+
+
+def past(finding: Finding, locale: Locale, *, named: bool = False) -> str:
+    """What a problem was, without a verb: a resolved message must not say that it is. `named` adds its place."""
+    if finding.headline.key == EXTERNAL:
+        return locale.text(finding.headline)  # not our sentence
+    cause = locale.cause(finding.cause)
+    name = locale.rule(finding.rule) if finding.cause == finding.rule else cause
+    where_it_was = place(finding.labels, locale) if named else ""
+    return where_it_was + locale.say("place", place=name) if where_it_was else name
+
+
+def merged_gpus(subjects: Sequence[NotificationSubject]) -> list[tuple[NotificationSubject, int]]:
+    """Subjects, those that differ only in the GPU of one pod as one that names all of these GPUs; and their number."""
+    groups: dict[object, list[NotificationSubject]] = {}
+    for subject in subjects:
+        finding, labels = subject.finding, dict(subject.finding.labels)
+        gpu = labels.pop("gpu", None)
+        if gpu is None or "pod" not in labels:
+            groups[subject.fingerprint] = [subject]
+        else:
+            key = finding.headline.key, subject.phase, tuple(sorted(labels.items()))
+            groups.setdefault(key, []).append(subject)
+    return [(_of_all_gpus(group), len(group)) for group in groups.values()]
+
+
+def _of_all_gpus(group: Sequence[NotificationSubject]) -> NotificationSubject:
+    first = group[0]
+    if len(group) == 1:
+        return first
+    names = sorted({subject.finding.labels["gpu"] for subject in group}, key=lambda name: (len(name), name))
+    gpus, headline = ", ".join(names), first.finding.headline
+    labels = {**first.finding.labels, "gpu": gpus}
+    values = {**headline.values, "gpu": gpus} if "gpu" in headline.values else headline.values
+    finding = structs.replace(first.finding, labels=labels, headline=Text(headline.key, dict(values)))
+    return structs.replace(first, finding=finding, since=min(subject.since for subject in group))
 
 
 def common_labels(label_sets: Iterable[Mapping[str, str]]) -> dict[str, str]:

@@ -17,13 +17,16 @@ from monitor.alert.message.parts import (
     lateness,
     link,
     mark,
+    merged_gpus,
+    past,
     status,
     symptoms,
     topic,
     where,
 )
-from monitor.alert.model import Batch, Notification, NotificationSubject, Phase
+from monitor.alert.model import EXTERNAL, Batch, Notification, NotificationSubject, Phase
 from monitor.base.text import shorten
+from monitor.facts.findings import Finding
 
 MAX_LINES = 14  # one screen, including the title
 _MAX_EVIDENCE = 3
@@ -75,28 +78,38 @@ def _story(batch: Batch, notification: Notification, locale: Locale) -> list[Tex
 def _headline(subject: NotificationSubject, locale: Locale) -> list[TextLine]:
     headline = Span(shorten(locale.text(subject.finding.headline), MAX_SENTENCE_CHARS))
     if subject.phase is Phase.RESOLVED:
-        return [labelled(locale.say("was"), headline, order=0)]
+        return resolved_cause(subject.finding, locale, order=0)
     held = [TextLine((Span(locale.say("held"), SpanStyle.MUTED),), 1)] if subject.finding.held else []
     return [TextLine((headline,), 0), *held]
 
 
+def resolved_cause(finding: Finding, locale: Locale, order: int) -> list[TextLine]:
+    """What was wrong. The title says it already if the rule has only one cause."""
+    if finding.cause == finding.rule:
+        return []
+    label = "was" if finding.headline.key == EXTERNAL else "cause"
+    return [labelled(locale.say(label), Span(shorten(past(finding, locale), MAX_SENTENCE_CHARS)), order=order)]
+
+
 def _list(notification: Notification, now: float, locale: Locale) -> list[TextLine]:
-    """First few of several subjects, with their total number."""
+    """First few of several subjects, with their total number. Those of one pod share a line."""
     lines, subjects = [], notification.subjects
     count = len(subjects) + notification.omitted
-    if count > MAX_SUBJECTS_SHOWN:
-        text = locale.say("of-these", count=count, shown=min(MAX_SUBJECTS_SHOWN, len(subjects)))
+    entries = merged_gpus(subjects)
+    if len(entries) + notification.omitted > MAX_SUBJECTS_SHOWN:
+        text = locale.say("of-these", count=count, shown=sum(number for _, number in entries[:MAX_SUBJECTS_SHOWN]))
         lines.append(TextLine((Span(text, SpanStyle.MUTED),), 1))
-    shown = enumerate(subjects[:MAX_SUBJECTS_SHOWN])
+    shown = enumerate(subject for subject, _ in entries[:MAX_SUBJECTS_SHOWN])
     return [*lines, *(list_entry(subject, now, locale, order=3 if number else 0) for number, subject in shown)]
 
 
 def list_entry(subject: NotificationSubject, now: float, locale: Locale, order: int) -> TextLine:
     """Line about one of several subjects."""
-    headline = Span("• " + shorten(locale.text(subject.finding.headline), MAX_LIST_ENTRY_CHARS))
     if subject.phase is Phase.RESOLVED:
+        headline = Span("• " + shorten(past(subject.finding, locale, named=True), MAX_LIST_ENTRY_CHARS))
         seconds = max(0.0, _end(subject, now) - subject.since)
         return TextLine((headline, Span(locale.say("over", seconds=seconds), SpanStyle.GOOD)), order)
+    headline = Span("• " + shorten(locale.text(subject.finding.headline), MAX_LIST_ENTRY_CHARS))
     seconds = max(0.0, now - subject.since)
     return TextLine((headline, Span(locale.say("for", seconds=seconds), SpanStyle.MUTED)), order)
 

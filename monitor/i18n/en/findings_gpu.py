@@ -26,8 +26,8 @@ WORDS: dict[str, str] = {
     "gpu-zombie.process": "Its process {pid} is still on the GPU.",
     "gpu-zombie.allocation": "No process of {pod} is left on GPU {gpu}, but {node} keeps the GPU allocated to it.",
     "gpu-zombie.advice": (
-        "On {node}, check why process {pid} does not exit (ps -o pid,stat,wchan:32,cmd -p {pid}). If it is not "
-        "needed: kill -9 {pid}"
+        "Release the GPU on its page, or: gpuwarden cleanup release {node} {gpu}. If that is refused, find "
+        "out on {node} why process {pid} does not exit: ps -o pid,stat,wchan:32,cmd -p {pid}"
     ),
     "gpu-zombie.allocation.advice": "Check what keeps the pod: kubectl describe pod {pod} -n {namespace}",
     # gpu-idle
@@ -54,13 +54,13 @@ WORDS: dict[str, str] = {
     "doc.gpu-idle.limit.timezone": "Time zone of these hours; by default that of the daemon.",
     "gpu-idle.idle-notebook": "Notebook {namespace}/{pod} has not used GPU {gpu} on {node} for {seconds:duration}.",
     "gpu-idle.idle-notebook.advice": (
-        "Ask the owner to stop it, or stop it yourself: kubectl delete pod {pod} -n {namespace}. Files on its volume "
-        "are kept."
+        "Ask the owner to stop notebook {namespace}/{pod}, or release the GPU: gpuwarden cleanup release "
+        "{node} {gpu}. Files on its volumes are kept."
     ),
     "gpu-idle.idle-job": "Pod {namespace}/{pod} has not used GPU {gpu} on {node} for {seconds:duration}.",
     "gpu-idle.idle-job.advice": (
-        "Check what it is doing: kubectl logs {pod} -n {namespace} --tail=50. If it is done: kubectl delete pod "
-        "{pod} -n {namespace}"
+        "See what it is doing: kubectl logs {pod} -n {namespace} --tail=50. If it is done, release the GPU: "
+        "gpuwarden cleanup release {node} {gpu}"
     ),
     "gpu-idle.hung-job": (
         "Pod {namespace}/{pod} seems to hang: GPU {gpu} on {node} has been idle for {seconds:duration}, and its log "
@@ -124,8 +124,8 @@ WORDS: dict[str, str] = {
     "gpu-orphan.uid": "It runs as user id {uid}.",
     "gpu-orphan.others": "{count:other process|other processes} outside any pod on the same GPU: {pids}.",
     "gpu-orphan.host-process.advice": (
-        "On {node}: ps -o pid,user,lstart,cmd -p {pid}. If the process is unknown, treat it as an intruder: keep a "
-        "copy of /proc/{pid}/exe, then kill -9 {pid}"
+        "On {node}: ps -o pid,user,lstart,cmd -p {pid}. If the process is unknown, treat it as an intruder "
+        "and keep a copy of /proc/{pid}/exe. Then release the GPU: gpuwarden cleanup release {node} {gpu}"
     ),
     "gpu-orphan.other-container.advice": (
         "On {node}, docker inspect {container} (or crictl inspect {container}) shows who started it. Workloads must "
@@ -200,7 +200,7 @@ WORDS: dict[str, str] = {
     ),
     "gpu-phantom.refused": "It refused pod {pod} because of missing GPUs.",
     "gpu-phantom.advice": (
-        "Restart the kubelet on {node}: systemctl restart kubelet. If it still lists the GPU, first remove "
-        "/var/lib/kubelet/device-plugins/kubelet_internal_checkpoint while no GPU pod is running."
+        "Restart the kubelet on {node}: systemctl restart kubelet. If it still counts the GPU as used, drain "
+        "the node and reboot it: kubectl drain {node} --ignore-daemonsets"
     ),
 }

@@ -109,7 +109,9 @@ WORDS: dict[str, str] = {
         "On {node}: curl -v https://{registry}/v2/ (401 is fine). Check the address in /etc/hosts, the firewall, the "
         "proxy and the route."
     ),
-    "registry-unreachable.node-does-not-trust": "{nodes} does not accept the certificate or protocol of {registries}.",
+    "registry-unreachable.node-does-not-trust": (
+        "The certificate or protocol of {registries} is not accepted by {nodes}."
+    ),
     "registry-unreachable.node-does-not-trust.advice": (
         "On {node}, install the registry's CA as /etc/docker/certs.d/{registry}/ca.crt or in /etc/containerd/certs.d/"
         "{registry}/hosts.toml, and check the clock and the certificate's validity."

@@ -10,46 +10,55 @@ WORDS: dict[str, str] = {
     "doc.pod-pending.incident": "Why is my job not scheduled? Are there not enough GPUs?",
     "doc.pod-pending.limit.waiting": "How long a pod may wait for a node.",
     "pod-pending.no-single-node-fits": (
-        "{count:pod|pods} of {job} ({user}) waiting for {seconds:duration}: no single node has {gpus:free-gpus}."
+        "Job {job} ({user}) has had {count:pod|pods} waiting for {seconds:duration}: "
+        "no single node has {gpus:free-gpus}."
     ),
     "pod-pending.not-enough-gpus": (
-        "{count:pod|pods} of {job} ({user}) waiting for {seconds:duration}: not enough is free ({gpus:gpus} needed)."
+        "Job {job} ({user}) has had {count:pod|pods} waiting for {seconds:duration}: "
+        "not enough is free ({gpus:gpus} needed)."
     ),
     "pod-pending.quota": (
-        "{count:pod|pods} of {job} ({user}) waiting for {seconds:duration}: the quota of queue {queue} is used up."
+        "Job {job} ({user}) has had {count:pod|pods} waiting for {seconds:duration}: "
+        "the quota of queue {queue} is used up."
     ),
     "pod-pending.queue-closed": (
-        "{count:pod|pods} of {job} ({user}) waiting for {seconds:duration}: queue {queue} is closed or missing."
+        "Job {job} ({user}) has had {count:pod|pods} waiting for {seconds:duration}: "
+        "queue {queue} is closed or missing."
     ),
     "pod-pending.gang-incomplete": (
-        "{count:pod|pods} of {job} ({user}) waiting for {seconds:duration}: the gang must start together but is "
-        "incomplete or does not fit."
+        "Job {job} ({user}) has had {count:pod|pods} waiting for {seconds:duration}: "
+        "the gang must start together but is incomplete or does not fit."
     ),
     "pod-pending.taint": (
-        "{count:pod|pods} of {job} ({user}) waiting for {seconds:duration}: taints keep it off the suitable nodes."
+        "Job {job} ({user}) has had {count:pod|pods} waiting for {seconds:duration}: "
+        "taints keep it off the suitable nodes."
     ),
     "pod-pending.selector": (
-        "{count:pod|pods} of {job} ({user}) waiting for {seconds:duration}: no node has the requested labels."
+        "Job {job} ({user}) has had {count:pod|pods} waiting for {seconds:duration}: no node has the requested labels."
     ),
-    "pod-pending.volume": "{count:pod|pods} of {job} ({user}) waiting for {seconds:duration}: its volume is not ready.",
+    "pod-pending.volume": (
+        "Job {job} ({user}) has had {count:pod|pods} waiting for {seconds:duration}: its volume is not ready."
+    ),
     "pod-pending.vgpu": (
-        "{count:pod|pods} of {job} ({user}) waiting for {seconds:duration}: no GPU satisfies its shared GPU request."
+        "Job {job} ({user}) has had {count:pod|pods} waiting for {seconds:duration}: "
+        "no GPU satisfies its shared GPU request."
     ),
     "pod-pending.device-claim": (
-        "{count:pod|pods} of {job} ({user}) waiting for {seconds:duration}: the devices of its resource "
-        "claims are not allocated."
+        "Job {job} ({user}) has had {count:pod|pods} waiting for {seconds:duration}: "
+        "the devices of its resource claims are not allocated."
     ),
     "pod-pending.topology": (
-        "{count:pod|pods} of {job} ({user}) waiting for {seconds:duration}: no topology domain exists that fits."
+        "Job {job} ({user}) has had {count:pod|pods} waiting for {seconds:duration}: "
+        "no topology domain exists that fits."
     ),
     "pod-pending.priority": (
-        "{count:pod|pods} of {job} ({user}) waiting for {seconds:duration}: other jobs have higher priority."
+        "Job {job} ({user}) has had {count:pod|pods} waiting for {seconds:duration}: other jobs have higher priority."
     ),
     "pod-pending.overtaken": (
-        "{count:pod|pods} of {job} ({user}) waiting for {seconds:duration}: a later job was served first."
+        "Job {job} ({user}) has had {count:pod|pods} waiting for {seconds:duration}: a later job was served first."
     ),
     "pod-pending.unschedulable-other": (
-        "{count:pod|pods} of {job} ({user}) waiting for {seconds:duration}: no node accepts it."
+        "Job {job} ({user}) has had {count:pod|pods} waiting for {seconds:duration}: no node accepts it."
     ),
     "pod-pending.advice": "Full and current explanation: gpuwarden why -n {namespace} {pod}",
     # pod-stuck-creating
@@ -149,7 +158,7 @@ WORDS: dict[str, str] = {
     "pod-start-failed.node": (
         "{count:pod|pods} on {node} cannot use their GPUs: the node's GPU driver or container toolkit fails."
     ),
-    "pod-start-failed.pods": "Affected: {pods}",
+    "pod-start-failed.pods": "It affects {pods}.",
     "pod-start-failed.refused": "The kubelet of {node} refused pod {pod} ({user}).",
     "pod-start-failed.evicted": "The kubelet of {node} evicted pod {pod} ({user}).",
     # pod-stuck-terminating

@@ -64,8 +64,8 @@ WORDS: dict[str, str] = {
     ),
     "disk-full.read-only": "Disk {mount} of {place} is read-only: every write to it fails.",
     "disk-full.images.advice": (
-        "On {node}, remove unused images by name: docker rmi IMAGE (refuses images in use) or crictl rmi IMAGE (does "
-        "not refuse)."
+        "gpuwarden cleanup plan shows which images of {node} can be removed safely; a policy of the kind "
+        "images removes them, at night or now with gpuwarden cleanup run POLICY"
     ),
     "disk-full.container-layers.advice": (
         "Ask the owners listed above to write to a data volume, or to restart the pod, which discards its layer."
@@ -74,7 +74,10 @@ WORDS: dict[str, str] = {
         "On {node}, empty the largest log (truncate -s 0 FILE), and limit logs: Docker log-opts max-size=100m, "
         "kubelet containerLogMaxSize."
     ),
-    "disk-full.volumes.advice": "On {node}, find unused volumes (docker system df -v), then: docker volume rm NAME",
+    "disk-full.volumes.advice": (
+        "On {node}, docker system df -v shows volumes that no container uses. Ask their owners before "
+        "removing one: docker volume rm NAME"
+    ),
     "disk-full.datasets.advice": "Find the largest directories: du -xh --max-depth=2 {mount} | sort -rh | head",
     "disk-full.other.advice": "On {node}, find the largest directories: du -xh --max-depth=2 {mount} | sort -rh | head",
     "disk-full.inodes.advice": (
@@ -140,10 +143,13 @@ WORDS: dict[str, str] = {
         "images to shrink them."
     ),
     "image-cache-large.unused-images.advice": (
-        "On {node}, remove unused images by name: docker rmi IMAGE (refuses images in use) or crictl rmi IMAGE (does "
-        "not refuse)."
+        "gpuwarden cleanup plan shows which images of {node} can be removed safely; a policy of the kind "
+        "images removes them, at night or now with gpuwarden cleanup run POLICY"
     ),
-    "image-cache-large.build-cache.advice": "On {node}: docker builder prune --filter until=24h",
+    "image-cache-large.build-cache.advice": (
+        "gpuwarden cleanup plan shows how much build cache of {node} can be removed safely; a policy of the "
+        "kind images removes it."
+    ),
     # image-oversize
     "rule.image-oversize": "Image too large",
     "doc.image-oversize": "An image is so large that it fills disks and starts slowly; lists its users.",

@@ -10,8 +10,8 @@ WORDS: dict[str, str] = {
     ),
     "pull_wrong_architecture": "Image {image} is not available for the CPU architecture of {node}.",
     "pull_wrong_architecture_advice": (
-        "Build {image} for this architecture too (docker buildx build --platform ...), or select other nodes by "
-        "kubernetes.io/arch."
+        "Build {image} for this architecture too (docker buildx build --platform linux/amd64,linux/arm64), "
+        "or select other nodes by kubernetes.io/arch."
     ),
     "pull_rate_limited": "{host} rate-limits pulls.",
     "pull_rate_limited_advice": "Wait, log in (imagePullSecrets), or pull through your own registry.",
@@ -100,8 +100,8 @@ WORDS: dict[str, str] = {
         "{registry} either."
     ),
     "pull_mirror_advice": (
-        "Start or repair the mirror {host} (Dragonfly, Spegel, Nexus ...), or remove it from the runtime's "
-        "configuration on {node} (containerd: /etc/containerd/certs.d/*/hosts.toml; Docker: "
+        "Start or repair the mirror {host} (such as Dragonfly, Spegel or Nexus), or remove it from the "
+        "runtime's configuration on {node} (containerd: /etc/containerd/certs.d/*/hosts.toml; Docker: "
         "registry-mirrors; CRI-O: registries.conf). Then the runtime asks {registry}: {node} must reach it."
     ),
     "pull_token_expired": "The credentials for {host} have expired: {image} is denied.",
@@ -126,8 +126,8 @@ WORDS: dict[str, str] = {
     ),
     "pull_old_format": "The image {image} has a format that the container runtime of {node} no longer supports.",
     "pull_old_format_advice": (
-        "Build {image} again with a current tool, or convert it: skopeo copy --format v2s2 (or oci) "
-        "docker://{image} ...; {node} needs no change."
+        "Build {image} again with a current tool, or copy it in a current format: skopeo copy --format v2s2 "
+        "docker://{image} docker://{image}; {node} needs no change."
     ),
     "pull_corrupt_layer": "A layer of {image} arrived corrupt on {node}: its compressed data cannot be read.",
     "pull_corrupt_layer_advice": (
@@ -151,7 +151,7 @@ WORDS: dict[str, str] = {
         "{image} is pulled again."
     ),
     "pull_says": "The runtime says: {message}",
-    "pull_attempts": "Tried {count:time|times}.",
+    "pull_attempts": "The pull was tried {count:time|times}.",
     "pull_secret_missing": "The image pull credentials of the pod do not exist in {namespace}: {message}",
     "pull_node_suspect": "{count} different images fail on {node}: check the node first.",
     "pull_registry_suspect": "Pulls from {registry} fail on {count:node|nodes}: check the registry first.",

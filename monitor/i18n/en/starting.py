@@ -40,7 +40,9 @@ WORDS: dict[str, str] = {
     "mount_key_missing": "Volume {volume} asks for a key that the Secret or ConfigMap does not have.",
     "mount_key_missing_advice": "Add the key, or correct the items of volume {volume}.",
     "mount_host_path": "The path of volume {volume} on {node} does not exist, or is not of the declared type.",
-    "mount_host_path_advice": "Create it on {node}, or correct path or type (Directory, File ...) of volume {volume}.",
+    "mount_host_path_advice": (
+        "Create it on {node}, or correct path or type (such as Directory or File) of volume {volume}."
+    ),
     "mount_driver_missing": "The storage driver (CSI) of volume {volume} is not running on {node}.",
     "mount_driver_missing_advice": "Bring the driver's pod on {node} back: kubectl get pods -A -o wide | grep csi",
     "mount_disk_full": "The disk of {node} is full: volume {volume} cannot be set up.",

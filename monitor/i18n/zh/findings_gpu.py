@@ -19,8 +19,8 @@ WORDS: dict[str, str] = {
     "gpu-zombie.process": "它的进程 {pid} 还在该 GPU 上。",
     "gpu-zombie.allocation": "GPU {gpu} 上已没有 {pod} 的进程，但 {node} 仍把它分配给该 Pod。",
     "gpu-zombie.advice": (
-        "在 {node} 上查看进程 {pid} 为什么不退出（ps -o pid,stat,wchan:32,cmd -p {pid}）；确认不再需要后执行：kill "
-        "-9 {pid}"
+        "在该 GPU 的页面上释放它，或执行：gpuwarden cleanup release {node} {gpu}。如果被拒绝，在 {node} 上查"
+        "看进程 {pid} 为什么不退出：ps -o pid,stat,wchan:32,cmd -p {pid}"
     ),
     "gpu-zombie.allocation.advice": "查看是什么留住了这个 Pod：kubectl describe pod {pod} -n {namespace}",
     # gpu-idle
@@ -40,12 +40,13 @@ WORDS: dict[str, str] = {
     "doc.gpu-idle.limit.timezone": "这些时段的时区；默认为 daemon 的时区。",
     "gpu-idle.idle-notebook": ("Notebook {namespace}/{pod} 已 {seconds:duration}没有使用 {node} 的 GPU {gpu}。"),
     "gpu-idle.idle-notebook.advice": (
-        "请所有者停止它，或直接停止：kubectl delete pod {pod} -n {namespace}。存储卷里的文件会保留。"
+        "请所有者停止 notebook {namespace}/{pod}，或释放 GPU：gpuwarden cleanup release {node} {gpu}。存储卷"
+        "里的文件会保留。"
     ),
     "gpu-idle.idle-job": ("Pod {namespace}/{pod} 已 {seconds:duration}没有使用 {node} 的 GPU {gpu}。"),
     "gpu-idle.idle-job.advice": (
-        "看它在做什么：kubectl logs {pod} -n {namespace} --tail=50。如果已经跑完："
-        "kubectl delete pod {pod} -n {namespace}"
+        "看它在做什么：kubectl logs {pod} -n {namespace} --tail=50。如果已经跑完，释放 GPU：gpuwarden "
+        "cleanup release {node} {gpu}"
     ),
     "gpu-idle.hung-job": (
         "Pod {namespace}/{pod} 疑似卡死：{node} 的 GPU {gpu} 已 {seconds:duration}没有工作，日志也停了。"
@@ -94,8 +95,8 @@ WORDS: dict[str, str] = {
     "gpu-orphan.uid": "它以用户 id {uid} 运行。",
     "gpu-orphan.others": "同一 GPU 上还有 {count} 个不属于任何 Pod 的进程：{pids}。",
     "gpu-orphan.host-process.advice": (
-        "在 {node} 上执行：ps -o pid,user,lstart,cmd -p {pid}。来历不明时按入侵处理：先保留 /proc/{pid}/exe，再 kill "
-        "-9 {pid}"
+        "在 {node} 上执行：ps -o pid,user,lstart,cmd -p {pid}。来历不明时按入侵处理，先保留 /proc/{pid}/exe。"
+        "然后释放 GPU：gpuwarden cleanup release {node} {gpu}"
     ),
     "gpu-orphan.other-container.advice": (
         "在 {node} 上执行 docker inspect {container}（或 crictl inspect "
@@ -156,7 +157,7 @@ WORDS: dict[str, str] = {
     ),
     "gpu-phantom.refused": "它以 GPU 不足为由拒绝了 Pod {pod}。",
     "gpu-phantom.advice": (
-        "重启 {node} 的 kubelet：systemctl restart kubelet。如果该 GPU 仍显示已分配：在没有 GPU Pod 运行时，先删除 "
-        "/var/lib/kubelet/device-plugins/kubelet_internal_checkpoint。"
+        "重启 {node} 的 kubelet：systemctl restart kubelet。如果该 GPU 仍显示已分配，先驱逐节点上的 Pod 再重"
+        "启节点：kubectl drain {node} --ignore-daemonsets"
     ),
 }

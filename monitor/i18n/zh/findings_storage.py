@@ -57,15 +57,17 @@ WORDS: dict[str, str] = {
     ),
     "disk-full.read-only": "{place} 的磁盘 {mount} 变成了只读：需要往里写的程序现在都会失败。",
     "disk-full.images.advice": (
-        "在 {node} 上按名称删除没有容器使用的镜像：docker rmi 镜像名（在用的会拒绝），"
-        "或 crictl rmi 镜像名（在用的不会拒绝，请小心）。"
+        "gpuwarden cleanup plan 列出 {node} 上可以安全删除的镜像；由 images 类清理策略在夜间删除，或立即执行"
+        "：gpuwarden cleanup run POLICY"
     ),
     "disk-full.container-layers.advice": ("请上面列出的用户把数据写到数据盘，或重启 Pod：写在容器里的文件会随之删除。"),
     "disk-full.logs.advice": (
         "在 {node} 上清空最大的日志（truncate -s 0 文件），并限制日志大小：Docker 设 log-opts max-size=100m，"
         "kubelet 设 containerLogMaxSize。"
     ),
-    "disk-full.volumes.advice": "在 {node} 上查看未使用的数据卷（docker system df -v），再执行：docker volume rm 名称",
+    "disk-full.volumes.advice": (
+        "在 {node} 上用 docker system df -v 查看没有容器使用的数据卷。删除之前先问所有者：docker volume rm 名称"
+    ),
     "disk-full.datasets.advice": "找出最大的目录及其所有者：du -xh --max-depth=2 {mount} | sort -rh | head",
     "disk-full.other.advice": "在 {node} 上找出大文件：du -xh --max-depth=2 {mount} | sort -rh | head",
     "disk-full.inodes.advice": (
@@ -126,10 +128,12 @@ WORDS: dict[str, str] = {
         "把 {node} 的运行时目录迁到更大的磁盘，或把作业分散到其他节点；请最大镜像的所有者缩小镜像。"
     ),
     "image-cache-large.unused-images.advice": (
-        "在 {node} 上按名称删除没有容器使用的镜像：docker rmi 镜像名（在用的会拒绝），"
-        "或 crictl rmi 镜像名（在用的不会拒绝，请小心）。"
+        "gpuwarden cleanup plan 列出 {node} 上可以安全删除的镜像；由 images 类清理策略在夜间删除，或立即执行"
+        "：gpuwarden cleanup run POLICY"
     ),
-    "image-cache-large.build-cache.advice": "在 {node} 上执行：docker builder prune --filter until=24h",
+    "image-cache-large.build-cache.advice": (
+        "gpuwarden cleanup plan 列出 {node} 上可以安全删除的构建缓存；由 images 类清理策略删除。"
+    ),
     # image-oversize
     "rule.image-oversize": "镜像过大",
     "doc.image-oversize": "镜像太大，占满磁盘、启动慢；并指出谁在用。",

@@ -10,7 +10,8 @@ WORDS: dict[str, str] = {
     ),
     "pull_wrong_architecture": "镜像 {image} 没有适合 {node} 处理器架构的版本。",
     "pull_wrong_architecture_advice": (
-        "为该架构也构建一份 {image}（docker buildx build --platform ...），或用 kubernetes.io/arch 选择其他节点。"
+        "为该架构也构建一份 {image}（docker buildx build --platform linux/amd64,linux/arm64），或用 "
+        "kubernetes.io/arch 选择其他节点。"
     ),
     "pull_rate_limited": "{host} 限制了拉取次数：拉取过于频繁。",
     "pull_rate_limited_advice": "稍后再试、登录后拉取（imagePullSecrets），或通过自己的镜像仓库中转。",
@@ -103,8 +104,8 @@ WORDS: dict[str, str] = {
     "pull_bad_image_advice": "重新构建并推送 {image}，节点没有问题。如果其他节点能用，和 {node} 比较运行时版本。",
     "pull_old_format": "镜像 {image} 的格式太旧，{node} 的容器运行时已不再支持。",
     "pull_old_format_advice": (
-        "用新工具重新构建 {image}，或转换格式：skopeo copy --format v2s2（或 oci）docker://{image} ...；"
-        "{node} 不需要改动。"
+        "用新工具重新构建 {image}，或复制成新格式：skopeo copy --format v2s2 docker://{image} "
+        "docker://{image}；{node} 不需要改动。"
     ),
     "pull_corrupt_layer": "{image} 的一层传到 {node} 时已损坏：压缩数据读不出来。",
     "pull_corrupt_layer_advice": (

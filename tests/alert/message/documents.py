@@ -98,7 +98,7 @@ ZOMBIE = Finding(
     labels={"node": "gpu11", "gpu": "3", "namespace": "nlp", "pod": "llama-sft-0", "user": "zhang", "job": "llama-sft"},
     headline=note("gpu-zombie.pod-deleted", gpu="3", node="gpu11", pod="llama-sft-0", seconds=1260.0),
     evidence=(note("gpu-zombie.process", pid=48213), note("card-memory", bytes=71 * GIB), note("card-owner", user="zhang", job="llama-sft")),
-    advice=(note("gpu-zombie.advice", node="gpu11", pid=48213),),
+    advice=(note("gpu-zombie.advice", node="gpu11", gpu="3", pid=48213),),
 )  # fmt: skip
 
 

@@ -83,7 +83,10 @@ def test_what_is_over_asks_nobody_to_do_anything() -> None:
 
 def test_commands_are_code_and_owners_are_mentioned() -> None:
     message = compose(batch(notification(NotificationReason.NEW, subject(ZOMBIE))), ENGLISH)
-    assert spans(message, SpanStyle.CODE) == ["ps -o pid,stat,wchan:32,cmd -p 48213", "kill -9 48213"]
+    assert spans(message, SpanStyle.CODE) == [
+        "gpuwarden cleanup release gpu11 3",
+        "ps -o pid,stat,wchan:32,cmd -p 48213",
+    ]
     assert (message.mentions, spans(message, SpanStyle.MENTION)) == (("zhang",), ["zhang"])
 
 

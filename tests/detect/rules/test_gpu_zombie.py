@@ -80,7 +80,7 @@ def test_the_dead_pod_is_named_not_the_live_one_beside_it() -> None:
     )
     (finding,) = run(RULE, rule_context(shared, pods=PODS), LONG).findings
     assert finding.labels["pod"] == "done"
-    assert "kill -9 8" in said(finding)
+    assert "gpuwarden cleanup release" in said(finding)
 
 
 def test_what_it_says() -> None:

@@ -22,7 +22,7 @@ CORDON_RULES = frozenset(
 )  # fmt: skip
 # Rules about what cleanup of images removes.
 CLEANUP_RULES = frozenset({"disk-filling", "disk-full", "image-cache-large", "image-oversize"})
-# Labels that say to whom a subject belongs; they may appear and change while an alert fires.
+# Labels of the owner of a subject; they may appear and change while an alert fires.
 OWNER_LABELS = ("user", "job", "queue")
 
 

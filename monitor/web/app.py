@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -24,6 +26,7 @@ from monitor.web.alerts_api import AlertsBackend, ApiTokens, alert_routes
 from monitor.web.cleanup_api import CleanupBackend, cleanup_routes
 from monitor.web.context import ClusterBackend, PageData, PageDeps
 from monitor.web.history_api import HistoryBackend, history_routes
+from monitor.web.http_errors import http_error
 from monitor.web.metrics_api import metrics_routes
 from monitor.web.openapi import openapi_routes
 from monitor.web.pages.routes import page_routes
@@ -79,8 +82,10 @@ def create_app(
     routes += security.routes()
     routes += openapi_routes(routes)
     audit = security.audit.latest if security.audit is not None else None
-    routes += page_routes(PageDeps(cluster, data, alerts, cleanup, reports, audit))
-    app = SecurityHeadersMiddleware(security.wrap(Starlette(routes=routes, exception_handlers=HANDLERS)))
+    deps = PageDeps(cluster, data, alerts, cleanup, reports, audit)
+    routes += page_routes(deps)
+    handlers = HANDLERS | {HTTPException: partial(http_error, deps)}
+    app = SecurityHeadersMiddleware(security.wrap(Starlette(routes=routes, exception_handlers=handlers)))
     # A higher level costs more CPU and saves little.
     # Of a scrape of 1,000 nodes, level 4 takes twice the CPU and saves 12 %.
     return GZipMiddleware(app, minimum_size=MIN_COMPRESSED_BYTES, compresslevel=1)

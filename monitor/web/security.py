@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, ExceptionHandler
 
@@ -24,7 +23,7 @@ from monitor.web.audit_api import AuditMiddleware, audit_routes
 from monitor.web.authenticator import Authenticator
 from monitor.web.context import language_of
 from monitor.web.login import login_routes
-from monitor.web.middleware import API, CALLBACK, AuthMiddleware, rejection
+from monitor.web.middleware import CALLBACK, AuthMiddleware, rejection
 from monitor.web.responses import error_response
 
 LOCK_RETRY_SECONDS = 5.0
@@ -102,20 +101,8 @@ def _database_locked(request: Request, error: Exception) -> Response:
     return rejection(request, rejected)
 
 
-def _http_error(request: Request, error: Exception) -> Response:
-    """Response to an unknown path or method: JSON for the API, text otherwise."""
-    if not isinstance(error, HTTPException):
-        raise error
-    if request.url.path.startswith(API):
-        response = error_response(error.detail, error.status_code)
-        response.headers.update(error.headers or {})
-        return response
-    return PlainTextResponse(f"{error.detail}\n", error.status_code, error.headers)
-
-
 HANDLERS: dict[object, ExceptionHandler] = {
     RequestRejectedError: _rejected,
-    HTTPException: _http_error,
     NotLeaderError: _not_leading,
     DatabaseError: _database_locked,
 }

@@ -197,3 +197,21 @@ def test_a_reader_that_takes_its_time_does_not_keep_others_waiting_nor_the_serve
         wait_until(entered.is_set, 30, "the slow request is in progress")
         assert get(f"{url}/healthz")[0] == 200
     release.set()
+
+
+UNKNOWN_PATHS = [
+    ("/nonsense", {"Accept": "text/html,*/*"}, "text/html; charset=utf-8", "This address leads to no page."),
+    ("/nonsense?lang=zh", {"Accept": "text/html,*/*"}, "text/html; charset=utf-8", "这个地址没有对应的页面"),
+    ("/nonsense", {"Accept": "*/*"}, "text/plain; charset=utf-8", "Not Found"),
+    ("/static/nonsense.js", {"Accept": "text/html,*/*"}, "text/plain; charset=utf-8", "Not Found"),
+    ("/v1/nonsense", {"Accept": "text/html,*/*"}, "application/json", '{"error":"Not Found"}'),
+]
+
+
+@pytest.mark.parametrize(("path", "headers", "kind", "says"), UNKNOWN_PATHS)
+def test_an_unknown_path_is_a_page_for_people_only(
+    site: str, path: str, headers: dict[str, str], kind: str, says: str
+) -> None:
+    status, answered, body = get(site + path, headers)
+    assert (status, answered["content-type"]) == (404, kind)
+    assert says in body

@@ -194,6 +194,17 @@ def test_what_is_not_there_is_said_to_be_so(path: str) -> None:
     assert Visitor(deps()).get(path).status_code == 404
 
 
+@pytest.mark.parametrize(("lang", "says"), [("en", "There is no x, or it is gone."), ("zh", "x 不存在，或已经消失。")])
+def test_what_is_not_there_leads_on(lang: str, says: str) -> None:
+    body = Visitor(deps()).text(f"/users/x?lang={lang}")
+    assert says in body
+    assert '<a href="/why?q=x">' in body
+
+
+def test_filters_that_nothing_matches_can_be_cleared() -> None:
+    assert 'No jobs match these filters. <a href="/pods?what=all">Show all</a>' in Visitor(deps()).text("/pods?q=zzz")
+
+
 def test_a_pod_that_is_asked_for_by_its_name_is_gone_to() -> None:
     answer = Visitor(deps()).get("/why?q=cv/vit-0")
     assert (answer.status_code, answer.headers["location"]) == (303, "/pods/cv/vit-0")

@@ -25,7 +25,7 @@ def show_all(page: PageRequest) -> Response:
     rows = [row for row in pod_rows(index, _filtered(page, index)) if _is_kind(row, kind)]
     users = sorted({pod.identity.user for pod in index.view.pods if pod.identity.user})
     queues = sorted({pod.identity.queue for pod in index.view.pods if pod.identity.queue})
-    section = page.section("pods", "pods", **page.limited(rows))
+    section = page.section("pods", "pods", **page.limited(rows), narrowed=True)
     filters = {name: page.query(name) for name in FILTERS}
     return page.respond(
         "pods.html", page.t("nav.pods"), section, asked=filters, what=kind, kinds=KINDS, users=users, queues=queues

@@ -7,6 +7,7 @@ objects. Seconds are CPU time, because the machine may be shared.
 
 from __future__ import annotations
 
+import gc
 import json
 import statistics
 import sys
@@ -56,6 +57,7 @@ def ours(directory: Path) -> dict[str, float]:
     from monitor.facts.node import NodeSnapshot
     from monitor.kube.decode import stream
 
+    gc.disable()  # as in the daemon: see monitor.base.garbage
     rules, answers = all_rules(), (directory / "snapshots").read_bytes().splitlines()
     kind, read = stream.pods(required_fields(rules)), msgspec.json.Decoder(NodeSnapshot).decode
     pod_pages, node_pages = pages(directory, "pods"), pages(directory, "nodes")

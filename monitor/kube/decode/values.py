@@ -129,7 +129,7 @@ def interned(text: str | None) -> str | None:
 
 
 def shared_strings(labels: dict[str, str] | None) -> dict[str, str]:
-    """Labels with the shared copies of their names and values, most of which other objects have too."""
+    """Labels with the shared copies of their names and values: other objects have most of them too."""
     return {intern(name): intern(value) for name, value in labels.items()} if labels else {}
 
 

@@ -6,6 +6,7 @@ import msgspec
 
 from monitor.cluster.agents.snapshot import SnapshotFollower
 from monitor.facts.node import NodeSnapshot
+from monitor.facts.storage import ImageCacheFact, ImageFact
 from tests.support.snapshots import full_snapshot
 
 
@@ -26,6 +27,8 @@ def test_nodes_share_the_names_of_images_namespaces_and_collectors() -> None:
         (one.containers[0], other.containers[0]),
     )
     assert image.id is same_image.id
+    assert image.names is same_image.names
+    assert image.size_bytes is same_image.size_bytes
     assert all(map(_is, image.names + image.digests, same_image.names + same_image.digests))
     assert container.namespace is same_container.namespace
     assert container.image is same_container.image
@@ -34,6 +37,14 @@ def test_nodes_share_the_names_of_images_namespaces_and_collectors() -> None:
 
 def _is(one: object, other: object) -> bool:
     return one is other
+
+
+def test_equal_numbers_of_different_types_are_not_the_same_value() -> None:
+    images = (ImageFact(id="a", size_bytes=1_700_000_000), ImageFact(id="b", created_at=1_700_000_000.0))
+    snapshot = msgspec.structs.replace(full_snapshot(), images=(ImageCacheFact(runtime="docker", images=images),))
+    read = _read(msgspec.json.encode(snapshot)).images
+    assert read is not None
+    assert type(read[0].images[1].created_at) is float
 
 
 def test_sharing_changes_no_content() -> None:
@@ -46,9 +57,12 @@ def test_parts_of_a_snapshot_share_the_ids_of_containers_pods_and_gpus() -> None
     for part, fields in {
         "containers": ("id", "pod_uid"),
         "container_usage": ("container_id",),
-        "gpu_processes": ("gpu_uuid", "container_id", "pod_uid"),
+        "disk": ("mount", "device", "fstype"),
+        "gpu_processes": ("gpu_uuid", "kind", "container_id", "pod_uid"),
         "logs": ("container_id",),
-        "pod_devices": ("gpu_uuid", "pod_uid"),
+        "mounts": ("path",),
+        "pod_devices": ("resource", "gpu_uuid", "pod_uid"),
+        "probes": ("target",),
         "shm": ("container_id",),
     }.items():
         facts, same_facts = getattr(one, part), getattr(other, part)

@@ -1,9 +1,14 @@
-"""Times and quantities."""
+"""Times, quantities, and what objects share."""
 
 from __future__ import annotations
 
+from itertools import chain
+from operator import is_
+
+import msgspec
 import pytest
 
+from monitor.kube.decode.stream import decode_pod_list
 from monitor.kube.decode.values import parse_quantity, parse_time
 
 AT = 1614834367.0  # 2021-03-04T05:06:07Z
@@ -55,3 +60,15 @@ def test_quantities(text: str | int | None, expect: float | None) -> None:
 )
 def test_times(text: str | None, expect: float | None) -> None:
     assert parse_time(text) == expect
+
+
+def test_pods_share_what_they_have_in_common() -> None:
+    metadata = {"name": "p", "uid": "u", "namespace": "n", "labels": {"job-of-many-pods": "train-of-many-pods"}}
+    pod = {"metadata": metadata, "spec": {"nodeSelector": {"gpu-model-of-many-pods": "A100"}}}
+    lists = [decode_pod_list(msgspec.json.encode({"metadata": {}, "items": [pod]})) for _ in range(2)]
+    (one,), (other,) = (page.items for page in lists)
+    assert one.labels == {"job-of-many-pods": "train-of-many-pods"}
+    assert all(map(is_, chain(*one.labels.items()), chain(*other.labels.items())))
+    assert one.node_selector == {"gpu-model-of-many-pods": "A100"}
+    assert one.node_selector is other.node_selector
+    assert one.uid is other.uid

@@ -80,7 +80,7 @@ class _Starting:
             self._wait(partial(self._is_served, name), name)
         for name, path in self._platform.health.items():
             self._wait(partial(self._is_healthy, name, path), f"{name} healthy")
-        if self._platform.config is not None:
+        if self._platform.certificate:
             self._wait(self._accepts_webhooks, "webhooks")
 
     # Files
@@ -90,9 +90,10 @@ class _Starting:
         platform, place = self._platform, self._place
         if platform.sample is not None:
             shutil.copy(place.programs / MANIFESTS / platform.sample, place.directory)
-        if platform.config is None:
+        if platform.config is not None:
+            place.config.write_text(platform.config(place))
+        if not platform.certificate:
             return None
-        place.config.write_text(platform.config(place))
         place.certificates.mkdir(mode=0o700)
         subject = ["-subj", f"/CN={platform.name}", "-addext", f"subjectAltName=IP:{LOOPBACK}"]
         key, certificate = place.certificates / "tls.key", place.certificates / "tls.crt"

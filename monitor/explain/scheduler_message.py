@@ -47,7 +47,11 @@ def scheduler_verdict(pod: PodFact, facts: ClusterFacts) -> SchedulerVerdict | N
     messages = [condition.message] if condition is not None and condition.message else []
     messages += [event.message or "" for event in reversed(events[-MAX_EVENTS:])]
     if (group := facts.group_of(pod)) is not None:
-        messages += group_messages(group, facts)[: -MAX_EVENTS - 1 : -1]
+        messages += [
+            message
+            for message in group_messages(group, facts)[: -MAX_EVENTS - 1 : -1]
+            if not _says_incomplete(message) or not _is_complete(group, facts)
+        ]
     if not messages:
         return None
     since = condition.since if condition else events[-1].first_at if events else None
@@ -62,6 +66,17 @@ def group_messages(group: PodGroupFact, facts: ClusterFacts) -> list[str]:
     ]
     messages += [event.message for event in facts.events_named("PodGroup", group.namespace, group.name)]
     return [message for message in messages if message]
+
+
+def _says_incomplete(message: str) -> bool:
+    reason = main_reason(parse_scheduling(message))
+    return reason is not None and reason.cause is SchedulingCause.GANG_INCOMPLETE
+
+
+def _is_complete(group: PodGroupFact, facts: ClusterFacts) -> bool:
+    """Whether all pods that the group needs exist: its first events are from before its controller created them."""
+    present = sum(pod.phase != "Failed" for pod in facts.members(group))
+    return group.min_member is not None and present >= group.min_member
 
 
 def _most_specific(messages: list[str]) -> tuple[str, SchedulingPart | None]:

@@ -157,6 +157,25 @@ CASES = [
         },
     ),
     Case(
+        "an event from before the pods of the group were created",
+        volcano_pod(gpus=16),
+        "no-single-node-fits",
+        facts={
+            "nodes": ROOM,
+            "pods": [volcano_pod("bert-1", gpus=16)],
+            "pod_groups": [group(min_member=2)],
+            "events": [
+                event(
+                    "Unschedulable",
+                    "0/0 tasks in gang unschedulable: pod group is not ready, 2 minAvailable",
+                    kind="PodGroup",
+                    name="bert-uid-job",
+                    involved_uid="uid-pg",
+                ),
+            ],
+        },
+    ),
+    Case(
         "a failed pod is no member",
         volcano_pod(),
         "gang-incomplete",

@@ -11,6 +11,7 @@ from monitor.facts.cluster import Identity
 from tests.e2e.platforms.adapter import USER, Adapter, End, Job, Manifest, ObjectAdapter, Waiting
 from tests.lab.layout import GPU_RESOURCE
 from tests.lab.platforms import catalogue
+from tests.support import free_port
 
 COMMAND_LIMIT_SECONDS = 60
 QUOTA = 4
@@ -82,18 +83,19 @@ class PyTorchJob(ObjectAdapter):
     """Kubeflow's training-operator, whose jobs PAI DLC creates too."""
 
     platform = catalogue.TRAINING_OPERATOR
-    left_out = "validating webhook"
+    left_out = "validating webhook, workers waiting for the address of their master"
     resource = ("kubeflow.org/v1", "pytorchjobs", "PyTorchJob")
 
     def spec(self, job: Job) -> Manifest:
-        roles = {"Master": (1, 23456), "Worker": (job.pods - 1, 23457)}  # the pods share the ports of their host
+        roles = {"Master": 1, "Worker": job.pods - 1}
         replicas = {
             role: {
                 "replicas": count,
                 "restartPolicy": "Never",
-                "template": job.pod(name="pytorch", ports=[{"name": "pytorchjob-port", "containerPort": port}]),
+                # Pods share the network of their host, so each role has a port of its own.
+                "template": job.pod(name="pytorch", ports=[{"name": "pytorchjob-port", "containerPort": free_port()}]),
             }
-            for role, (count, port) in roles.items()
+            for role, count in roles.items()
             if count
         }
         return {"pytorchReplicaSpecs": replicas, "runPolicy": {"cleanPodPolicy": "None"}}

@@ -111,8 +111,14 @@ class ContainerdLabEngine(Engine):
 
     def kill_containers_of(self, pod_uid: str) -> None:
         of_pod = f'labels."io.kubernetes.pod.uid"=={pod_uid}'
-        for container in self._ctr("containers", "list", "--quiet", of_pod).split():
+        containers = self._ctr("containers", "list", "--quiet", of_pod).split()
+        for container in {*containers} & self._running():
             self._ctr("tasks", "kill", "--signal=SIGKILL", container)
+
+    def _running(self) -> set[str]:
+        """Ids of containers that run; others, such as init containers, have ended."""
+        tasks = (line.split()[:3] for line in self._ctr("tasks", "list").splitlines()[1:])
+        return {container for container, _, status in tasks if status == "RUNNING"}
 
     def logs_of(self, pod_uid: str) -> list[str]:
         return [tail(log) for log in sorted(self._logs.glob(f"*_{pod_uid}/*/*.log"))]

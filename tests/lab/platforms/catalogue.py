@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.lab.go_module import Module
+from tests.lab.images import IMAGE
 from tests.lab.layout import LOOPBACK
 from tests.lab.platforms.platform import HERE, Command, Place, Platform
 
@@ -63,6 +64,14 @@ VOLCANO = Platform(
 )
 
 
+# By default workers wait until DNS, which the lab has not, knows their master.
+_WORKERS_DO_NOT_WAIT = """\
+- name: init-pytorch
+  image: "{{.InitContainerImage}}"
+  command: ["echo", "{{.MasterAddr}}"]
+"""
+
+
 def _training_operator(place: Place) -> dict[str, Command]:
     line = [
         str(place.programs / "training-operator"),
@@ -70,6 +79,8 @@ def _training_operator(place: Place) -> dict[str, Command]:
         "--metrics-bind-address=0",
         f"--health-probe-bind-address={place.address('training-operator')}",
         f"--webhook-server-port={place.ports['webhooks']}",
+        f"--pytorch-init-container-image={IMAGE}",
+        f"--pytorch-init-container-template-file={place.config}",
     ]
     return {"training-operator": line}
 
@@ -88,6 +99,7 @@ TRAINING_OPERATOR = Platform(
     # the lab has none, so the webhook is that of a kind of job that the lab does not run.
     webhooks=("validator.jaxjob.training-operator.kubeflow.org",),
     webhook_configuration="validator.training-operator.kubeflow.org",
+    config=lambda _place: _WORKERS_DO_NOT_WAIT,
     namespace="kubeflow",
     mounted=Path("/tmp/k8s-webhook-server/serving-certs"),
     secret="training-operator-webhook-cert",
@@ -113,6 +125,7 @@ KUEUE = Platform(
         featureGates={"VisibilityOnDemand": False},  # a server on a fixed port
     ),
     namespace="kueue-system",
+    certificate=True,
     mounted=Path("/etc/kueue/metrics/certs"),
 )
 
@@ -126,6 +139,7 @@ JOBSET = Platform(
     pod_label="jobset.sigs.k8s.io/jobset-name",
     config=lambda place: _controller_config(place, "config.jobset.x-k8s.io/v1alpha1", "jobset"),
     namespace="jobset-system",
+    certificate=True,
 )
 
 LEADERWORKERSET = Platform(
@@ -138,6 +152,7 @@ LEADERWORKERSET = Platform(
     pod_label="leaderworkerset.sigs.k8s.io/name",
     config=lambda place: _controller_config(place, "config.lws.x-k8s.io/v1alpha1", "leaderworkerset"),
     namespace="lws-system",
+    certificate=True,
 )
 
 

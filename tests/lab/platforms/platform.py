@@ -58,6 +58,8 @@ class Platform:
     pod_label: str | None = None
     config: Callable[[Place], str] | None = None
     namespace: str | None = None
+    # Whether its webhooks use a certificate of the lab.
+    certificate: bool = False
     # Fixed directory where it expects a certificate, and the secret in which it writes that itself, if it does.
     mounted: Path | None = None
     secret: str | None = None

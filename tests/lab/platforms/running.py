@@ -9,7 +9,7 @@ import os
 import shutil
 import socket
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -68,19 +68,19 @@ class _Starting:
         self._configure_webhooks(manifests.webhook_configurations(hooks, self._platform, address, authority))
         defined = manifests.definitions(manifests.read(source, self._platform.definitions), address, authority)
         self._undo.callback(self._stop)
-        names = [*(each["metadata"]["name"] for each in defined), *self._platform.defines]
-        self._undo.callback(self._remove_definitions, names)
+        names = [each["metadata"]["name"] for each in defined]
+        self._undo.callback(self._remove_definitions, [*names, *self._platform.defines])
         for definition in defined:
             self._api.create(manifests.DEFINITIONS, definition)
+        self._wait_served(names)
         for name, line in self._platform.commands(self._place).items():
             self._spawn(name, line)
         if self._platform.secret is not None:
             self._wait(self._mount_secret, "its certificate")
-        for name in names:
-            self._wait(partial(self._is_served, name), name)
+        self._wait_served(self._platform.defines)
         for name, path in self._platform.health.items():
             self._wait(partial(self._is_healthy, name, path), f"{name} healthy")
-        if self._platform.config is not None:
+        if self._platform.certificate:
             self._wait(self._accepts_webhooks, "webhooks")
 
     # Files
@@ -90,9 +90,10 @@ class _Starting:
         platform, place = self._platform, self._place
         if platform.sample is not None:
             shutil.copy(place.programs / MANIFESTS / platform.sample, place.directory)
-        if platform.config is None:
+        if platform.config is not None:
+            place.config.write_text(platform.config(place))
+        if not platform.certificate:
             return None
-        place.config.write_text(platform.config(place))
         place.certificates.mkdir(mode=0o700)
         subject = ["-subj", f"/CN={platform.name}", "-addext", f"subjectAltName=IP:{LOOPBACK}"]
         key, certificate = place.certificates / "tls.key", place.certificates / "tls.crt"
@@ -145,6 +146,10 @@ class _Starting:
 
     def _is_gone(self, path: str) -> bool:
         return self._api.send("GET", path).status_code == http.HTTPStatus.NOT_FOUND
+
+    def _wait_served(self, names: Iterable[str]) -> None:
+        for name in names:
+            self._wait(partial(self._is_served, name), f"{name} served")
 
     def _is_served(self, name: str) -> bool:
         defined = self._api.send("GET", f"{manifests.DEFINITIONS}/{name}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,6 +11,7 @@ from kubernetes import client
 
 from monitor.explain.model import Explanation
 from monitor.explain.pod import explain_pod
+from monitor.facts.findings import Finding
 from monitor.facts.kube import PodFact
 from monitor.i18n import LANGUAGES
 from monitor.present.explanation import render_explanation
@@ -49,8 +50,9 @@ class Kubernetes:
     def lines(self, pod: Any) -> str:
         """The explanation of a pod in both languages."""
         explanation = self.why(pod)
-        languages = LANGUAGES if explanation is not None else ()
-        return "\n".join(line for lang in languages for line in render_explanation(explanation, lang))  # type: ignore[arg-type]  # known here
+        if explanation is None:
+            return ""
+        return "\n".join(line for lang in LANGUAGES for line in render_explanation(explanation, lang))
 
     def says(self, pod: Any, *words: str) -> None:
         """Wait until the explanation of a pod has these words, in English or Chinese."""
@@ -61,7 +63,7 @@ class Kubernetes:
             missing = [word for word in words if word not in self.lines(pod)]
         assert not missing, f"{missing} not in\n{self.lines(pod)}"
 
-    def reported(self, pod: Any) -> Sequence[Any]:
+    def reported(self, pod: Any) -> list[Finding]:
         """Findings that call a pod failed or stuck."""
         return [
             each for each in self.looker.look() if each.rule in FAILURES and each.labels.get("pod") == pod.metadata.name
@@ -158,14 +160,16 @@ def test_a_resize_that_waits_does_not_count_as_used(
 # Pods that Kubernetes ends
 
 
-def expect_no_failure(kubernetes: Kubernetes, pod: Any) -> None:
-    """Wait until the program has ended with its error, and expect that it is not called a failure of the program."""
+def expect_no_failure(kubernetes: Kubernetes, pods: Pods, pod: Any) -> None:
+    """Wait until the program has ended with its error, and expect that only one that failed by itself is reported."""
 
     def ended() -> bool:
         fact = kubernetes.fact(pod)
         return fact is not None and any(status.exit_code == 3 for status in fact.statuses)
 
     wait_until(ended, PATIENCE_SECONDS, "the program has ended")
+    failed = pods.run(f"beside-{pod.metadata.name}", command=("sh", "-c", "exit 3"), phase="Failed")
+    kubernetes.looker.expect("pod-start-failed", "program", PATIENCE_SECONDS, pod=failed.metadata.name)
     assert kubernetes.reported(pod) == []
 
 
@@ -182,7 +186,7 @@ def test_a_pod_that_the_scheduler_preempts_has_not_failed(kubernetes: Kubernetes
     pod = pods.run("victim", gpus=8, **kept())
     pods.keep(pod, [FINALIZER])
     pods.run("urgent", gpus=8, phase=None, spec={"priorityClassName": scene.name})
-    expect_no_failure(kubernetes, pod)
+    expect_no_failure(kubernetes, pods, pod)
     kubernetes.says(
         pod, "A pod with a higher priority preempted it on gpu-01", "优先级更高的 Pod 占了它在 gpu-01 上的位置"
     )
@@ -193,5 +197,5 @@ def test_a_pod_that_the_api_evicts_has_not_failed(kubernetes: Kubernetes, scene:
     pods.keep(pod, [FINALIZER])
     eviction = client.V1Eviction(metadata=client.V1ObjectMeta(name="drained", namespace=scene.name))
     kubernetes.lab.cluster.core.create_namespaced_pod_eviction("drained", scene.name, eviction, _request_timeout=60)
-    expect_no_failure(kubernetes, pod)
+    expect_no_failure(kubernetes, pods, pod)
     kubernetes.says(pod, "It was evicted through the Kubernetes API from gpu-01", "从 gpu-01 驱逐")

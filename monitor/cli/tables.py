@@ -17,7 +17,7 @@ from monitor.i18n import say
 from monitor.i18n.notes import sentence
 from monitor.present import cluster as cluster_tables
 from monitor.present import node
-from monitor.present.columns import GAP, fit, measure
+from monitor.present.columns import GAP_COLUMNS, fit, measure
 from monitor.present.connect import connect_hints
 from monitor.present.table import CODED_COLUMNS, NAME_COLUMNS, NUMERIC_COLUMNS, TextTable, in_language
 
@@ -85,7 +85,7 @@ def _print_each(console: Console, tables: Iterable[TextTable], lang: str) -> Non
 
 
 def _rich(table: TextTable, shown: TextTable, widths: list[int]) -> RichTable:
-    rich = RichTable(box=None, header_style="dim", padding=(0, GAP, 0, 0), pad_edge=False)
+    rich = RichTable(box=None, header_style="dim", padding=(0, GAP_COLUMNS, 0, 0), pad_edge=False)
     for key, name, width in zip(table.columns, shown.columns, widths, strict=True):
         rich.add_column(Text(name), justify="right" if key in NUMERIC_COLUMNS else "left", width=width, overflow="fold")
     for row, codes in zip(shown.rows, table.rows, strict=True):
@@ -101,7 +101,7 @@ def _cells(table: TextTable, row: tuple[str, ...], codes: tuple[str, ...]) -> li
 
 def _print_records(console: Console, table: TextTable, shown: TextTable) -> None:
     """Rows one below the other, for a table whose names do not fit side by side."""
-    margin = max(map(cell_len, shown.columns)) + GAP
+    margin = max(map(cell_len, shown.columns)) + GAP_COLUMNS
     for number, (row, codes) in enumerate(zip(shown.rows, table.rows, strict=True)):
         if number:
             console.print()

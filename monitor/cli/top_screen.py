@@ -12,11 +12,11 @@ from monitor.cli.styles import word_style
 from monitor.facts.findings import Severity
 from monitor.facts.text import Value
 from monitor.i18n import say
-from monitor.present.columns import GAP, fit, measure
+from monitor.present.columns import GAP_COLUMNS, fit, measure
 from monitor.present.table import UNKNOWN, table_word
 from monitor.present.top import TopFrame, TopKind, TopRow
 
-BAR_CELLS = 5
+BAR_COLUMNS = 5
 # Columns of each kind; those that a narrow terminal leaves out, first to last.
 COLUMNS = {
     TopKind.GPUS: ("GPU", "state", "util", "GPU memory", "temp", "power", "user", "pod", "job", "model"),
@@ -82,7 +82,7 @@ def _table(frame: TopFrame, rows: tuple[TopRow, ...], lang: str, width: int) -> 
         return max(cell_len(table_word(name, lang)), *(cell.cell_len for cell in cells[name]), 0)
 
     for name in LEFT_OUT_FIRST:
-        if name in names and sum(map(natural, names)) + GAP * (len(names) - 1) > width:
+        if name in names and sum(map(natural, names)) + GAP_COLUMNS * (len(names) - 1) > width:
             names.remove(name)
     columns = [
         measure(
@@ -91,7 +91,7 @@ def _table(frame: TopFrame, rows: tuple[TopRow, ...], lang: str, width: int) -> 
         for name in names
     ]
     widths = fit(columns, width) or [column.smallest for column in columns]
-    table = RichTable(box=None, header_style="reverse", padding=(0, GAP, 0, 0), pad_edge=False)
+    table = RichTable(box=None, header_style="reverse", padding=(0, GAP_COLUMNS, 0, 0), pad_edge=False)
     for name, size in zip(names, widths, strict=True):
         side = "right" if name in RIGHT else "left"
         table.add_column(Text(table_word(name, lang)), justify=side, width=size, no_wrap=True, overflow="ellipsis")  # type: ignore[arg-type]
@@ -118,10 +118,10 @@ def _cell(row: TopRow, name: str, lang: str) -> Text:
 
 def _load(ratio: float | None) -> Text:
     if ratio is None:
-        return Text(f"{UNKNOWN:>4} " + " " * BAR_CELLS, style="dim")
-    full = round(min(1.0, ratio) * BAR_CELLS)
+        return Text(f"{UNKNOWN:>4} " + " " * BAR_COLUMNS, style="dim")
+    full = round(min(1.0, ratio) * BAR_COLUMNS)
     style = "green" if ratio >= BUSY_RATIO else "dim" if ratio < IDLE_RATIO else "yellow"
-    return Text(f"{format_ratio(ratio):>4} ").append("█" * full + "░" * (BAR_CELLS - full), style=style)
+    return Text(f"{format_ratio(ratio):>4} ").append("█" * full + "░" * (BAR_COLUMNS - full), style=style)
 
 
 def _memory(row: TopRow) -> Text:

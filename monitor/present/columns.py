@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 MIN_CELLS = 8  # to which a column without names may shrink
-GAP = 2  # between two columns
+GAP_COLUMNS = 2  # between two columns
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ def measure(heading: str, cells: Sequence[str], *, names: bool, width: Callable[
 
 def fit(columns: Sequence[Column], available: int) -> list[int] | None:
     """Widths that fit: the widest column shrinks first. None if the table is too wide even then."""
-    room = available - GAP * (len(columns) - 1)
+    room = available - GAP_COLUMNS * (len(columns) - 1)
     if sum(column.smallest for column in columns) > room:
         return None
     widths = [min(column.natural, room) for column in columns]

@@ -82,7 +82,7 @@ class TopFrame:
 
 
 def pressed(choice: TopChoice, key: str, rows: int, page: int) -> TopChoice:
-    """The choice after a key, with `rows` rows of which `page` fit on the screen."""
+    """The choice after a key, with `rows` rows and room for `page` of them."""
     if key in SORT_KEYS:
         return replace(choice, sort=SORT_KEYS[key], reverse=False, first=0)
     if key == "r":

@@ -103,6 +103,8 @@ def test_a_daemon_that_was_killed_remembers_since_when_a_card_is_idle(environ: d
 
 
 def test_without_a_daemon_it_is_not_said_that_nothing_is_wrong(environ: dict[str, str]) -> None:
-    shown = run("status", environ=environ)
-    assert NOT_EVALUATED in " ".join(shown.stdout.split())
-    assert json.loads(run("status", "--json", environ=environ).stdout)["findings"] is None
+    with FakeAgent(reports("gpu-07")) as agent:
+        alone = environ | {"GPUWARDEN_DAEMON__AGENTS__STATIC": f"[{agent.target}]"}
+        shown = run("status", "--lang", "en", environ=alone)
+        assert NOT_EVALUATED in " ".join(shown.stdout.split())
+        assert json.loads(run("status", "--json", environ=alone).stdout)["findings"] is None

@@ -76,8 +76,8 @@ def test_a_name_that_nothing_has(scene: Scene, asker: Asker) -> None:
         scene,
         "nosuch",
         "unknown-name",
-        en=(f"No pod or job named nosuch is known (namespace {scene.name}).",),
-        zh=(f"没有找到叫 nosuch 的 Pod 或作业（命名空间 {scene.name}）。",),
+        en=(f"No pod, job or user named nosuch is known (namespace {scene.name}).",),
+        zh=(f"没有找到名为 nosuch 的 Pod、作业或用户（命名空间 {scene.name}）。",),
     )
 
 

@@ -18,6 +18,7 @@ from monitor.explain.pod import explain_pod
 from monitor.facts.cluster import Identity
 from monitor.facts.facts_index import make_cluster_facts
 from monitor.present import explanation
+from monitor.queries import search
 from tests.explain.builders import (
     NOW,
     assert_renders,
@@ -150,7 +151,7 @@ def _imported(statement: ast.AST) -> list[str]:
 def test_every_key_is_used() -> None:
     """A key that no code refers to is dead. Families are built from their prefix: `Key[f"PULL_{...}"]`."""
     paths = [path for path in PACKAGE.glob("*.py") if path.name != "keys.py"]
-    source = "".join(path.read_text() for path in [*paths, Path(explanation.__file__)])
+    source = "".join(path.read_text() for path in [*paths, Path(explanation.__file__), Path(search.__file__)])
     families = ("PULL_", "MOUNT_", "SANDBOX_", "START_", "CRASH_", "SCHED_", "STATUS_")
     unused = [name for name in Key.__members__ if f"Key.{name}" not in source and not name.startswith(families)]
     # monitor/explain/scheduler_says.py builds the advice from the headline.

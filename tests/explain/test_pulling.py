@@ -67,7 +67,7 @@ CASES = [
             "harbor.lab refuses connections from gpu-01",
             "curl -v https://harbor.lab/v2/",
             "The runtime says: Failed to pull",
-            "Tried 12 times.",
+            "The pull was tried 12 times.",
         ),
         facts=HERE | {"events": FAILED},
     ),

@@ -55,7 +55,7 @@ CHANGES: list[tuple[str, str, str, bool]] = [
     ("cli-help.txt", r"--nodes", "--node", True),
     ("cli-help.txt", r"default: 6;", "default: 7;", True),
     ("cli-help.txt", r"  check-config ", "  config-check ", True),
-    ("cli-help.txt", r"Usage: gpuwarden why \[OPTIONS\] POD", "Usage: gpuwarden why [OPTIONS] NAME", True),
+    ("cli-help.txt", r"Usage: gpuwarden why \[OPTIONS\] NAME", "Usage: gpuwarden why [OPTIONS] POD", True),
     ("wecom.sent.json", r"Disk nearly full", "Little room left on the disk", False),
     ("wecom.sent.json", r"<font color=\\\"warning\\\">", '<font color=\\"info\\">', True),
     ("wecom.sent.json", r"<@oncall>", "<@all>", True),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.present.columns import GAP, MIN_CELLS, Column, fit, measure
+from monitor.present.columns import GAP_COLUMNS, MIN_CELLS, Column, fit, measure
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_which_column_gives_way(name: str, columns: list[Column], available: int
 @given(st.lists(st.tuples(st.integers(0, 300), st.integers(0, MIN_CELLS)), min_size=1, max_size=9), st.integers(1, 200))
 def test_it_fits_or_says_that_it_does_not(sizes: list[tuple[int, int]], available: int) -> None:
     columns = [Column(smallest + more, smallest) for more, smallest in sizes]
-    room, widths = available - GAP * (len(columns) - 1), fit(columns, available)
+    room, widths = available - GAP_COLUMNS * (len(columns) - 1), fit(columns, available)
     if widths is None:
         assert sum(column.smallest for column in columns) > room
         return

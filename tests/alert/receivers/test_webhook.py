@@ -44,7 +44,7 @@ def test_what_they_say() -> None:
     assert first["fingerprint"] == firing.fingerprint
     assert first["generatorURL"] == f"{PAGE}/alerts/{firing.fingerprint}"
     assert first["annotations"]["summary"].startswith("Disk /data of gpu1 is 97% full")
-    assert "remove unused images" in first["annotations"]["advice"]
+    assert "can be removed safely" in first["annotations"]["advice"]
     assert (second["status"], second["endsAt"]) == ("resolved", "2023-11-14T22:23:20.000Z")
 
 

@@ -74,7 +74,7 @@ def test_every_cause_has_a_case() -> None:
 def test_it_says_what_to_do_with_the_numbers() -> None:
     event_ = event("Failed", DNS, count=7, first_at=5.0)
     finding = one(RULE, pods=[failing(message=DNS)], events=[event_])
-    assert "Tried 7 times." in text(finding)
+    assert "The pull was tried 7 times." in text(finding)
     assert "getent hosts harbor.lab" in text(finding)
     assert "已尝试 7 次" in text(finding, "zh")
     assert finding.since == 5.0

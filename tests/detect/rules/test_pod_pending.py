@@ -104,7 +104,7 @@ def test_one_finding_for_a_job_with_the_count() -> None:
     pods, identities = of_job("train", 32, conditions=BUSY)
     finding = one(RULE, pods=[*pods, *FULL], nodes=TWO, identities=identities)
     assert finding.labels["job"] == "train"
-    assert "32 pods of train (li)" in text(finding)
+    assert "Job train (li) has had 32 pods waiting" in text(finding)
     assert "32 个 Pod" in text(finding, "zh")
 
 

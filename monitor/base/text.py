@@ -14,7 +14,7 @@ _HASH_CHARS = 12
 _HASH_MARK = f"{ELLIPSIS}#"
 _JOINER = "\u200d"
 _MAX_CLUSTER_CHARS = 32  # stacked accents beyond this are split
-MAX_LISTED_NAMES = 20  # a longer list of names would not be read
+MAX_LISTED_NAMES = 24  # a longer list of names would not be read
 
 
 def clean(text: str) -> str:

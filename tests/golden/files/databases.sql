@@ -65,3 +65,13 @@ CREATE TABLE deeds (
 );
 CREATE TABLE sqlite_sequence(name,seq);
 
+-- history.db (version 1, journal mode wal, file mode 600)
+CREATE INDEX blocks_hour ON blocks (hour);
+CREATE TABLE blocks (
+    series TEXT NOT NULL, hour INTEGER NOT NULL, layout INTEGER NOT NULL, coarse BLOB NOT NULL, fine BLOB,
+    PRIMARY KEY (series, hour)
+);
+CREATE TABLE hours (hour INTEGER PRIMARY KEY, fine INTEGER NOT NULL);
+CREATE TABLE layouts (id INTEGER PRIMARY KEY, used INTEGER NOT NULL, body BLOB NOT NULL);
+CREATE TABLE minutes (at INTEGER PRIMARY KEY, entities BLOB NOT NULL, body BLOB NOT NULL);
+

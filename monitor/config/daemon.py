@@ -18,6 +18,7 @@ from monitor.config.agent import default_state_dir
 from monitor.config.alerts import AlertsConfig
 from monitor.config.cleanup import CleanupConfig
 from monitor.config.derive import DerivedSection, build
+from monitor.config.history import HistoryConfig
 from monitor.config.lease import KubernetesName, LeaseConfig, check_lease, pod_namespace
 from monitor.config.receivers import check_receivers
 from monitor.config.report import ReportConfig, check_report
@@ -131,6 +132,7 @@ class DaemonConfig(SecretSection):
     alerts: AlertsConfig = AlertsConfig()
     cleanup: CleanupConfig = CleanupConfig()
     report: ReportConfig | None = None
+    history: HistoryConfig = HistoryConfig()
     access: AccessConfig = AccessConfig()
     lease: LeaseConfig | None = None
 

@@ -184,8 +184,11 @@ def start_recording(
     alerting: AlertingService,
     cleanup: CleanupController,
 ) -> RecordingService:
-    """Start recording usage for the report, and history for charts."""
-    recording = RecordingService(config.daemon, cluster, alerting, cleanup)
+    """Start recording usage and history. Raise StartError if the token file of a Prometheus server is unreadable."""
+    try:
+        recording = RecordingService(config.daemon, cluster, alerting, cleanup)
+    except ValueError as error:
+        raise StartError(f"daemon.history: {error}") from None
     recording.start()
     return recording
 

@@ -8,6 +8,7 @@ from monitor.cluster.live import LiveCluster
 from monitor.config.daemon import DaemonConfig
 from monitor.daemon.alerting import AlertingService
 from monitor.daemon.cleaning import AlertOutbox, CleanupController
+from monitor.history.prometheus import PrometheusHistory
 from monitor.history.reader import HistoryReader
 from monitor.history.recorder import HistoryRecorder
 from monitor.history.store import FILE as HISTORY_FILE
@@ -31,7 +32,9 @@ class RecordingService:
         store = UsageStore(os.path.join(config.state, FILE))
         history = HistoryRecorder(HistoryStore(os.path.join(config.state, HISTORY_FILE)))
         self.history_store = history.store
-        self.history = HistoryReader(history)
+        prometheus = config.history.prometheus
+        source = PrometheusHistory(prometheus.settings()) if prometheus is not None else None
+        self.history = HistoryReader(history, source)
         self.recorder = UsageRecorder(
             store, lambda: cluster.view, cluster.poller.facts, config.cycle, cleaning.scans, history=history
         )

@@ -50,8 +50,9 @@ class HistoryRecorder:
             self._begin(start)
         elif minute != self._hour.minute:
             self.save()  # all of the minute that has ended
+        samples = tuple(self._sampler.samples(view, agents))
         with self._lock:
-            self._hour.add(minute, self._sampler.samples(view, agents))
+            self._hour.add(minute, samples)
         if self._monotonic() >= self._save_at:
             self.save()
 

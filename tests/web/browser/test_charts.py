@@ -41,7 +41,7 @@ from tests.support.clock import FakeClock
 from tests.web.browser.conftest import PHONE_SIZE, Tab
 
 HOURS = 30
-STEP_SECONDS = 300.0
+STEP_SECONDS = 120.0
 GIB = 1 << 30
 PAGES = {
     "gpu": "/gpus/gpu01/0",

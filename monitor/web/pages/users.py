@@ -54,7 +54,7 @@ def show_user(page: PageRequest) -> Response:
             waiting=_waiting_gpus(pods),
             leftover=leftover_gpus(gpus)[name],
         ),
-        *_owner_sections(page, index, HistorySubject.USER, name, pods, gpus, usage.gpus if usage is not None else 0),
+        *_owner_sections(page, index, HistorySubject.USER, name, pods, gpus),
     ]
     return page.respond("owner.html", name, *sections, kind="user")
 
@@ -83,24 +83,17 @@ def show_queue(page: PageRequest) -> Response:
     top_users = sorted(users.items(), key=lambda entry: (-entry[1], entry[0]))
     sections = [
         page.section("facts", "queue", queue=queue, users=top_users, waiting=_waiting_gpus(pods)),
-        *_owner_sections(page, index, HistorySubject.QUEUE, name, pods, gpus, queue.used if queue is not None else 0),
+        *_owner_sections(page, index, HistorySubject.QUEUE, name, pods, gpus),
     ]
     return page.respond("owner.html", name, *sections, kind="queue")
 
 
 def _owner_sections(
-    page: PageRequest,
-    index: ClusterIndex,
-    kind: HistorySubject,
-    name: str,
-    pods: list[PodView],
-    gpus: list[GpuView],
-    held: float,
+    page: PageRequest, index: ClusterIndex, kind: HistorySubject, name: str, pods: list[PodView], gpus: list[GpuView]
 ) -> list[PageSection]:
-    """Sections about a user or queue that uses `held` GPUs."""
     label = "user" if kind is HistorySubject.USER else "queue"
     return [
-        page.section("charts", "charts", charts=_charts(page, kind, name, gpus, held)),
+        page.section("charts", "charts", charts=_charts(page, kind, name, gpus)),
         page.section("alerts", "alerts", polite=True, rows=firing_alerts(page, **{label: name})),
         page.section("pods", "pods", **page.limited(pod_rows(index, pods))),
         page.section("cards", "cards", rows=gpu_rows(gpus[:MAX_ROWS], page.lang), where=True),
@@ -111,13 +104,13 @@ def _waiting_gpus(pods: list[PodView]) -> Value:
     return wanted(pod for pod in pods if pod.node is None)
 
 
-def _charts(page: PageRequest, kind: HistorySubject, name: str, gpus: list[GpuView], held: float) -> Markup:
-    ratio = user_utilization(gpus, name) if kind is HistorySubject.USER else mean_utilization(gpus)
+def _charts(page: PageRequest, kind: HistorySubject, name: str, gpus: list[GpuView]) -> Markup:
+    ratio = mean_utilization(gpus)
     utilization = page.deps.series(kind, name, HistoryMetric.UTILIZATION)
-    points = page.deps.series(kind, name, HistoryMetric.GPUS)
+    held = page.deps.series(kind, name, HistoryMetric.GPUS)
     return draw(
         page.now,
         page.lang,
         Chart(page.t("chart.utilization"), utilization, 1.0, UNKNOWN if ratio is None else percent(ratio)),
-        Chart(page.t("chart.gpus"), points, None, number(round(held, 1))),
+        Chart(page.t("chart.gpus"), held, None, number(len(gpus))),
     )

@@ -179,17 +179,12 @@ class AlertStore:
         rows = self._database.select("SELECT body FROM silences WHERE ends_at > ? ORDER BY ends_at, id", (now,))
         return tuple(_decoded(rows, Silence))
 
-    def history(
-        self, since: float, limit: int = KEEP_ROWS, fingerprint: str = "", about: str = ""
-    ) -> tuple[AlertEvent, ...]:
-        """Transitions of alerts since a time, the latest first: of one alert, or of those that contain a text."""
-        query = """
-            SELECT at, what, body FROM history WHERE at >= ? AND instr(body, ?) AND instr(body, ?)
-            ORDER BY place DESC LIMIT ?
-        """
-        contained = fingerprint_field(fingerprint), msgspec.json.encode(about)[1:-1]
+    def history(self, since: float, limit: int = KEEP_ROWS, about: str = "") -> tuple[AlertEvent, ...]:
+        """Transitions of alerts since a time, the latest first; those that contain a text `about` something."""
+        query = "SELECT at, what, body FROM history WHERE at >= ? AND instr(body, ?) ORDER BY place DESC LIMIT ?"
+        contained = msgspec.json.encode(about)[1:-1]
         events = []
-        for at, what, body in self._database.select(query, (since, *contained, limit)):
+        for at, what, body in self._database.select(query, (since, contained, limit)):
             kind = AlertEventKind(what)
             events += [AlertEvent(at=at, what=kind, alert=alert) for alert in _decoded([(body,)], Alert)]
         return tuple(events)
@@ -208,7 +203,7 @@ class AlertStore:
     def mentions(self, alert: Alert, since: float, limit: int) -> tuple[Mention, ...]:
         """Notifications about an alert since a time, the latest first."""
         group = alert.group or alertname(alert.finding.rule)
-        return self._mentions.of(group, fingerprint_field(alert.fingerprint), since, limit)
+        return self._mentions.of(group, alert.fingerprint, since, limit)
 
     def shrink(self) -> bool:
         """Delete the older half of the history and of the delivered notifications. Return whether there were any."""
@@ -245,11 +240,6 @@ class AlertStore:
                 (KEEP_ROWS,),
             )
             session.run("DELETE FROM parcels WHERE id NOT IN (SELECT parcel FROM outbox WHERE parcel IS NOT NULL)")
-
-
-def fingerprint_field(fingerprint: str) -> bytes:
-    """What a stored body about this alert contains; empty, which every body contains, without a fingerprint."""
-    return b'"fingerprint":' + msgspec.json.encode(fingerprint) if fingerprint else b""
 
 
 class _KnownAlert(msgspec.Struct):

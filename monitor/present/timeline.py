@@ -18,6 +18,7 @@ from monitor.present.alerts import LocalizedAlert
 
 MERGED_SECONDS = 60.0  # notifications for the same reason within this time are one entry
 MAX_ENTRIES = 60
+SAME_MOMENT_SECONDS = 1.0  # a problem that began just before its alert fired is no entry of its own
 ACTIONS = ("release-gpu", "delete-pods", "cordon", "uncordon", "cleanup-run")
 BEGUN = "begun"  # the result of an action whose steps follow
 
@@ -54,7 +55,7 @@ def alert_timeline(
 ) -> tuple[TimelineEntry, ...]:
     """What happened to an alert, oldest first. Silences are those that have not ended before its timeline begins."""
     entries = [_of_event(event) for event in events]
-    if alert.since < begin_of(alert):
+    if alert.since < begin_of(alert) - SAME_MOMENT_SECONDS:
         entries.append(TimelineEntry(at=alert.since, what="began"))
     entries += _of_mentions(mentions)
     labels, end = labels_of(alert.finding, None), end_of(alert, now)

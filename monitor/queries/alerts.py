@@ -16,7 +16,7 @@ from monitor.alert.receivers.base import ReceiverSettings
 from monitor.alert.receivers.registry import build
 from monitor.alert.sample import Sample, sample_batch, samples
 from monitor.alert.silences import Silence
-from monitor.alert.store import AlertStore, Delivery
+from monitor.alert.store import AlertEvent, AlertStore, Delivery
 from monitor.base.http import RequestError
 from monitor.base.text import shorten
 from monitor.base.units import parse_duration
@@ -95,7 +95,7 @@ class AlertQueries:
         if alert is None:
             return ()
         since = begin_of(alert)
-        events = store.history(since, MAX_ENTRIES, fingerprint)
+        events = self._events(fingerprint, since)
         mentions = store.mentions(alert, since, MAX_ENTRIES)
         return alert_timeline(alert, events, mentions, store.silences(since), self._now())
 
@@ -108,8 +108,13 @@ class AlertQueries:
         )
 
     def _last_recorded(self, fingerprint: str) -> Alert | None:
-        events = self._alerting.store.history(0.0, 1, fingerprint)
+        events = self._events(fingerprint, 0.0)
         return events[0].alert if events else None
+
+    def _events(self, fingerprint: str, since: float) -> list[AlertEvent]:
+        """Transitions of one alert, the latest first; another alert may contain its fingerprint in a name."""
+        events = self._alerting.store.history(since, MAX_ENTRIES, fingerprint)
+        return [event for event in events if event.alert.fingerprint == fingerprint]
 
     def history(self, since: float, limit: int, lang: str) -> tuple[LocalizedAlertEvent, ...]:
         """Alert events since a time in one language, newest first."""

@@ -221,10 +221,10 @@ def test_history_says_what_got_worse_and_who_takes_care(store: AlertStore) -> No
     )  # fmt: skip
     for at, state in enumerate(states):
         store.record({"n1": state, "n2": alert("n2")}, NOTHING, float(at))
-    events = [(event.at, event.what.value) for event in reversed(store.history(0.0, fingerprint="n1"))]
+    events = [(event.at, event.what.value) for event in reversed(store.history(0.0, about="n1"))]
     assert events == [(0.0, "fired"), (1.0, "escalated"), (3.0, "acknowledged"), (5.0, "resolved"), (6.0, "fired")]
     assert [event.at for event in store.history(0.0, 1, "n1")] == [6.0]
-    assert store.history(0.0, fingerprint="n") == ()
+    assert store.history(0.0, about="n3") == ()
 
 
 def mentions(store: AlertStore, fingerprint: str, group: str | None = "g", since: float = 0.0) -> list[tuple[str, str]]:

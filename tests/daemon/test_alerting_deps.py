@@ -200,6 +200,33 @@ def test_a_silence_holds_at_once(tmp_path: Path, close: list[Made]) -> None:
     assert not questions.unsilence(silence.id)
 
 
+def test_what_happened_to_an_alert_is_known_when_it_is_over(tmp_path: Path, close: list[Made]) -> None:
+    made = make(close, tmp_path)
+    questions = AlertQueries(made.alerting, made.clock.time)
+
+    def look(*nodes: str) -> None:
+        for _ in range(2):
+            made.alerting.update(tuple(finding(node) for node in nodes))
+            made.clock.advance(100.0)
+
+    look("n1")
+    (one,) = questions.alerts("en")
+    look("n1", one.fingerprint)  # a node that is called like another alert
+    questions.acknowledge(one.fingerprint, "li", "on it")
+    questions.silence(SilenceRequest(matchers=("node=n1",), duration="1h", author="li"))
+    assert [entry.what for entry in questions.timeline(one.fingerprint)] == [
+        "fired", "notified", "acknowledged", "silenced",
+    ]  # fmt: skip
+    assert questions.timeline("0" * 16) == ()
+    assert questions.past("0" * 16, "en") is None
+    look()
+    past = questions.past(one.fingerprint, "en")
+    assert past is not None
+    assert (past.phase, past.told, past.labels) == (Phase.RESOLVED, ("wecom",), {"node": "n1"})
+    with pytest.raises(ValueError, match="not firing"):
+        questions.acknowledge(one.fingerprint, "li", "")
+
+
 # With the real components
 
 

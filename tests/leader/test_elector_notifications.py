@@ -61,6 +61,8 @@ def test_what_is_found_goes_to_alertmanager_alone(story: Simulation, tmp_path: P
         assert [route.receivers for route in made.policy().routes] == [("alertmanager",)]
         with pytest.raises(ValueError, match="silence it in Alertmanager"):
             AlertQueries(made).silence(SilenceRequest(matchers=("severity=info",), duration="1h"))
+        with pytest.raises(ValueError, match="silence it in Alertmanager"):
+            AlertQueries(made).acknowledge("f", "li", "")
 
 
 def test_an_alert_is_told_once_whichever_replica_is_called_and_its_end_too(story: Simulation, tmp_path: Path) -> None:

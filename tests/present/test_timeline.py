@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from monitor.access.audit import AuditEntry
 from monitor.alert.delivery.mentions import Mention
@@ -49,7 +50,9 @@ def story(over: float | None = None, **more: Any) -> list[tuple[float, str, str]
     """Time, event and person of each entry, as of 1000 s after the alert fired."""
     resolved = {} if over is None else {"phase": Phase.RESOLVED, "resolved_at": AT + over}
     given = {"events": (), "mentions": (), "silences": ()} | more
-    entries = alert_timeline(alert(**resolved), given["events"], given["mentions"], given["silences"], AT + 1000)
+    begun = alert(**resolved)
+    begun = replace(begun, finding=replace(begun.finding, since=more.get("since", AT - 60)))
+    entries = alert_timeline(begun, given["events"], given["mentions"], given["silences"], AT + 1000)
     return [(entry.at - AT, entry.what, entry.who) for entry in entries]
 
 
@@ -80,6 +83,7 @@ STORIES: list[tuple[str, dict[str, Any], list[tuple[float, str, str]]]] = [
         {"silences": (silence(-500, 5000),)},
         [(-60, "began", ""), (0, "silenced", "li")],
     ),
+    ("the alert fired at once", {"since": AT - 0.5}, []),
     ("a silence of others", {"silences": (silence(1, 2, "node=gpu02"),)}, [(-60, "began", "")]),
     ("a silence after its end", {"silences": (silence(400, 500),), "over": 300}, [(-60, "began", "")]),
     (

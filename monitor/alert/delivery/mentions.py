@@ -39,8 +39,9 @@ class Mentions:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def of(self, group: str, field: bytes, since: float, limit: int) -> tuple[Mention, ...]:
-        """Notifications of a group since a time whose body contains a field, the latest first."""
+    def of(self, group: str, fingerprint: str, since: float, limit: int) -> tuple[Mention, ...]:
+        """Notifications of a group that contain an alert, since a time, the latest first."""
+        field = b'"fingerprint":' + msgspec.json.encode(fingerprint)
         query = """
             SELECT body, outbox.receiver, state, done_at, word
             FROM outbox LEFT JOIN parcels ON parcels.id = outbox.parcel

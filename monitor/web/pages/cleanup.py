@@ -13,7 +13,7 @@ from monitor.web.pages.render import PageRequest
 
 MAX_RUNS = 40
 MAX_ITEMS = 100
-MAX_KEPT = 30
+MAX_KEPT = 30  # items of a plan, and plans without items
 
 
 class CleanupPages:

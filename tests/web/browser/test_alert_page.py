@@ -136,6 +136,10 @@ def test_an_alert_is_acknowledged_and_silenced(site: Site, phone: Tab, zombies: 
     dialog.get_by_role("button", name="Confirm").tap()
     expect(page.locator("#timeline")).to_contain_text("Silenced by", timeout=TIMEOUT_MILLISECONDS)
     phone.shoot("alert-phone-acknowledged")
+    page.goto(f"{site.url}/alerts")  # later tests expect no silence
+    page.locator("#silences tr", has_text="GpuZombie").get_by_role("button", name="End").tap()
+    page.get_by_role("dialog").get_by_role("button", name="Confirm").tap()
+    expect(page.locator("#silences")).to_contain_text("No silences", timeout=TIMEOUT_MILLISECONDS)
 
 
 def test_a_visitor_reads_and_is_asked_to_sign_in(

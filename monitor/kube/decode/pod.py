@@ -74,8 +74,8 @@ def pod_fact(raw: WirePod, keep: PodFieldFilter) -> PodFact:
     meta, spec, status = raw.metadata, raw.spec or _NO_SPEC, raw.status or _NO_STATUS
     node_affinity, pod_affinity = affinity(bytes(spec.affinity))
     return PodFact(
-        uid=intern(meta.uid),  # agents name it in many facts
-        name=intern(meta.name),
+        uid=meta.uid,
+        name=meta.name,
         namespace=intern(meta.namespace or ""),
         resource_version=meta.resource_version,
         node=interned(spec.node_name),
@@ -255,7 +255,7 @@ def _termination(raw: WireState) -> TerminationFact:
 
 def _container_id(reference: str | None) -> str | None:
     """The id without the `docker://` or `containerd://` before it."""
-    return intern(reference.rpartition("://")[2]) if reference else None
+    return reference.rpartition("://")[2] if reference else None
 
 
 @cached_if_small(4096)

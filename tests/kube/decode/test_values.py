@@ -71,4 +71,3 @@ def test_pods_share_what_they_have_in_common() -> None:
     assert all(map(is_, chain(*one.labels.items()), chain(*other.labels.items())))
     assert one.node_selector == {"gpu-model-of-many-pods": "A100"}
     assert one.node_selector is other.node_selector
-    assert one.uid is other.uid

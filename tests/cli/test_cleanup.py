@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ from tests.support.command import command, get, quiet_environment, run, running
 CONFIG = """
 log_level: error
 daemon:
+  timezone: Asia/Shanghai
   listen: 127.0.0.1:{port}
   state: {state}
   kubernetes: {{enabled: yes, kubeconfig: {kubeconfig}}}
@@ -107,6 +109,13 @@ def test_a_plan_is_shown(config: str, story: Simulation) -> None:
     assert "个" not in shown.stdout
     assert "天" in run("cleanup", "plan", "careful", "--lang", "zh", "--config", config).stdout
     assert names(story) == before
+
+
+def test_the_next_run_is_at_four_in_the_time_zone_of_the_daemon(config: str) -> None:
+    (plan,) = said(config, "plan", "careful")["plans"]
+    assert plan["next_run_at"] % 86400 == 20 * 3600  # 04:00 in Shanghai is 20:00 in UTC
+    shown = " ".join(run("cleanup", "plan", "careful", "--config", config).stdout.split())
+    assert re.search(r"next run \d{4}-\d\d-\d\d 04:00 CST", shown)
 
 
 def test_a_run_keeps_to_its_mode(config: str, story: Simulation) -> None:

@@ -52,6 +52,12 @@ def test_the_defaults_are_those_of_the_rules() -> None:
     assert found == {rule.rule: Limits(rule.limits()) for rule in RULES}
 
 
+def test_hours_are_in_the_time_zone_of_the_daemon_unless_the_rule_has_its_own() -> None:
+    for given, expect in (({}, "Asia/Shanghai"), ({"gpu_idle": {"timezone": "UTC"}}, "UTC")):
+        rules = Config.model_validate({"daemon": {"rules": given}}).daemon.rules
+        assert rules.limits(timezone="Asia/Shanghai")["gpu-idle"].default.timezone == expect
+
+
 @pytest.mark.parametrize(
     ("written", "name", "value"),
     [

@@ -1,4 +1,4 @@
-"""What a machine without a cluster or GPU is told, and when it needs attention."""
+"""What a machine without a cluster or GPU shows, and when it needs attention."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _CONNECT = {
     "title": "No cluster or GPU is connected yet. What to connect:",
     "cluster": (
         "A Kubernetes cluster: put its kubeconfig into ~/.kube/config, or answer the questions of gpuwarden init. "
-        "Today there is none: {why}"
+        "None was found: {why}"
     ),
     "gpu": "GPUs of this machine: install the NVIDIA driver; nvidia-smi has to list them.",
     "agents": "Other machines: run gpuwarden agent there, and list their addresses in daemon.agents.static.",

@@ -28,7 +28,7 @@ _SUMMARY = {
 
 _CONNECT = {
     "title": "尚未连接集群或 GPU，可以连接：",
-    "cluster": "Kubernetes 集群：把 kubeconfig 放到 ~/.kube/config，或运行 gpuwarden init 回答问题。目前没有：{why}",
+    "cluster": "Kubernetes 集群：把 kubeconfig 放到 ~/.kube/config，或运行 gpuwarden init。未找到的原因：{why}",
     "gpu": "本机的 GPU：安装 NVIDIA 驱动，nvidia-smi 应能列出 GPU。",
     "agents": "其他机器：在那里运行 gpuwarden agent，并在 daemon.agents.static 中列出地址。",
     "demo": "没有集群也想看全部功能：gpuwarden demo。",

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -125,3 +126,14 @@ def test_a_snapshot_with_something_unreadable_is_code_1(environ: dict[str, str],
     result = run("snapshot", environ=environ | {"GPUWARDEN_AGENT__PATHS__PROC": str(tmp_path / "proc")})
     assert result.returncode == 1
     assert "failed" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("shell", "word", "position"), [("bash", "complete", "1"), ("zsh", "compdef", "1"), ("fish", "complete", "to")]
+)
+def test_completion_of_the_documented_shells(shell: str, word: str, position: str) -> None:
+    script = run(environ=dict(os.environ) | {"_GPUWARDEN_COMPLETE": f"{shell}_source"})
+    assert script.returncode == 0, script.stderr
+    assert word in script.stdout
+    asked = {"_GPUWARDEN_COMPLETE": f"{shell}_complete", "COMP_WORDS": "gpuwarden to", "COMP_CWORD": position}
+    assert "top" in run(environ=dict(os.environ) | asked).stdout

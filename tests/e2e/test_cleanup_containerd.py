@@ -29,7 +29,7 @@ HIGH, LOW = 0.90, 0.60
 RACE_SHARE = 0.87  # of the disk, before a run that is asked for
 START_SECONDS = 3.0  # from one pod to the next
 RUN_LIMIT = 900.0  # a busy runtime is given up to a minute for each image
-RACES, RACERS = 100, 10  # pods, and how many of them race with the same run
+RACES, RACERS = 100, 20  # pods, and how many of them race with the same run
 REMOVAL_SECONDS = 2.7  # of one image, if nothing else is busy
 POD_LIMIT = 120.0
 RUNS = "running"
@@ -100,12 +100,12 @@ class Starter:
             self.errors.append(error)
 
 
-def pile_up(lab: Lab, disk: Path, share: float, prefix: str) -> list[str]:
+def pile_up(lab: Lab, disk: Path, share: float, prefix: str, megabytes: int = 6) -> list[str]:
     """Load unused images, oldest first, until this much of the disk is used."""
     old: list[str] = []
     while small_disk.used_share(disk) < share:
         old.append(f"docker.io/local/{prefix}-{len(old)}:1")
-        small_disk.load(lab, old[-1], megabytes=6)
+        small_disk.load(lab, old[-1], megabytes=megabytes)
     return old
 
 
@@ -210,14 +210,17 @@ def test_of_a_hundred_pods_none_loses_its_image_to_the_cleanup(
     chance = random.Random(seed)
     outcomes: Counter[str] = Counter()
     gone: set[str] = set()
-    for number in range(RACES // RACERS):
-        pile_up(lab, disk, RACE_SHARE, f"race-{number}")
-        wait_until(lambda: len(_planned(cleaner)) >= RACERS, 120, f"{RACERS} images are planned: {_planned(cleaner)}")
-        turns = enumerate(_planned(cleaner)[:RACERS])
+    while (left := RACES - outcomes.total()) > 0:
+        pile_up(lab, disk, RACE_SHARE, f"race-{left}", megabytes=3)
+        wait_until(lambda: _planned(cleaner), 120, "images are planned")
+        turns = enumerate(_planned(cleaner)[: min(RACERS, left)])
         starts = {image: REMOVAL_SECONDS * max(0.0, turn + chance.uniform(-1.0, 2.0)) for turn, image in turns}
         ended, removals = Round(lab, cleaner, pods).run(starts)
+        print(dict(ended), len(removals), "images removed", flush=True)
         outcomes += ended
         gone |= removals
+        # What was refused is not planned again for hours.
+        lab.engine.remove_images(*starts.keys() & lab.engine.images())
     print(dict(outcomes), len(gone), "images removed")
     assert outcomes.total() == RACES
     assert outcomes[RUNS] > RACES / 5, outcomes

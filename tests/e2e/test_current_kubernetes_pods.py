@@ -29,8 +29,9 @@ BEAT_SECONDS = 0.2
 FINALIZER = "lab.test/keep"
 FAILURES = ("pod-start-failed", "pod-stuck-creating")
 SLEEP = ["sleep", "1000000"]
-# Ends with an error when asked to end, as training programs do.
-ENDS_BADLY = ("sh", "-c", "trap 'exit 3' TERM; while true; do sleep 0.2; done")
+# Ends with an error when asked to end: one that is reported of a program that ends so by itself.
+EXIT_CODE = 127
+ENDS_BADLY = ("sh", "-c", f"trap 'exit {EXIT_CODE}' TERM; while true; do sleep 0.2; done")
 
 
 class Kubernetes:
@@ -165,11 +166,11 @@ def expect_no_failure(kubernetes: Kubernetes, pods: Pods, pod: Any) -> None:
 
     def ended() -> bool:
         fact = kubernetes.fact(pod)
-        return fact is not None and any(status.exit_code == 3 for status in fact.statuses)
+        return fact is not None and any(status.exit_code == EXIT_CODE for status in fact.statuses)
 
     wait_until(ended, PATIENCE_SECONDS, "the program has ended")
-    failed = pods.run(f"beside-{pod.metadata.name}", command=("sh", "-c", "exit 3"), phase="Failed")
-    kubernetes.looker.expect("pod-start-failed", "program", PATIENCE_SECONDS, pod=failed.metadata.name)
+    failed = pods.run(f"beside-{pod.metadata.name}", command=("sh", "-c", f"exit {EXIT_CODE}"), phase="Failed")
+    kubernetes.looker.expect("pod-start-failed", "file-not-found", PATIENCE_SECONDS, pod=failed.metadata.name)
     assert kubernetes.reported(pod) == []
 
 

@@ -59,6 +59,10 @@ class Engine(ABC):
         """Add a name to an image."""
 
     @abstractmethod
+    def remove_images(self, *names: str) -> None:
+        """Remove images, whatever uses them."""
+
+    @abstractmethod
     def images(self) -> set[str]:
         """Names of all images."""
 

@@ -66,6 +66,9 @@ class ContainerdLabEngine(Engine):
     def tag(self, name: str, other: str) -> None:
         self._ctr("images", "tag", name, other)
 
+    def remove_images(self, *names: str) -> None:
+        self._ctr("images", "remove", "--sync", *names)
+
     def images(self) -> set[str]:
         names = self._ctr("images", "list", "--quiet").split()
         return {name for name in names if "@" not in name and not name.startswith("sha256:")}

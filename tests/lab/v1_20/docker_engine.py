@@ -67,6 +67,11 @@ class DockerLabEngine(Engine):
         with self.client() as client:
             client.tag(name, repository, version)
 
+    def remove_images(self, *names: str) -> None:
+        with self.client() as client:
+            for name in names:
+                client.remove_image(name, force=True)
+
     def images(self) -> set[str]:
         with self.client() as client:
             return {name for image in client.images() for name in image["RepoTags"] or ()}

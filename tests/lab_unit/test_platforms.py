@@ -97,16 +97,12 @@ def definition(*versions: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("versions", "authority", "converted"),
-    [
-        (("v1beta1", "v1beta2"), b"certificate", True),
-        (("v1beta2",), b"certificate", False),
-        (("v1beta1", "v1beta2"), None, False),
-    ],
+    ("platform", "authority", "converted"),
+    [(KUEUE, b"certificate", True), (JOBSET, b"certificate", False), (KUEUE, None, False)],
 )
-def test_versions_are_converted_by_the_webhook(versions: tuple[str, ...], authority: bytes, converted: bool) -> None:
-    given = definition(*versions)
-    (found,) = manifests.definitions([given, {"kind": "Service"}], ADDRESS, authority)
+def test_versions_are_converted_by_the_webhook(platform: Platform, authority: bytes, converted: bool) -> None:
+    given = definition("v1beta1", "v1beta2")
+    (found,) = manifests.definitions([given, {"kind": "Service"}], platform, ADDRESS, authority)
     assert "conversion" not in given["spec"]
     expect = {"url": f"https://{ADDRESS}/convert", "caBundle": "Y2VydGlmaWNhdGU="}
     client = found["spec"].get("conversion", {}).get("webhook", {}).get("clientConfig")
@@ -114,7 +110,8 @@ def test_versions_are_converted_by_the_webhook(versions: tuple[str, ...], author
 
 
 def test_where_resources_are_served() -> None:
-    assert manifests.served_path(definition("v1alpha1", "v1beta1")) == "/apis/kueue.x-k8s.io/v1beta1/workloads"
+    found = manifests.served_versions(definition("v1alpha1", "v1beta1", "v1beta2"))
+    assert found == ["/apis/kueue.x-k8s.io/v1beta1", "/apis/kueue.x-k8s.io/v1beta2"]
 
 
 def configuration(*names: str) -> dict[str, Any]:

@@ -126,7 +126,7 @@ class Kueue(ObjectAdapter):
         return {"kueue.x-k8s.io/queue-name": self.queue}
 
     def prepare(self) -> None:
-        version = "kueue.x-k8s.io/v1beta1"
+        version = "kueue.x-k8s.io/v1beta2"
         flavor = {"apiVersion": version, "kind": "ResourceFlavor", "metadata": {"name": "a100"}}
         self.scene.create(f"/apis/{version}/resourceflavors", flavor)
         quota = [{"name": "a100", "resources": [{"name": GPU_RESOURCE, "nominalQuota": QUOTA}]}]

@@ -127,6 +127,10 @@ KUEUE = Platform(
     namespace="kueue-system",
     certificate=True,
     mounted=Path("/etc/kueue/metrics/certs"),
+    converted=tuple(
+        f"{plural}.kueue.x-k8s.io"
+        for plural in ("clusterqueues", "cohorts", "localqueues", "multikueueclusters", "workloads")
+    ),
 )
 
 JOBSET = Platform(

@@ -28,11 +28,11 @@ def read(directory: Path, patterns: Paths) -> Iterator[Object]:
             yield from (document for document in yaml.safe_load_all(path.read_text(encoding="utf-8")) if document)
 
 
-def definitions(objects: Iterable[Object], address: str, authority: bytes | None) -> list[Object]:
-    """Definitions of resources. Those in several versions are converted by the webhook, if there is a certificate."""
+def definitions(objects: Iterable[Object], platform: Platform, address: str, authority: bytes | None) -> list[Object]:
+    """Definitions of resources, those that the platform converts with its webhook."""
     found = [deepcopy(each) for each in objects if each.get("kind") == "CustomResourceDefinition"]
     for each in found:
-        if authority is not None and len(each["spec"]["versions"]) > 1:
+        if authority is not None and each["metadata"]["name"] in platform.converted:
             client = {"url": f"https://{address}/convert", "caBundle": _encoded(authority)}
             hook = {"clientConfig": client, "conversionReviewVersions": ["v1"]}
             each["spec"]["conversion"] = {"strategy": "Webhook", "webhook": hook}
@@ -60,11 +60,10 @@ def webhook_configurations(
     return found
 
 
-def served_path(definition: Object) -> str:
-    """Where the API server serves the resources of a definition."""
+def served_versions(definition: Object) -> list[str]:
+    """Paths of the served versions, which list their resources."""
     spec = definition["spec"]
-    version = next(each["name"] for each in spec["versions"] if each["served"])
-    return f"/apis/{spec['group']}/{version}/{spec['names']['plural']}"
+    return [f"/apis/{spec['group']}/{each['name']}" for each in spec["versions"] if each["served"]]
 
 
 def _encoded(certificate: bytes) -> str:

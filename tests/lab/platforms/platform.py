@@ -63,6 +63,8 @@ class Platform:
     # Fixed directory where it expects a certificate, and the secret in which it writes that itself, if it does.
     mounted: Path | None = None
     secret: str | None = None
+    # Names of definitions whose versions its webhook converts.
+    converted: Paths = ()
     # Names of the definitions that the platform creates itself.
     defines: Paths = ()
 

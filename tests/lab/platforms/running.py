@@ -66,7 +66,9 @@ class _Starting:
         source, address = self._place.programs / MANIFESTS, self._place.address("webhooks")
         hooks = manifests.read(source, self._platform.hooks)
         self._configure_webhooks(manifests.webhook_configurations(hooks, self._platform, address, authority))
-        defined = manifests.definitions(manifests.read(source, self._platform.definitions), address, authority)
+        defined = manifests.definitions(
+            manifests.read(source, self._platform.definitions), self._platform, address, authority
+        )
         self._undo.callback(self._stop)
         names = [each["metadata"]["name"] for each in defined]
         self._undo.callback(self._remove_definitions, [*names, *self._platform.defines])
@@ -153,7 +155,15 @@ class _Starting:
 
     def _is_served(self, name: str) -> bool:
         defined = self._api.send("GET", f"{manifests.DEFINITIONS}/{name}")
-        return defined.ok and self._api.send("GET", manifests.served_path(defined.json())).ok
+        plural = name.partition(".")[0]
+        return defined.ok and all(
+            plural in self._resources(version) for version in manifests.served_versions(defined.json())
+        )
+
+    def _resources(self, version: str) -> set[str]:
+        """Resources that clients find in a version; they may be served a moment earlier."""
+        found = self._api.send("GET", version)
+        return {each["name"] for each in found.json()["resources"]} if found.ok else set()
 
     # Processes
 

@@ -62,7 +62,7 @@ class LogFact(Fact, frozen=True, kw_only=True):
 
 
 class HostFact(Fact, frozen=True, kw_only=True):
-    """The node itself. CPU seconds are sums over all cores since boot."""
+    """The node itself. CPU seconds are sums over all cores since boot, network bytes over its physical interfaces."""
 
     cpus: BoundedInt
     memory_total_bytes: BoundedInt
@@ -71,3 +71,5 @@ class HostFact(Fact, frozen=True, kw_only=True):
     load1: BoundedFloat | None = None
     booted_at: BoundedFloat | None = None
     kernel: BoundedText | None = None
+    network_received_bytes_total: BoundedInt | None = None
+    network_transmitted_bytes_total: BoundedInt | None = None

@@ -100,7 +100,7 @@ class HistoryReader:
             if minute != self._minute or len(self._cached) >= MAX_CACHED_RANGES:
                 self._minute, self._cached = minute, {}
             if key in self._cached:
-                return self._cached[key]
+                return self._cached[key]  # the same object: what follows from it can be cached, too
         found = self.recorded(subject, name, wanted)
         with self._lock:
             self._cached[key] = found

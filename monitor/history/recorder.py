@@ -38,6 +38,7 @@ class HistoryRecorder:
         self._monotonic = monotonic
         self._sampler = Sampler()
         self._lock = threading.Lock()
+        self._saving = threading.Lock()  # close() may come while the end of an hour is being written
         *self._ended, self._hour = store.journal() or (self._open(self._hour_of(now())),)
         self._save_at = 0.0
 
@@ -59,14 +60,15 @@ class HistoryRecorder:
     def save(self) -> None:
         """Write the current minute and the hours that have ended. On failure they are written later."""
         self._save_at = self._monotonic() + SAVE_INTERVAL_SECONDS
-        try:
-            self._save_minutes()
-            while self._ended:
-                self.store.close_hour(self._ended[0])
-                with self._lock:
-                    del self._ended[0]
-        except DatabaseError as error:
-            log.error("cannot write the history, will retry: %s", error)
+        with self._saving:
+            try:
+                self._save_minutes()
+                while self._ended:
+                    self.store.close_hour(self._ended[0])
+                    with self._lock:
+                        del self._ended[0]
+            except DatabaseError as error:
+                log.error("cannot write the history, will retry: %s", error)
 
     def close(self) -> None:
         """Save everything recorded so far, and close the store."""

@@ -26,6 +26,8 @@ class HostRates:
 
     host: HostFact
     cpu: float | None = None
+    received: float | None = None  # bytes per second
+    transmitted: float | None = None
 
 
 class Sampler:
@@ -73,14 +75,15 @@ class Sampler:
 
     def _node(self, node: NodeView, load: float | None, snapshot: NodeSnapshot | None) -> Sample:
         rates = self._rates.get(node.name)
-        cpu, memory, shm = None, None, None
+        memory, shm = None, None
         if rates is not None:
-            cpu, host = rates.cpu, rates.host
+            host = rates.host
             if host.memory_total_bytes:
                 memory = 1.0 - host.memory_available_bytes / host.memory_total_bytes
         if snapshot is not None and snapshot.shm is not None:
             shm = float(sum({shm.device: shm.used_bytes for shm in snapshot.shm}.values()))
-        return HistorySubject.NODE, node.name, (load, node.free, cpu, memory, shm, None, None)
+        cpu, received, transmitted = (None,) * 3 if rates is None else (rates.cpu, rates.received, rates.transmitted)
+        return HistorySubject.NODE, node.name, (load, node.free, cpu, memory, shm, received, transmitted)
 
 
 def _rates(before: HostRates | None, host: HostFact) -> HostRates:
@@ -91,7 +94,18 @@ def _rates(before: HostRates | None, host: HostFact) -> HostRates:
     idle = _idle_seconds(host) - _idle_seconds(before.host)
     if total <= 0:  # the node was restarted
         return HostRates(host)
-    return HostRates(host, cpu=min(1.0, max(0.0, 1.0 - idle / total)))
+    old, seconds = before.host, total / max(1, host.cpus)
+    return HostRates(
+        host,
+        cpu=min(1.0, max(0.0, 1.0 - idle / total)),
+        received=_rate(old.network_received_bytes_total, host.network_received_bytes_total, seconds),
+        transmitted=_rate(old.network_transmitted_bytes_total, host.network_transmitted_bytes_total, seconds),
+    )
+
+
+def _rate(before: int | None, after: int | None, seconds: float) -> float | None:
+    """Increase per second; None if it is not known, or the counter started over."""
+    return None if before is None or after is None or after < before else (after - before) / seconds
 
 
 def _idle_seconds(host: HostFact) -> float:

@@ -13,6 +13,7 @@ from monitor.i18n import say
 from monitor.present.alerts import LocalizedAlertEvent
 
 MAX_MARKS_COUNT = 200
+MAX_FORECASTS = 200
 
 EventsAbout = Callable[[Mapping[str, str], float, int, str], tuple[LocalizedAlertEvent, ...]]
 
@@ -49,6 +50,7 @@ class HistoryQueries:
     def __init__(self, reader: RangeReader, events_about: EventsAbout | None = None) -> None:
         self._reader = reader
         self._events_about = events_about
+        self._forecasts: dict[str, tuple[HistoryRange, DiskForecast | None]] = {}  # open pages ask again and again
 
     def answer(self, subject: HistorySubject, name: str, span: float, until: float | None, lang: str) -> HistoryAnswer:
         """Figures for `span` seconds until now, or another time. Raise ValueError."""
@@ -65,7 +67,15 @@ class HistoryQueries:
 
     def forecast(self, disk: str) -> DiskForecast | None:
         """When a disk is full, as far as its history says."""
-        return disk_forecast(self.points(HistorySubject.DISK, disk, HistoryMetric.USED, SPAN_SECONDS))
+        found = self._reader.recent(HistorySubject.DISK, disk, SPAN_SECONDS)
+        cached = self._forecasts.get(disk)
+        if cached is not None and cached[0] is found:
+            return cached[1]
+        forecast = disk_forecast(found.points(HistoryMetric.USED))
+        if len(self._forecasts) >= MAX_FORECASTS:
+            self._forecasts = {}
+        self._forecasts[disk] = found, forecast
+        return forecast
 
     def _marks(self, subject: HistorySubject, name: str, found: HistoryRange, lang: str) -> tuple[AlertMark, ...]:
         labels = labels_of(subject, name)

@@ -76,6 +76,7 @@ def _host(node: SimNode, now: float) -> HostFact:
         cpus=96, memory_total_bytes=1024 * GIB, memory_available_bytes=700 * GIB,
         cpu_seconds_total={"user": up * 20, "idle": up * 70, "iowait": node.waited_seconds},
         load1=21.0, booted_at=node.booted_at, kernel="5.15.0",
+        network_received_bytes_total=int(up * 180e6), network_transmitted_bytes_total=int(up * 90e6),
     )  # fmt: skip
 
 

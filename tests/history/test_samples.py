@@ -151,6 +151,22 @@ def test_cpu_is_the_share_that_was_not_idle_since_the_last_facts() -> None:
     assert cpu(host(1, 1)) is None  # it was restarted
 
 
+def test_network_is_the_bytes_since_the_last_facts_over_the_time_of_a_core() -> None:
+    sampler, node = Sampler(), (HistorySubject.NODE, "n1")
+
+    def rates(seconds: float, received: int | None, sent: int | None) -> tuple[float | None, float | None]:
+        fact = HostFact(
+            cpus=8, memory_total_bytes=1, memory_available_bytes=1, cpu_seconds_total={"idle": 8 * seconds},
+            network_received_bytes_total=received, network_transmitted_bytes_total=sent,
+        )  # fmt: skip
+        found = values(sampler, VIEW, agent(NodeSnapshot(node="n1", at=HOUR0, agent_version="1", host=fact)))[node]
+        return found[HistoryMetric.RECEIVED], found[HistoryMetric.TRANSMITTED]
+
+    assert rates(100, 1000, None) == (None, None)
+    assert rates(110, 21_000, 500) == (2000.0, None)
+    assert rates(120, 21_000, 400) == (0.0, None)  # a counter that started over
+
+
 def test_disks_of_a_node_are_bounded() -> None:
     many = NodeSnapshot(
         node="n1", at=HOUR0, agent_version="1", disk=tuple(disk(f"/d{number}", 1, 9) for number in range(1000))

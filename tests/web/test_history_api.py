@@ -90,6 +90,16 @@ def test_a_disk_has_a_forecast(rig: Rig) -> None:
     assert wanted == [{"node": "n1", "mount": "/data"}]
 
 
+def test_a_forecast_is_computed_once_a_minute(rig: Rig) -> None:
+    queries = HistoryQueries(rig.reader)
+    first = queries.forecast("n1:/data")
+    assert first is not None
+    assert queries.forecast("n1:/data") is first
+    rig.clock.advance(MINUTE)
+    assert queries.forecast("n1:/data") is not first
+    assert queries.forecast("n1:/nothing") is None
+
+
 def test_alerts_are_in_their_order_with_title_and_headline(rig: Rig) -> None:
     events = tuple(
         LocalizedAlertEvent(

@@ -19,6 +19,7 @@ _CHARTS = {
     "plot.fired": "fired",
     "plot.resolved": "resolved",
     "plot.max": "maximum",
+    "plot.time": "Time",
     "plot.forecast": "forecast",
     "plot.forecast-range": "At the current growth, this disk will be full {when} (between {earliest} and {latest}).",
     "plot.forecast-later": "At the current growth, this disk will be full {when} ({earliest} at the earliest).",

@@ -19,6 +19,7 @@ _CHARTS = {
     "plot.fired": "触发",
     "plot.resolved": "恢复",
     "plot.max": "最大值",
+    "plot.time": "时间",
     "plot.forecast": "预测",
     "plot.forecast-range": "按目前的增长速度，这块磁盘将在 {when} 写满（最早 {earliest}，最晚 {latest}）。",
     "plot.forecast-later": "按目前的增长速度，这块磁盘将在 {when} 写满（最早 {earliest}）。",

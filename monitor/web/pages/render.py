@@ -46,7 +46,7 @@ PLOT_SPANS = ("1h", "6h", "24h", "7d")
 # Texts of chart.js.
 PLOT_TEXTS = (
     *(f"metric.{metric}" for metric in HistoryMetric), *(f"unit.{unit}" for unit in HistoryUnit),
-    "max", "empty", "failed", "alerts", "fired", "resolved", "forecast", "forecast-range", "forecast-later",
+    "time", "max", "empty", "failed", "alerts", "fired", "resolved", "forecast", "forecast-range", "forecast-later",
 )  # fmt: skip
 
 

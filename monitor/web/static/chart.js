@@ -114,7 +114,7 @@
       figure.appendChild(document.createElement("figcaption")).textContent = caption;
       const { start, step_seconds: step } = this.answer;
       const times = series[0].mean.map((_, index) => start + index * step);
-      const data = [times], lines = [{ label: "", value: (drawn, at) => moment(at ?? this.last(series)) }], bands = [];
+      const data = [times], lines = [{ label: this.texts.time, value: (drawn, at) => moment(at ?? this.last(series)) }], bands = [];
       const wide = ([from, to], drawn) => drawn.posToVal(to, "x", true) - drawn.posToVal(from, "x", true) > MAX_BRIDGED_STEPS * step;
       const gaps = (drawn, line, first, last, found) => found.filter((each) => wide(each, drawn));
       series.forEach((each, index) => {

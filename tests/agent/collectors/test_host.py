@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from monitor.agent.collectors.host import HostCollector
+from monitor.agent.collectors.host import HostCollector, parse_network
 from tests.support.filesystems import node_paths
 
 # From a server with Debian 12 (Linux 6.1), shortened.
@@ -72,3 +72,31 @@ def test_a_recorded_node(tmp_path: Path) -> None:
 def test_without_proc_it_fails(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         HostCollector(node_paths(proc=str(tmp_path))).collect()
+
+
+NETWORK = """Inter-|   Receive                                                |  Transmit
+ face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls
+    lo: 900 1 0 0 0 0 0 0 900 1 0 0 0 0 0 0
+enp5s0f0np0: 1000 1 0 0 0 0 0 0 20 1 0 0 0 0 0 0
+  eth1:5000 1 0 0 0 0 0 0 300 1 0 0 0 0 0 0
+ bond0: 6000 1 0 0 0 0 0 0 320 1 0 0 0 0 0 0
+vethab12: 70 1 0 0 0 0 0 0 70 1 0 0 0 0 0 0
+docker0: 70 1 0 0 0 0 0 0 70 1 0 0 0 0 0 0
+  ib0: x 1
+"""
+
+
+def test_network_counts_physical_interfaces_once() -> None:
+    assert parse_network(NETWORK) == (6000, 320)
+    assert parse_network("") == (None, None)
+
+
+def test_the_network_is_that_of_the_host_and_unknown_without_it(tmp_path: Path) -> None:
+    (tmp_path / "stat").write_text(STAT)
+    (tmp_path / "meminfo").write_text(MEMINFO)
+    collector = HostCollector(node_paths(proc=str(tmp_path)))
+    assert collector.collect().network_received_bytes_total is None
+    (tmp_path / "1" / "net").mkdir(parents=True)
+    (tmp_path / "1" / "net" / "dev").write_text(NETWORK)
+    fact = collector.collect()
+    assert (fact.network_received_bytes_total, fact.network_transmitted_bytes_total) == (6000, 320)

@@ -169,3 +169,33 @@ def test_charts_are_drawn_with_data(charts: str, tabs: Callable[..., Tab], size:
         expect(tab.page.locator(".plots[data-drawn] .plot canvas").first).to_be_visible()
         tab.page.locator(".plots").scroll_into_view_if_needed()
         tab.shoot(f"chart-{name}-{size}")
+
+
+def test_the_crosshair_shows_the_values_of_its_time_in_chinese(charts: str, tabs: Callable[..., Tab]) -> None:
+    page = tabs(locale="zh-CN").page
+    page.goto(charts + PAGES["gpu"])
+    legend = page.locator(".u-legend").first
+    expect(legend).to_contain_text("时间")
+    expect(legend).to_contain_text("GPU 利用率")
+    latest = legend.locator(".u-value").first.inner_text()
+    page.locator(".plot .u-over").first.hover(position={"x": 40, "y": 40})
+    expect(legend.locator(".u-value").first).not_to_have_text(latest)
+    page.mouse.move(0, 0)
+    expect(legend.locator(".u-value").first).to_have_text(latest)
+
+
+def test_a_theme_that_is_switched_draws_the_charts_again(charts: str, tabs: Callable[..., Tab]) -> None:
+    page = tabs(color_scheme="light").page
+    page.goto(charts + PAGES["gpu"])
+    canvas = page.locator(".plot canvas").first
+    expect(canvas).to_be_visible()
+    light = canvas.evaluate("each => each.toDataURL()")
+    page.get_by_role("button", name="Light or dark theme").click()
+    expect(canvas).to_be_visible()
+    assert canvas.evaluate("each => each.toDataURL()") != light
+
+
+def test_without_data_the_page_says_what_to_do(charts: str, tabs: Callable[..., Tab]) -> None:
+    page = tabs().page
+    page.goto(charts + "/pods/lab/nothing")
+    expect(page.locator("[data-plot-note]")).to_contain_text("gpuwarden doctor")

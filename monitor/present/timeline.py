@@ -18,7 +18,7 @@ from monitor.present.alerts import LocalizedAlert
 
 MERGED_SECONDS = 60.0  # notifications for the same reason within this time are one entry
 MAX_ENTRIES = 60
-SAME_MOMENT_SECONDS = 1.0  # a problem that began just before its alert fired is no entry of its own
+SAME_MOMENT_SECONDS = 1.0  # a problem that began just before its alert fired has no entry
 ACTIONS = ("release-gpu", "delete-pods", "cordon", "uncordon", "cleanup-run")
 BEGUN = "begun"  # the result of an action whose steps follow
 

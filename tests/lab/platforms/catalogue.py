@@ -64,7 +64,7 @@ VOLCANO = Platform(
 )
 
 
-# By default workers wait until DNS, which the lab has not, knows their master.
+# By default workers wait until DNS knows their master, and the lab has no DNS.
 _WORKERS_DO_NOT_WAIT = """\
 - name: init-pytorch
   image: "{{.InitContainerImage}}"

@@ -11,7 +11,7 @@ _CHARTS = {
     "plot.span.7d": "7 天",
     "plot.loading": "正在加载……",
     "plot.empty": (
-        "这段时间还没有数据。守护进程看到它之后一分钟内会出现第一批数值；"
+        "这段时间还没有数据。daemon 看到它之后一分钟内会出现第一批数值；"
         "如果一直没有，请用 gpuwarden doctor 检查它的 agent 是否有响应。"
     ),
     "plot.failed": "无法读取历史数据：",

@@ -10,7 +10,7 @@ import pytest
 
 from monitor.alert import dispatcher as dispatcher_module
 from monitor.alert.delivery.sender import Sender
-from monitor.alert.dispatcher import TICK_SECONDS, Dispatcher, changed_alerts, next_state
+from monitor.alert.dispatcher import TICK_SECONDS, Dispatcher, changed_alerts, newly_notified, next_state
 from monitor.alert.lifecycle import GROUP_BY, AlertTiming, AlertTimings, advance
 from monitor.alert.matchers import parse_matcher
 from monitor.alert.model import AlertState, Notification
@@ -87,7 +87,7 @@ class Reference:
         alerts = advance(self.state.alerts, world.findings.values(), TIMINGS, GROUP_BY, world.now)
         decision = decide(AlertState(alerts, self.state.notification_log), world.policy(), world.now)
         self.sent += decision.notifications
-        self.state = next_state(alerts, self.state, decision)
+        self.state = next_state(alerts | newly_notified(alerts, decision.notifications), self.state, decision)
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -202,7 +202,7 @@ def test_wrong_questions(world: World, query: str) -> None:
 def test_without_a_daemon_it_says_who_keeps_the_record(tmp_path: Path) -> None:
     environ = quiet_environment(tmp_path, DAEMON__LISTEN=f"127.0.0.1:{free_port()}")
     result = run("report", environ=environ)
-    assert (result.returncode, result.stdout) == (1, "")
+    assert (result.returncode, result.stdout) == (3, "")
     assert "the report needs its usage records" in result.stderr
     assert run("report", "--since", "soon", environ=environ).returncode == 2
 

@@ -105,9 +105,9 @@ def test_sighup_and_the_command_reload_and_an_invalid_file_is_rejected(tmp_path:
 
         policy = {"kind": "images", "name": "p", "receivers": ["ghost"]}
         write_config(config, ["c"], cleanup={"policies": [policy]})
-        running.process.send_signal(signal.SIGHUP)  # valid, but it cannot be started
+        running.process.send_signal(signal.SIGHUP)  # it names an unknown receiver
         wait_until(lambda: running.log.count("configuration rejected") == 2, 30, "it is rejected")
-        assert "there is no receiver 'ghost'" in running.log
+        assert "p: 'ghost': daemon.alerts has no receivers" in running.log
         assert services_of(running) == {"b"}
         modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in state.iterdir()}
         assert set(modes.values()) == {0o600}, modes
@@ -134,7 +134,7 @@ def test_without_a_daemon_the_command_says_so(tmp_path: Path) -> None:
         (tmp_path / "daemon.lock").write_text(f"{stranger.pid} {socket.gethostname()} {namespace}\n")
         result = run("reload", environ=quiet_environment(tmp_path))
         assert stranger.poll() is None
-    assert result.returncode == 1
+    assert result.returncode == 3
     assert f"no daemon runs with the state directory {tmp_path}" in result.stderr
 
 

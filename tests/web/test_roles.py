@@ -12,6 +12,8 @@ import pytest
 
 from monitor.access.audit import AuditLog
 from monitor.access.principal import Role
+from monitor.history.model import HistorySubject
+from monitor.queries.history import HistoryAnswer
 from monitor.web.alerts_api import ApiTokens
 from monitor.web.app import create_app
 from monitor.web.openapi_table import OPERATIONS, Operation
@@ -32,8 +34,15 @@ BODIES: dict[str, Any] = {
     "cordon": {"nodes": ["gpu01"]},
     "uncordon": {"nodes": ["gpu01"]},
 }
-QUERIES = {"why": "?name=x", "cleanupScan": "?policy=data"}
+QUERIES = {"why": "?name=x", "cleanupScan": "?policy=data", "history": "?subject=cluster"}
 ABSENT = ("snapshot", "report")  # this site has neither an agent nor a report
+
+
+class FakeHistory:
+    """A history without records."""
+
+    def answer(self, subject: HistorySubject, name: str, *_: object) -> HistoryAnswer:
+        return HistoryAnswer(subject=subject, name=name, start=0, step_seconds=60)
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +53,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         "cleanup": test_cleanup_api.FakeCleanup(),
         "actions": FakeActions(),
         "audit": audit,
+        "history": FakeHistory(),
     }
     with site(ACCESS | {"anonymous": "none"}, **backends) as address:
         yield address

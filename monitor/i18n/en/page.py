@@ -155,6 +155,7 @@ _OBJECTS = {
     "nodes.load": "Utilisation",
     "nodes.filter": "Node name",
     "nodes.cpu": "CPU load",
+    "nodes.disk": "Fullest disk",
     "nodes.no-match": "No node name contains {name}.",
     "nodes.none": "No nodes are known: connect Kubernetes (daemon.kubernetes), or name agents (daemon.agents).",
     "nodes.free-unknown": "Unknown: the node is down, or its GPUs cannot be seen.",

@@ -155,6 +155,7 @@ _OBJECTS = {
     "nodes.load": "利用率",
     "nodes.filter": "节点名称",
     "nodes.cpu": "CPU 负载",
+    "nodes.disk": "最满的磁盘",
     "nodes.no-match": "没有名称包含 {name} 的节点。",
     "nodes.none": "还没有节点：请连接 Kubernetes（daemon.kubernetes），或配置 agent（daemon.agents）。",
     "nodes.free-unknown": "未知：节点已宕机，或看不到它的 GPU。",

@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from monitor.cluster.usage import UsageTotals
 from monitor.history.model import HistorySubject
-from monitor.present.rows import MAX_ROWS, ClusterIndex, gpu_rows, pod_rows
+from monitor.present.rows import MAX_ROWS, ClusterIndex, gpu_rows, mean_utilization, pod_rows
 from monitor.present.shares import wanted
 from monitor.web.pages.alerts import firing_alerts
 from monitor.web.pages.render import PageRequest
@@ -25,7 +25,7 @@ def show(page: PageRequest) -> Response:
     gpus = [gpu for pod in pods for gpu in index.gpus_by_pod.get((namespace, pod.name), ())]
     waiting = wanted(pod for pod in pods if pod.node is None)
     sections = [
-        page.section("facts", "usage", use=totals.view(), waiting=waiting),
+        page.section("facts", "usage", use=totals.view(), ratio=mean_utilization(gpus), leftover=0, waiting=waiting),
         page.history(HistorySubject.JOB, f"{namespace}/{name}"),
         page.section("alerts", "alerts", polite=True, rows=firing_alerts(page, namespace=namespace, job=name)),
         page.section("pods", "pods", **page.limited(pod_rows(index, pods))),

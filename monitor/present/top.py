@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +10,7 @@ from typing import Any
 
 from monitor.alert.model import Phase
 from monitor.base.logs import printable
+from monitor.base.text import natural_key
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, PodView
 from monitor.facts.findings import Severity
 from monitor.facts.text import Value
@@ -220,7 +220,7 @@ def _total(values: Iterable[float | None]) -> int | None:
 
 def _ordered(rows: Iterable[TopRow], choice: TopChoice) -> list[TopRow]:
     """Rows in the chosen order, unknown figures last in either direction."""
-    named = sorted(rows, key=lambda row: natural_order(row.name))
+    named = sorted(rows, key=lambda row: natural_key(row.name))
     known = [row for row in named if _figure(row, choice.sort) is not None]
     unknown = [row for row in named if _figure(row, choice.sort) is None]
     known.sort(key=lambda row: _figure(row, choice.sort), reverse=(choice.sort not in ASCENDING) != choice.reverse)
@@ -230,7 +230,7 @@ def _ordered(rows: Iterable[TopRow], choice: TopChoice) -> list[TopRow]:
 def _figure(row: TopRow, sort: str) -> Any:
     """What a row is sorted by."""
     figures = {
-        "name": natural_order(row.name),
+        "name": natural_key(row.name),
         "utilization": row.utilization_ratio,
         "memory": row.memory_used_bytes,
         "temperature": row.temperature_celsius,
@@ -244,9 +244,3 @@ def _figure(row: TopRow, sort: str) -> Any:
 def _state_rank(state: str) -> int:
     """States that need attention first; among nodes, those that are not ok."""
     return STATE_ORDER.index(GpuState(state)) if state in STATE_ORDER else int(state == "ok")
-
-
-def natural_order(name: str) -> tuple[tuple[bool, int, str], ...]:
-    """Order of names that puts gpu-2 before gpu-10."""
-    parts = re.split(r"(\d{1,18})", name)
-    return tuple((not part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts if part)

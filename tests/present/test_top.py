@@ -11,7 +11,7 @@ from monitor.alert.model import Phase
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, Holder, Identity, NodeView, PodView, SourceView
 from monitor.facts.findings import Severity
 from monitor.present.alerts import LocalizedAlert
-from monitor.present.top import SORT_KEYS, TopChoice, TopKind, TopRow, natural_order, pressed, top_frame
+from monitor.present.top import SORT_KEYS, TopChoice, TopKind, TopRow, pressed, top_frame
 
 
 def gpu(node: str, index: int, state: GpuState = GpuState.BUSY, user: str | None = None, **figures: float) -> GpuView:
@@ -160,11 +160,6 @@ def test_names_from_outside_cannot_reach_the_terminal() -> None:
     for kind in TopKind:
         for row in top_frame(view, (alert(Severity.INFO, headline=evil),), TopChoice(kind=kind), "en").rows:
             assert all(str(getattr(row, name)).isprintable() for name in ("name", "state", "user", "pod", "job"))
-
-
-def test_names_are_ordered_as_people_count() -> None:
-    names = ["gpu-10", "gpu-2", "gpu-2a", "10", "9", "a", "gpu"]
-    assert sorted(names, key=natural_order) == ["9", "10", "a", "gpu", "gpu-2", "gpu-2a", "gpu-10"]
 
 
 def test_a_choice_does_not_change_the_summary() -> None:

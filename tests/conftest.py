@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 from hypothesis import settings
 
 # How long an example takes depends on what else the machine does: no test fails for that.
 settings.register_profile("no-deadline", deadline=None)
 settings.load_profile("no-deadline")
+
+# A shell that runs the tests in the background ignores SIGINT, which the programs they start would inherit.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Directories whose files take longest: they start processes. Workers get whole files in the order of collection.
 SLOW_FIRST = ("cli", "daemon", "security", "web", "doctor", "deploy", "agent", "sim", "scorecard")

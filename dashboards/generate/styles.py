@@ -20,15 +20,15 @@ from grafana_foundation_sdk.models.dashboard import (
 
 from dashboards.generate.words import Words
 
-GOOD, INFO, WARNING, CRITICAL, PLAIN = "#18794e", "#3b6ea8", "#b25e09", "#c4291c", "#3d7cc9"
+GOOD, INFO, WARNING, CRITICAL, PLAIN = "#18794e", "#3b6ea8", "#b25e09", "#c4291c", "#3577c4"
 # In the order in which the state timeline numbers them.
 STATES = {
     "free": "#a9cdb4",
-    "busy": "#3d7cc9",
+    "busy": "#3577c4",
     "idle-held": "#f6cf84",
-    "zombie": "#e5554a",
-    "orphan": "#b55bc4",
-    "ghost": "#8f7be0",
+    "zombie": "#d03f33",
+    "orphan": "#a347b3",
+    "ghost": "#7461c9",
     "wedged": "#8c1d18",
     "phantom": "#d98bb3",
     "faulty": "#5b1a17",

@@ -6,7 +6,6 @@ with GPUWARDEN_E2E_KUBECONFIG set, only tests marked `read_only` run, in that cl
 
 from __future__ import annotations
 
-import gc
 import os
 import ssl
 import sys
@@ -23,8 +22,6 @@ from tests.lab.variants import chosen
 from tests.support import need
 
 HERE = Path(__file__).parent
-# Tests kill API servers: the client library drops such connections without closing them, and Python warns later.
-DROPPED = r"Exception ignored in. <ssl\.SSLSocket"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -43,25 +40,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     here = [item for item in items if item.path.is_relative_to(HERE)]
     for item in here:
         item.add_marker(pytest.mark.e2e)
-        item.add_marker(pytest.mark.filterwarnings(f"ignore:{DROPPED}:pytest.PytestUnraisableExceptionWarning"))
     _deselect(config, items, [item for item in here if not fits(item, chosen().name)])
     if is_read_only(config):
         _deselect(config, items, [item for item in here if item.get_closest_marker("read_only") is None])
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_sessionfinish() -> None:
-    forget_dropped_connections()
+def pytest_sessionstart() -> None:
+    ignore_dropped_connections()
 
 
-def forget_dropped_connections() -> None:
-    """Free connections to killed API servers without the warnings, which would fail a run whose tests all passed."""
+def ignore_dropped_connections() -> None:
+    """Drop warnings about TLS connections that nothing closed, whenever garbage is collected.
+
+    Tests kill API servers, and the client library drops such connections: a run whose tests all passed would fail.
+    """
     report = sys.unraisablehook
     sys.unraisablehook = lambda problem: None if isinstance(problem.object, ssl.SSLSocket) else report(problem)
-    try:
-        gc.collect()
-    finally:
-        sys.unraisablehook = report
 
 
 def _deselect(config: pytest.Config, items: list[pytest.Item], unwanted: list[pytest.Item]) -> None:

@@ -67,7 +67,10 @@ class ContainerdLabEngine(Engine):
         self._ctr("images", "tag", name, other)
 
     def remove_images(self, *names: str) -> None:
-        self._ctr("images", "remove", "--sync", *names)
+        listed = [line.split()[:3] for line in self._ctr("images", "list").splitlines()[1:]]
+        digests = {digest for name, _, digest in listed if name in names}
+        # CRI adds names made of digests, which would keep the content.
+        self._ctr("images", "remove", "--sync", *(name for name, _, digest in listed if digest in digests))
 
     def images(self) -> set[str]:
         names = self._ctr("images", "list", "--quiet").split()

@@ -61,8 +61,7 @@ def serving(read: Callable[[], NodeSnapshot] | None, cluster: FakeCluster | None
         yield "http://{}:{}".format(*server.address)
     finally:
         server.begin_stop()
-        server.wait_stopped()
-        assert not server.running
+        wait_until(lambda: not server.running, 60, "the server stops")
 
 
 def broken() -> NodeSnapshot:

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from monitor.alert.lifecycle import GROUP_BY, AlertTiming, AlertTimings, advance, group_of, next_change_at
-from monitor.alert.model import Alert, Phase, fingerprint_of
+from monitor.alert.model import Acknowledgement, Alert, Phase, fingerprint_of
 from monitor.facts.findings import Finding
 from tests.alert.scenario import CRITICAL, NOON, WARNING, finding
 
@@ -132,6 +132,17 @@ def test_the_group_is_that_of_its_last_firing() -> None:
     assert life.alert.group == "DiskFull|cause=data"
     life.at(2, replace(FOUND, cause="system"))
     assert life.alert.group == "DiskFull|cause=system"
+
+
+def test_what_was_said_about_the_last_firing_does_not_apply_to_the_next() -> None:
+    life = Life(AlertTiming(keep=0))
+    life.at(0, FOUND)
+    said = Acknowledgement(by="operator", at=NOON, comment="looking")
+    life.alerts = {FINGERPRINT: replace(life.alert, notified=("ops",), acknowledged=said)}
+    life.at(1)
+    assert (life.alert.notified, life.alert.acknowledged) == (("ops",), said)
+    life.at(2, FOUND)
+    assert (life.alert.notified, life.alert.acknowledged) == ((), None)
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,18 @@ import re
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from monitor.alert.matchers import MAX_MATCHERS, Matcher, known_matchers, matchers_of, matches, parse_matcher
+from monitor.alert.matchers import (
+    MAX_MATCHERS,
+    Matcher,
+    exact_matcher,
+    known_matchers,
+    matchers_of,
+    matches,
+    parse_matcher,
+)
 from monitor.alert.model import labels_of
 from tests.alert.scenario import CRITICAL, finding
 
@@ -95,6 +103,17 @@ def test_a_stored_pattern_that_is_invalid_is_kept_and_matches_nothing(op: str) -
     assert "invalid perl operator" in (matcher.problem or "")
     assert [matcher.matches({"node": name}) for name in ("a", "", "b")] == [False, False, False]
     assert msgspec.json.decode(msgspec.json.encode(matcher)) == msgspec.json.decode(stored)
+
+
+@given(st.text())
+@example("~a")
+@example("= b")
+@example('say "no"\\')
+def test_the_matcher_of_a_value_meets_this_value_only(value: str) -> None:
+    matcher = parse_matcher(exact_matcher("user", value))
+    assert (matcher.name, matcher.op, matcher.value) == ("user", "=", value)
+    assert matcher.matches({"user": value})
+    assert not matcher.matches({"user": value + "x"})
 
 
 @given(st.text())

@@ -27,6 +27,7 @@ from monitor.facts.storage import KubeletFact
 from monitor.facts.text import Text
 from tests.cleanup.builders import DAY, NOW, disk, snapshot
 
+ZONES = ("Asia/Shanghai", "Europe/Berlin")
 IMAGES = ImagePolicy(name="images", when=When(high=0.80, low=0.70), nodes=("n*",))
 DATA = DatasetPolicy(name="data", root="/mnt/share/x", node="n2", when=When(high=0.90, low=0.80))
 KEY = ("images", "n1")
@@ -190,6 +191,13 @@ def test_a_policy_that_would_touch_something_else_is_another_one() -> None:
     assert same.fingerprint == IMAGES.fingerprint
     others = [replace(IMAGES, min_age=1.0), replace(IMAGES, pins=("a",)), replace(IMAGES, when=When(low=0.1))]
     assert len({policy.fingerprint for policy in (IMAGES, *others)}) == 4
+
+
+def test_only_a_zone_of_its_own_makes_another_policy() -> None:
+    inherited = [replace(IMAGES, when=When(cron="0 3 * * *", timezone=zone, own_timezone=False)) for zone in ZONES]
+    own = [replace(IMAGES, when=When(cron="0 3 * * *", timezone=zone)) for zone in ZONES]
+    assert len({policy.fingerprint for policy in inherited}) == 1
+    assert len({policy.fingerprint for policy in own}) == len(ZONES)
 
 
 def test_only_what_was_told_long_enough_ago() -> None:

@@ -55,6 +55,15 @@ SAYS: list[tuple[str, Notification, str]] = [
 ]  # fmt: skip
 
 
+def test_a_resolved_alert_repeats_no_cause_that_its_title_says() -> None:
+    hot = msgspec.structs.replace(NODE, rule="gpu-hot", cause="gpu-hot")
+    lines = told(notification(NotificationReason.RESOLVED, over(hot))).splitlines()
+    assert not [line for line in lines if line.startswith("Cause:")]
+    assert [
+        line for line in told(notification(NotificationReason.RESOLVED, over(NODE))).splitlines() if "Cause:" in line
+    ]
+
+
 @pytest.mark.parametrize(("name", "given_one", "expect"), SAYS, ids=[row[0] for row in SAYS])
 def test_says(name: str, given_one: Notification, expect: str) -> None:
     assert expect in told(given_one)

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from monitor.facts.cluster import FreeView, NodeView, QueueView
 from monitor.facts.gpu_requests import as_slots, share_amounts, whole_gpus
 from monitor.facts.gpu_resources import resource_kind
-from monitor.facts.kube import Amounts, QueueFact
+from monitor.facts.kube import Amounts
+from monitor.facts.queues import QueueFact
 
 UNKNOWN_MODEL = "unknown"
 QueueTotals = tuple[Amounts, Amounts]  # allocated to pods, and waited for, by resource

@@ -17,7 +17,8 @@ from monitor.cluster.usage import MICRO_FACTOR, UsageTotals
 from monitor.facts.cluster import Identity, PodView, QueueView, UsageView
 from monitor.facts.facts_index import KnownPod
 from monitor.facts.gpu_requests import gpu_amounts, is_hami, share_amounts, whole_gpus
-from monitor.facts.kube import Amounts, PodFact, QueueFact
+from monitor.facts.kube import Amounts, PodFact
+from monitor.facts.queues import QueueFact
 
 Identify = Callable[[PodFact], Identity]
 NO_USAGE = UsageView()

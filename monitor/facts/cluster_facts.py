@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuView, Identity, NodeView, SourceView
 from monitor.facts.devices import NO_DEVICES, ClaimKey, DeviceFacts, ResourceClaimFact
-from monitor.facts.kube import Amounts, EventFact, NodeFact, PodFact, PodGroupFact, QueueFact, QuotaFact, WorkloadFact
+from monitor.facts.kube import Amounts, EventFact, NodeFact, PodFact
 from monitor.facts.node import NodeSnapshot
+from monitor.facts.queues import PodGroupFact, QueueFact, QuotaFact, WorkloadFact
 from monitor.facts.workload import ContainerFact
 
 NO_IDENTITY = Identity()

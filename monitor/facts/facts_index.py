@@ -12,8 +12,9 @@ from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, GpuView, Identity, NodeView, SourceView
 from monitor.facts.cluster_facts import NO_IDENTITY, ClusterFacts, EventName
 from monitor.facts.devices import NO_DEVICES, DeviceFacts
-from monitor.facts.kube import Amounts, EventFact, NodeFact, PodFact, PodGroupFact, QueueFact, QuotaFact, WorkloadFact
+from monitor.facts.kube import Amounts, EventFact, NodeFact, PodFact
 from monitor.facts.node import NodeSnapshot
+from monitor.facts.queues import PodGroupFact, QueueFact, QuotaFact, WorkloadFact
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -7,18 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from monitor.facts.devices import DeviceClassFact, DeviceFacts, ResourceClaimFact, ResourceSliceFact
-from monitor.facts.kube import (
-    EventFact,
-    NamespaceFact,
-    NodeFact,
-    OwnerFact,
-    PodFact,
-    PodGroupFact,
-    QueueFact,
-    QuotaFact,
-    SourceFact,
-    WorkloadFact,
-)
+from monitor.facts.kube import EventFact, NamespaceFact, NodeFact, OwnerFact, PodFact, SourceFact
+from monitor.facts.queues import PodGroupFact, QueueFact, QuotaFact, WorkloadFact
 from monitor.kube import resources
 from monitor.kube.client import KubeApi
 from monitor.kube.decode.pod import PodFieldFilter

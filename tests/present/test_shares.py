@@ -14,7 +14,8 @@ from monitor.explain.pod import explain_pod
 from monitor.facts.cluster import ClusterView, Identity
 from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.gpu_resources import KAI_FRACTION, RESOURCES, Family, Unit, resource_kind
-from monitor.facts.kube import ConditionFact, ContainerStatusFact, NodeFact, PodFact, QueueFact
+from monitor.facts.kube import ConditionFact, ContainerStatusFact, NodeFact, PodFact
+from monitor.facts.queues import QueueFact
 from monitor.i18n import LANGUAGES
 from monitor.present.cluster import tables
 from monitor.present.explanation import render_explanation

@@ -13,7 +13,7 @@ from functools import lru_cache
 import msgspec
 
 from monitor.facts.base import Fact
-from monitor.facts.gpu_requests import HAMI_PREFIX, is_hami
+from monitor.facts.gpu_requests import HAMI_PREFIX
 from monitor.facts.gpu_resources import GPU_RESOURCE, KAI_FRACTION, KAI_MEMORY, Family, GpuResource, resource_kind
 from monitor.facts.kube import Amounts, NodeFact, PodFact
 
@@ -82,26 +82,6 @@ def shares_gpus(node: NodeFact) -> bool:
 def counts_slots(capacity: float, cards: int) -> bool:
     """Whether a device plugin that does not say so shares the GPUs: its count is a multiple of the driver's."""
     return cards > 0 and capacity >= 2 * cards and capacity % cards == 0
-
-
-def requests_slots(pod: PodFact, node: NodeFact | None, nodes: Iterable[NodeFact], resource: str) -> bool:
-    """Whether the GPUs that a pod requests are shares: HAMi's, those of its node or, without one, of all nodes."""
-    if not pod.requests.get(resource):
-        return False
-    if is_hami(pod.annotations, pod.scheduler, pod.requests):
-        return True
-    return shares_gpus(node) if node is not None else pod.node is None and all_shared(nodes, resource)
-
-
-def all_shared(nodes: Iterable[NodeFact], resource: str) -> bool:
-    """Whether there are nodes that offer the resource, and all of them share their GPUs."""
-    found = False
-    for node in nodes:
-        if node.capacity.get(resource):
-            if not shares_gpus(node):
-                return False
-            found = True
-    return found
 
 
 def physical_gpus(node: NodeFact, resource: str = GPU_RESOURCE) -> int | None:

@@ -27,6 +27,7 @@ from monitor.facts.queues import QueueFact
 from monitor.i18n import LANGUAGES
 from monitor.present.cluster import tables
 from monitor.present.explanation import render_explanation
+from monitor.present.rows import user_rows
 from monitor.report.buckets import GpuTimeTotals
 from monitor.web.context import PageData, PageDeps
 from tests.cluster.builders import GPU, NOW, agent, card
@@ -133,9 +134,13 @@ class Cluster:
 
 
 def pages(given: Scene, lang: str) -> str:
+    return "\n".join(page(given, path, lang) for path in PATHS if "/pods/" not in path)
+
+
+def page(given: Scene, path: str, lang: str) -> str:
+    """The text of a page."""
     visitor = Visitor(PageDeps(Cluster(given), PageData(agents=tuple)))
-    bodies = (visitor.text(path, accept_language=lang) for path in PATHS if "/pods/" not in path)
-    return re.sub(r"<[^>]*>", "", "\n".join(bodies))
+    return re.sub(r"<[^>]*>", "", visitor.text(path, accept_language=lang))
 
 
 def counted(text: str) -> set[float]:
@@ -169,6 +174,7 @@ def test_no_share_is_called_a_gpu(name: str) -> None:
         "waits": (0, {name: WANTED}), "runs": (0, {name: HELD - 1}), "ends": (0, {name: 1.0})
     }  # fmt: skip
     assert given.view.users["li"].gpus == 0
+    assert [(row.name, row.waiting) for row in user_rows(given.view)] == [("li", (0, {name: WANTED}))]
     (queue,) = given.view.queues
     assert (queue.used, queue.waiting, queue.capacity, queue.free) == (0, 0, None, None)
     assert (queue.used_shares, queue.waiting_shares) == ({name: HELD}, {name: WANTED})
@@ -272,6 +278,9 @@ def test_in_a_mixed_cluster_each_table_names_the_units() -> None:
     given = mixed(23.0, {})
     assert "q  43 GPUs and 41 shared GPUs 23 whole or shared GPUs 13 whole or shared GPUs" in status(given)
     assert "23 个整卡或共享 GPU" in explanations(given, "zh")
+    assert "li 43 GPUs and 41 shared GPUs 23 whole or shared GPUs" in status(given)
+    assert "23 whole or shared GPUs" in page(given, "/users", "en")
+    assert "23 个整卡或共享 GPU" in page(given, "/users", "zh")
     labels = f'resource="{WHOLE_OR_SHARED}",unit="gpu-or-slot"'
     assert f'gpuwarden_queue_waiting_gpu_shares{{queue="q",{labels}}} 23.0' in lines(ClusterFamilies()(given.view))
 

@@ -282,7 +282,7 @@ class ViewBuilder:
 
     def _note_missing(self, name: str, now: float) -> None:
         """Record since when pods named by a node are unknown to Kubernetes, unless it is out of reach."""
-        named = dict(named_pods(self._agents.get(name), self._pods))
+        named = dict(named_pods(self._agents.get(name), self._devices.index.claimed(name), self._pods))
         self._name_pods(name, named)
         for key, known in named.items():
             if known:

@@ -29,6 +29,9 @@ _BIND_PHASE = f"{HAMI_PREFIX}bind-phase"
 POD_ANNOTATIONS = (*_ASSIGNED, _BIND_PHASE, _ALIYUN_INDEX, _ALIYUN_MEMORY, _ALIYUN_ALLOCATION)
 _KAI_ASKS = ("gpu-fraction", "gpu-memory")  # the second in MiB
 _KAI_DEVICES = "gpu-fraction-num-devices"
+# A pod in this namespace reserves a whole GPU for the pods with the same group, or one of theirs if they use several.
+KAI_RESERVATIONS = ("kai-resource-reservation", "runai-reservation")
+_KAI_GROUP = "runai-gpu-group"
 _KAI_QUEUES = ("kai.scheduler/queue", "runai/queue")
 _KAI_SCHEDULERS = ("kai-scheduler", "runai-scheduler")
 MAX_REGISTER_CHARS = 64 * 1024
@@ -149,6 +152,30 @@ def assigned_shares(pod: PodFact) -> tuple[GpuShare, ...]:
         if shares := _assigned(pod.annotations.get(name, "")):
             return shares
     return _aliyun(pod.annotations)
+
+
+def reserved_shares(
+    holder: PodFact | None, pods: Iterable[PodFact], memory_bytes: int | None
+) -> list[tuple[PodFact, GpuShare]]:
+    """Those of the pods for which KAI's reservation pod `holder` holds a GPU with this memory, with their shares."""
+    if holder is None or holder.namespace not in KAI_RESERVATIONS or not (group := holder.labels.get(_KAI_GROUP)):
+        return []
+    sharing = (pod for pod in pods if KAI_FRACTION in pod.requests or KAI_MEMORY in pod.requests)
+    return [(pod, GpuShare(memory_bytes=_kai_bytes(pod, memory_bytes))) for pod in sharing if group in _kai_groups(pod)]
+
+
+def _kai_groups(pod: PodFact) -> set[str]:
+    """Groups of a pod: one for each GPU that it shares."""
+    several = {group for key, group in pod.labels.items() if key.startswith(f"{_KAI_GROUP}/")}
+    return several or {pod.labels.get(_KAI_GROUP, "")}
+
+
+def _kai_bytes(pod: PodFact, memory_bytes: int | None) -> int | None:
+    """Memory of each GPU that a pod shares."""
+    devices = len(_kai_groups(pod))
+    if amount := pod.requests.get(KAI_MEMORY):
+        return round(amount * _MIB_BYTES / devices)
+    return round(pod.requests[KAI_FRACTION] / 100 * memory_bytes / devices) if memory_bytes is not None else None
 
 
 @lru_cache(maxsize=16384)

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 GPU_RESOURCE = "nvidia.com/gpu"
 SHARED_GPU = "nvidia.com/gpu.shared"  # how NVIDIA's device plugin names replicas of GPUs if told to
-# Our name for GPUs of which it is open whether they are shared: some nodes share theirs, and a pod may run on either.
+# Our name for GPUs that may be whole or shared: only some nodes share theirs, and a pod may run on either kind.
 WHOLE_OR_SHARED = "nvidia.com/gpu.whole-or-shared"
 # Our names for what pods ask KAI for in annotations.
 KAI_FRACTION = "kai.scheduler/gpu-fraction"

@@ -192,7 +192,7 @@ WORDS: dict[str, str] = {
     "doc.gpu-phantom.incident": "Unused GPUs were counted as allocated.",
     "doc.gpu-phantom.limit.refused_within": "How recently a pod must have been refused to count as evidence.",
     "gpu-phantom.stale-allocation": (
-        "For {seconds:duration}, GPU {gpu} of {node} has been allocated to pod {pod}, which no longer exists."
+        "For {seconds:duration}, pod {pod}, which no longer exists, has kept GPU {gpu} of {node} allocated."
     ),
     "gpu-phantom.terminal-pod": (
         "For {seconds:duration}, {node} has counted GPU {gpu} as used by pod {pod}, which has finished, and has "

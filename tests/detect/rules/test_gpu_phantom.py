@@ -61,7 +61,7 @@ def test_a_claim_of_a_deleted_pod_is_up_to_the_controller_manager() -> None:
     memory = ViewMemory(missing={gone.uid: NOW - 900})
     (finding,) = run(RULE, rule_context(agent(card()), memory=memory, devices=devices), LONG).findings
     assert finding.cause == "stale-allocation"
-    assert "has been allocated to pod team/gone, which no longer exists" in said(finding)
+    assert "pod team/gone, which no longer exists, has kept GPU 0 of n1 allocated" in said(finding)
     assert "kube-controller-manager" in said(finding)
     assert "systemctl" not in said(finding, "zh")
 

@@ -165,3 +165,30 @@ def test_the_pods_for_which_kai_reserves_a_gpu_hold_it() -> None:
 def test_a_reservation_for_no_pod_holds_the_gpu_itself(name: str, holder: PodFact, other: PodFact | None) -> None:
     pods = (other,) if other is not None else ()
     assert [pod for pod, _, _ in kai_holders(holder, *pods)] == ["gpu-reservation-n1-x"], name
+
+
+def test_a_change_of_nodes_counts_pending_pods_again() -> None:
+    """The view after an update equals the one that is built from the same facts."""
+    free, bound = (pod(name, node=on, labels={"queue": "q"}) for name, on in (("free", None), ("bound", "n2")))
+    picks = msgspec.structs.replace(pod("picks", node=None, labels={"queue": "q"}), node_selector={"zone": "a"})
+    sliced = {"nvidia.com/gpu.replicas": "4"}
+    steps = [
+        (node("n2", gpus=8, labels=sliced), {"free": "nvidia.com/gpu.whole-or-shared", "picks": None}),
+        (node("n2", gpus=8, labels=sliced | {"zone": "a"}), {"picks": "nvidia.com/gpu.shared"}),
+        (node("n1", gpus=8, labels=sliced), {"free": "nvidia.com/gpu.shared", "picks": "nvidia.com/gpu.shared"}),
+        (node("n2", gpus=8), {"free": "nvidia.com/gpu.whole-or-shared", "bound": None}),
+        (node("n1", gpus=8), {"free": None, "picks": None, "bound": None}),
+    ]
+    nodes = {"n1": node("n1", labels={"zone": "a"}), "n2": node("n2")}
+    builder = ViewBuilder(by_label).build(
+        ViewInputs(nodes=tuple(nodes.values()), pods=(free, bound, picks), around=KNOWN), NOW
+    )
+    for changed, expect in steps:
+        nodes[changed.name] = changed
+        if changed.name == "n2" and changed.labels.get("zone"):
+            nodes["n1"] = node("n1")
+        seen = builder.update(ViewChanges(nodes=dict(nodes)), NOW).view()
+        anew = build(ViewInputs(nodes=tuple(nodes.values()), pods=(free, bound, picks), around=KNOWN))
+        assert seen == anew
+        units = {each.name: next(iter(each.gpu_shares), None) for each in seen.pods}
+        assert expect.items() <= units.items(), changed

@@ -29,6 +29,7 @@ from monitor.cleanup.policy import (
     PodPolicy,
     RegistryPolicy,
 )
+from monitor.cleanup.schedule import SKIP_REFUSED_SECONDS, refused_lately
 from monitor.cluster.live import LiveCluster
 from monitor.detect.lib.storage import disk_containing, used_ratio
 from monitor.facts.agents import AgentFact
@@ -37,7 +38,6 @@ from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import DiskFact
 
 TEMPLATES_CACHE_SECONDS = 60.0  # plans for many nodes share one read
-SKIP_REFUSED_SECONDS = 6 * 3600.0
 
 
 @dataclass(frozen=True)
@@ -247,7 +247,7 @@ class Planner:
         )
 
     def _refused(self, now: float) -> frozenset[str]:
-        return self._deps.journal.refused_since(now - SKIP_REFUSED_SECONDS)
+        return refused_lately(self._deps.journal.refused_since(now - SKIP_REFUSED_SECONDS), now)
 
 
 def policy_disk(policy: CleanupPolicy, snapshot: NodeSnapshot) -> DiskFact | None:

@@ -158,10 +158,10 @@ class CleanupJournal:
         rows = self._database.select("SELECT place, started_at FROM runs ORDER BY place LIMIT 1")
         return float(rows[0][1]) if rows and rows[0][0] > 1 else None
 
-    def refused_since(self, at: float) -> frozenset[str]:
-        """Ids of items that were refused since a time."""
-        rows = self._database.select("SELECT id FROM items WHERE ended_at >= ? AND state = 'refused'", (at,))
-        return frozenset(item_id for (item_id,) in rows)
+    def refused_since(self, at: float) -> tuple[JournalEntry, ...]:
+        """Items that were refused since a time."""
+        rows = self._database.select("SELECT body FROM items WHERE ended_at >= ? AND state = 'refused'", (at,))
+        return _decoded(rows, JournalEntry)
 
     def trashed(self, trash: str) -> JournalEntry | None:
         """The item that moved a unit into the trash, by trash id."""

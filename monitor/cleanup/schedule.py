@@ -27,6 +27,10 @@ REPEAT_AFTER_SECONDS = 1800.0
 FIRST_RETRY_SECONDS = 60.0  # after a hindered run; doubles with each further one
 HINDERED_ENDS = ("refused", "errors", "unmeasured")
 LOW_WATER = "low-water"
+# An item that was refused for what may have passed by the next run is skipped for minutes, any other for hours.
+SKIP_REFUSED_SECONDS = 6 * 3600.0
+SKIP_PASSING_SECONDS = 600.0
+PASSING_REFUSALS = frozenset({"in-use", "needed", "starting", "unknown", "too-young", "changed", "gone"})
 MEASURE_DELAY_SECONDS = 60.0  # a node may still report its disk as it was before a run that has just ended
 
 
@@ -121,6 +125,15 @@ def was_hindered(run: CleanupRun, entries: Iterable[JournalEntry]) -> bool:
     if run.freed_bytes or run.end is None:
         return False
     return run.end in HINDERED_ENDS or any(entry.state in (ItemState.FAILED, ItemState.LATER) for entry in entries)
+
+
+def refused_lately(refused: Iterable[JournalEntry], now: float) -> frozenset[str]:
+    """Ids of the items to skip, of those refused within `SKIP_REFUSED_SECONDS`."""
+    return frozenset(
+        entry.item.id
+        for entry in refused
+        if entry.outcome not in PASSING_REFUSALS or now - (entry.ended_at or now) < SKIP_PASSING_SECONDS
+    )
 
 
 def _disks(

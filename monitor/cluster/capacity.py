@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from monitor.facts.cluster import FreeView, NodeView, QueueView
-from monitor.facts.gpu_requests import as_slots, share_amounts, whole_gpus
+from monitor.facts.gpu_requests import renamed, share_amounts, whole_gpus
 from monitor.facts.gpu_resources import resource_kind
-from monitor.facts.kube import Amounts, QueueFact
+from monitor.facts.kube import Amounts
+from monitor.facts.queues import QueueFact
 
 UNKNOWN_MODEL = "unknown"
 QueueTotals = tuple[Amounts, Amounts]  # allocated to pods, and waited for, by resource
@@ -35,12 +36,12 @@ def _free_view(model: str, nodes: Sequence[NodeView]) -> FreeView:
 
 
 def queue_views(
-    totals: Mapping[tuple[str, str], QueueTotals], queues: Iterable[QueueFact], resource: str, *, slots: bool
+    totals: Mapping[tuple[str, str], QueueTotals], queues: Iterable[QueueFact], resource: str, counted_as: str
 ) -> tuple[QueueView, ...]:
     """Queues that Kubernetes knows or that pods name, with what is in use and waited for (`totals`).
 
-    A LocalQueue is local to its namespace; any other name is the same queue in all namespaces. `slots`: all nodes
-    share their GPUs, so that limits of the default resource count slots.
+    A LocalQueue is local to its namespace; any other name is the same queue in all namespaces. `counted_as`: what one
+    GPU of a limit is (`monitor.facts.gpu_nodes`).
     """
     known = {_full_name(queue): queue for queue in queues}
     sums: defaultdict[str, QueueTotals] = defaultdict(lambda: ({}, {}))
@@ -49,7 +50,7 @@ def queue_views(
         name = local if local in known else queue
         sums[name] = (_sum(sums[name][0], used), _sum(sums[name][1], waiting))
     return tuple(
-        _queue_view(name, *sums.get(name, ({}, {})), known.get(name), resource, slots)
+        _queue_view(name, *sums.get(name, ({}, {})), known.get(name), resource, counted_as)
         for name in sorted(sums.keys() | known.keys())
     )
 
@@ -63,11 +64,10 @@ def _full_name(queue: QueueFact) -> str:
 
 
 def _queue_view(
-    name: str, used: Amounts, waiting: Amounts, queue: QueueFact | None, resource: str, slots: bool
+    name: str, used: Amounts, waiting: Amounts, queue: QueueFact | None, resource: str, counted_as: str
 ) -> QueueView:
-    limits = {each: limit for each, limit in queue.capacity.items() if resource_kind(each)} if queue else {}
-    if slots:
-        limits = as_slots(limits)
+    known = {each: limit for each, limit in queue.capacity.items() if resource_kind(each)} if queue else {}
+    limits = renamed(known, counted_as)
     capacity, used_gpus = limits.get(resource), whole_gpus(used, resource)
     return QueueView(
         name=name,

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from monitor.cluster.devices import DeviceIndex
+from monitor.cluster.devices import ClaimedGpu, DeviceIndex
 from monitor.cluster.gpu_state import holding_evidence
 from monitor.cluster.holders import (
     GpuClaim,
@@ -14,16 +14,17 @@ from monitor.cluster.holders import (
     PodLookup,
     allocation_claim,
     allocation_key,
+    device_claim,
     find_pod,
     merge_holders,
-    pod_claim,
     process_claim,
+    share_claim,
 )
 from monitor.cluster.pod_index import PodIndex
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import Holder, Identity
 from monitor.facts.gpu import GpuFact, PodDeviceFact
-from monitor.facts.gpu_sharing import assigned_shares
+from monitor.facts.gpu_sharing import assigned_shares, reserved_shares
 from monitor.facts.kube import NodeFact, PodFact
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.text import Evidence
@@ -106,29 +107,31 @@ def _claims(
 ) -> dict[str, list[GpuClaim]]:
     """Claims by GPU uuid, those of processes first. A claim to a MIG instance counts for its GPU.
 
-    Where a scheduler assigns shares, the kubelet's choice of devices means nothing.
+    Where a scheduler assigns shares, the kubelet's choice of devices means nothing; where a pod only reserves a GPU for
+    others, they hold it.
     """
     heard_at, gpus = agent.received_at or 0.0, snapshot.gpu.gpus if snapshot.gpu is not None else ()
     claims: defaultdict[str, list[GpuClaim]] = defaultdict(list)
     for process in snapshot.gpu_processes or ():
         claims[process.gpu_uuid].append(process_claim(process, lookup, heard_at, now))
-    gpu_of = _gpu_of(gpus)
+    gpu_of, memory = _gpu_of(gpus), {gpu.uuid: gpu.memory_total_bytes for gpu in gpus}
     shares = [(pod, share) for pod in inputs.pods for share in assigned_shares(pod)]
     shared = {pod.uid for pod, _ in shares}
     for device in snapshot.pod_devices or ():
         if gpu_uuid := _first_known(gpu_of, _uuids(device, inputs.devices)):
             claim = allocation_claim(device, lookup, heard_at, now)
-            if claim.pod_uid not in shared:
+            if sharing := reserved_shares(claim.pod, inputs.pods, memory.get(gpu_uuid)):
+                claims[gpu_uuid] += [share_claim(pod, lookup, heard_at, now, share) for pod, share in sharing]
+            elif claim.pod_uid not in shared:
                 claims[gpu_uuid].append(claim)
     uuid_at = {gpu.index: gpu.uuid for gpu in gpus if gpu.uuid is not None} if shares else {}
     for pod, share in shares:
         uuid = uuid_at.get(share.index) if share.index is not None else gpu_of.get(share.uuid or "")
         if uuid is not None:
-            claims[uuid].append(pod_claim(pod, lookup, heard_at, now, share))
+            claims[uuid].append(share_claim(pod, lookup, heard_at, now, share))
     for claimed in inputs.devices.claimed(inputs.name):
-        holder, gpu_uuid = lookup.by_uid.get(claimed.pod_uid), _first_known(gpu_of, claimed.uuids)
-        if holder is not None and gpu_uuid is not None:
-            claims[gpu_uuid].append(pod_claim(holder, lookup, heard_at, now))
+        if gpu_uuid := _first_known(gpu_of, claimed.uuids):
+            claims[gpu_uuid].append(device_claim(claimed, lookup, heard_at, now))
     return claims
 
 
@@ -148,11 +151,13 @@ def _uuids(device: PodDeviceFact, devices: DeviceIndex) -> tuple[str, ...]:
     return devices.uuids((device.resource, device.pool, device.device_id)) if device.pool is not None else ()
 
 
-def named_pods(agent: AgentFact | None, pods: PodIndex) -> Iterable[tuple[str, bool]]:
-    """Pods that a node names, each with whether Kubernetes knows it."""
+def named_pods(agent: AgentFact | None, claimed: Iterable[ClaimedGpu], pods: PodIndex) -> Iterable[tuple[str, bool]]:
+    """Pods that a node or a claim to its GPUs names, each with whether Kubernetes knows it."""
     snapshot = agent.snapshot if agent else None
     if snapshot is None:
         return
+    for gpu in claimed:
+        yield gpu.pod_uid, gpu.pod_uid in pods.by_uid
     for process in snapshot.gpu_processes or ():
         if process.pod_uid is not None:
             yield process.pod_uid, process.pod_uid in pods.by_uid

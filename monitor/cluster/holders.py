@@ -14,6 +14,7 @@ from enum import StrEnum
 
 import msgspec
 
+from monitor.cluster.devices import ClaimedGpu
 from monitor.facts.cluster import GpuView, Holder, Identity
 from monitor.facts.cluster_facts import NO_IDENTITY
 from monitor.facts.gpu import GpuProcessFact, PodDeviceFact
@@ -167,17 +168,30 @@ def allocation_claim(device: PodDeviceFact, lookup: PodLookup, heard_at: float, 
     )
 
 
-def pod_claim(pod: PodFact, lookup: PodLookup, heard_at: float, now: float, share: GpuShare | None = None) -> GpuClaim:
-    """Claim of a pod to the share that a scheduler assigned to it, or else to the device of its ResourceClaim."""
+def share_claim(pod: PodFact, lookup: PodLookup, heard_at: float, now: float, share: GpuShare) -> GpuClaim:
+    """Claim of a pod to the share of a GPU that a scheduler assigned to it."""
     return GpuClaim(
-        by=RESOURCE_CLAIM if share is None else ANNOTATION,
+        by=ANNOTATION,
         fate=lookup.fate(pod, pod.uid, heard_at, now),
         pod=pod,
         pod_uid=pod.uid,
         pod_name=pod.name,
         namespace=pod.namespace,
-        slots=share is not None,
+        slots=1,
         share=share,
+    )
+
+
+def device_claim(claimed: ClaimedGpu, lookup: PodLookup, heard_at: float, now: float) -> GpuClaim:
+    """Claim of the pod for which a ResourceClaim holds a device, also of one that is gone: nothing else can get it."""
+    pod = lookup.by_uid.get(claimed.pod_uid)
+    return GpuClaim(
+        by=RESOURCE_CLAIM,
+        fate=lookup.fate(pod, claimed.pod_uid, heard_at, now),
+        pod=pod,
+        pod_uid=claimed.pod_uid,
+        pod_name=claimed.pod_name,
+        namespace=claimed.namespace,
     )
 
 

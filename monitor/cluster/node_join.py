@@ -10,7 +10,7 @@ import msgspec
 
 from monitor.cluster.claims import NO_CLAIMS, GpuClaims, NodeInputs
 from monitor.cluster.gpu_state import GpuInput, StateLimits, decide_state
-from monitor.cluster.holders import has_live_holder
+from monitor.cluster.holders import RESOURCE_CLAIM, has_live_holder
 from monitor.cluster.node_shares import node_shares
 from monitor.facts.cluster import GpuState, GpuView, NodeView
 from monitor.facts.gpu import GpuFact, XidEvent
@@ -193,6 +193,7 @@ def _node_view(inputs: NodeInputs, gpus: tuple[GpuView, ...], blind: Evidence | 
     allocatable = int(node.allocatable.get(inputs.resource, 0)) if node and whole else None
     gpu_count = len(snapshot.gpu.gpus) if snapshot and snapshot.gpu and blind is None else None
     silent = blind is not None and blind.key == "agent-silent"
+    bound = {pod.uid for pod in inputs.pods}
     return NodeView(
         name=inputs.name,
         model=next((gpu.model for gpu in gpus if gpu.model), _label_model(inputs)),
@@ -207,7 +208,7 @@ def _node_view(inputs: NodeInputs, gpus: tuple[GpuView, ...], blind: Evidence | 
         allocatable=allocatable,
         requested=requested,
         cards=gpu_count,
-        free=None if _is_unseen(node, blind) else _free(allocatable, requested, gpus, gpu_count),
+        free=None if _is_unseen(node, blind) else _free(allocatable, requested, gpus, gpu_count, bound),
         shares=node_shares(node, inputs.pods, inputs.resource, whole=whole) if node else (),
         disagreements=_count_disagreements(node if whole else None, inputs.resource, requested, gpu_count, gpus),
     )
@@ -228,7 +229,9 @@ def _is_unseen(node: NodeFact | None, blind: Evidence | None) -> bool:
     return (node is not None and not node.ready) or (blind is not None and blind.key in OUTAGES)
 
 
-def _free(allocatable: int | None, requested: int, gpus: tuple[GpuView, ...], gpu_count: int | None) -> int | None:
+def _free(
+    allocatable: int | None, requested: int, gpus: tuple[GpuView, ...], gpu_count: int | None, bound: set[str]
+) -> int | None:
     """GPUs that the scheduler would still allocate, less those held without its knowledge.
 
     If Kubernetes counts shares, GPUs without a holder are free. A count above that of the driver stands alone.
@@ -238,8 +241,19 @@ def _free(allocatable: int | None, requested: int, gpus: tuple[GpuView, ...], gp
     free = max(0, allocatable - requested)
     if gpu_count is None or allocatable > gpu_count:
         return free
-    taken = sum(gpu.state in UNAVAILABLE_STATES and not has_live_holder(gpu) for gpu in gpus)
+    taken = sum(_is_taken(gpu, bound) for gpu in gpus)
     return max(0, min(free, allocatable - requested - taken))
+
+
+def _is_taken(gpu: GpuView, bound: set[str]) -> bool:
+    """Whether a GPU without a live holder cannot be given to a pod: for its state, or the claim of a pod that is gone.
+
+    The kubelet takes back what it allocated to such a pod; a claim holds it until it is released.
+    """
+    if has_live_holder(gpu):
+        return False
+    claimed = any(RESOURCE_CLAIM in holder.by and holder.pod_uid not in bound for holder in gpu.holders)
+    return claimed or gpu.state in UNAVAILABLE_STATES
 
 
 def _count_disagreements(

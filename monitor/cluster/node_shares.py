@@ -4,43 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from monitor.facts.cluster import NodeView, ShareView
+from monitor.facts.cluster import ShareView
 from monitor.facts.gpu_resources import UNIT_BYTES, Part, Unit, resource_kind
 from monitor.facts.gpu_sharing import RegisteredGpu, assigned_shares, registered_gpus
 from monitor.facts.kube import NodeFact, PodFact
 
 HAMI_MEMORY = "nvidia.com/gpumem"
-
-
-class SharingNodes:
-    """Nodes with GPUs, and whether they share them. A pod that requests a GPU there gets a share of one."""
-
-    def __init__(self) -> None:
-        self._shared: dict[str, bool] = {}
-        self._changed = False
-
-    def put(self, node: NodeView, resource: str) -> None:
-        """Update a node."""
-        shared = any(share.resource == resource for share in node.shares)
-        if not shared and not node.capacity:
-            self.drop(node.name)
-        elif self._shared.get(node.name) is not shared:
-            self._shared[node.name] = shared
-            self._changed = True
-
-    def drop(self, name: str) -> None:
-        """Remove a node, or note that it has no GPUs."""
-        self._changed = self._shared.pop(name, None) is not None or self._changed
-
-    def take_changed(self) -> bool:
-        """Whether something has changed since the last call."""
-        changed, self._changed = self._changed, False
-        return changed
-
-    def nodes(self) -> tuple[frozenset[str], bool]:
-        """Nodes that share their GPUs, and whether those are all that have some."""
-        shared = frozenset([name for name, known in self._shared.items() if known])
-        return shared, bool(shared) and len(shared) == len(self._shared)
 
 
 def node_shares(node: NodeFact, pods: Sequence[PodFact], resource: str, *, whole: bool) -> tuple[ShareView, ...]:

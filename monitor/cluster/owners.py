@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from monitor.facts.cluster_facts import KUEUE_OWNERS
 from monitor.facts.kube import OwnerFact, OwnerRef, PodFact
 
-OwnerLookup = Callable[[str], OwnerFact | None]  # by uid
+# By uid, and what Kueue queues also by `namespace/kind/name`.
+OwnerLookup = Callable[[str], OwnerFact | None]
 MAX_STEPS = 8  # nothing prevents a cycle of owner references
 _TEMPLATE_HASH = "pod-template-hash"
 _SCHEDULE_DIGITS = (8, 10)  # minutes since the epoch; seconds, until Kubernetes 1.21
@@ -41,16 +43,20 @@ def workload_of(pod: PodFact, lookup: OwnerLookup) -> OwnerRef:
 
 
 def kueue_queue_of(pod: PodFact, lookup: OwnerLookup) -> str | None:
-    """Queue of Kueue that the nearest owner with such a label names; None if no owner does."""
+    """Queue of Kueue that the nearest owner with such a label names, or that of the owner that labels of the pod name.
+
+    None if no owner is in a queue.
+    """
     reference = pod.owner
     for _ in range(MAX_STEPS):
         owner = lookup(reference.uid) if reference is not None and reference.uid else None
         if owner is None:
-            return None
+            break
         if owner.queue is not None:
             return owner.queue
         reference = owner.owner
-    return None
+    names = (f"{pod.namespace}/{kind}/{pod.labels[label]}" for label, kind in KUEUE_OWNERS if label in pod.labels)
+    return next((owner.queue for name in names if (owner := lookup(name)) is not None), None)
 
 
 def _by_name(pod: PodFact, reference: OwnerRef) -> OwnerRef:

@@ -9,9 +9,11 @@ from typing import Any
 from monitor.cluster.view_inputs import ViewChanges
 from monitor.facts.agents import AgentFact
 from monitor.facts.kube import EventFact, NamespaceFact, NodeFact, PodFact
+from monitor.facts.queues import WorkloadFact
 from monitor.kube.store import ObjectChange
 
 OWNER_RESOURCES = ("replicasets.apps", "jobs.batch", "namespaces")
+WORKLOADS = "workloads.kueue.x-k8s.io"
 
 
 class PendingChanges:
@@ -20,7 +22,8 @@ class PendingChanges:
     def __init__(self, node_named: Callable[[str], NodeFact | None]) -> None:
         self._node_named = node_named
         self._lock = threading.Lock()  # never held while a view is built
-        self._owners: set[str] = set()  # changed owners: ReplicaSets and Jobs by uid, namespaces by name
+        # Changed owners: ReplicaSets and Jobs by uid; by name, namespaces that have changed or in which Workloads have.
+        self._owners: set[str] = set()
         self._pods: dict[str, PodFact | None] = {}
         self._nodes: dict[str, NodeFact | None] = {}
         self._agents: dict[str, AgentFact] = {}
@@ -45,6 +48,8 @@ class PendingChanges:
                     self._events[changed.uid] = change.new
                 elif resource in OWNER_RESOURCES and _has_new_owner(change):
                     self._owners.add(changed.name if isinstance(changed, NamespaceFact) else changed.uid)
+                elif resource == WORKLOADS and _has_new_queue(change):
+                    self._owners.add(changed.namespace)
 
     def note_agent(self, fact: AgentFact) -> None:
         """Note the answer of an agent."""
@@ -74,3 +79,9 @@ class PendingChanges:
 def _has_new_owner(change: ObjectChange[Any]) -> bool:
     """Whether identities may change. Most changes, such as the progress of a Job, do not affect them."""
     return change.old is None or change.new is None or change.old.owner != change.new.owner
+
+
+def _has_new_queue(change: ObjectChange[WorkloadFact]) -> bool:
+    """Whether pods may be in another queue. That of a Workload that is gone stays until its pods are."""
+    old, new = change.old, change.new
+    return new is not None and (old is None or (old.queue, old.owner) != (new.queue, new.owner))

@@ -16,8 +16,10 @@ from monitor.cluster.holders import MIRROR_HASH
 from monitor.cluster.usage import MICRO_FACTOR, UsageTotals
 from monitor.facts.cluster import Identity, PodView, QueueView, UsageView
 from monitor.facts.facts_index import KnownPod
-from monitor.facts.gpu_requests import gpu_amounts, is_hami, share_amounts, whole_gpus
-from monitor.facts.kube import Amounts, PodFact, QueueFact
+from monitor.facts.gpu_nodes import GpuNodes
+from monitor.facts.gpu_requests import gpu_amounts, share_amounts, whole_gpus
+from monitor.facts.kube import Amounts, PodFact
+from monitor.facts.queues import QueueFact
 
 Identify = Callable[[PodFact], Identity]
 NO_USAGE = UsageView()
@@ -31,12 +33,11 @@ class PodIndex:
     def __init__(self, identify: Identify, resource: str) -> None:
         self._identify = identify
         self._resource = resource
+        self.gpu_nodes = GpuNodes(resource)
         self.by_uid: dict[str, PodFact] = {}
         self.by_name: dict[tuple[str, str], PodFact] = {}
         self.bound: defaultdict[str, dict[str, PodFact]] = defaultdict(dict)
         self.identities: dict[str, Identity] = {}
-        self._sharing: frozenset[str] = frozenset()
-        self._all_share = False
         self._pods: dict[str, PodFact] = {}
         self._usage: dict[tuple[str | None, str], UsageView] = {}  # by node and pod
         self._keys: list[_Key] = []  # of the unfinished pods, sorted
@@ -105,10 +106,9 @@ class PodIndex:
             if pod is not None and _unfinished(pod):
                 self._put_view(pod)
 
-    def share(self, nodes: frozenset[str], every: bool) -> set[str]:
-        """Replace the nodes that share their GPUs, `every`: all that have some, and return the affected pods."""
-        changed, pending = self._sharing ^ nodes, self._all_share != every
-        self._sharing, self._all_share = nodes, every
+    def count_again(self) -> set[str]:
+        """Count requests again after a change of `gpu_nodes`, and return the affected pods."""
+        changed, pending = self.gpu_nodes.take_changes()
         affected = {uid for node in changed for uid in self.bound.get(node, ())}
         if pending:
             affected |= {uid for uid, pod in self._pods.items() if pod.node is None}
@@ -116,12 +116,6 @@ class PodIndex:
         for uid in affected:
             self._put_view(self._pods[uid])
         return affected
-
-    def _gpu_amounts(self, pod: PodFact) -> Amounts:
-        """What a pod requests of GPUs; GPUs of a node that shares them under the name of shared GPUs."""
-        on_shared = pod.node in self._sharing if pod.node is not None else self._all_share
-        slots = on_shared or is_hami(pod.annotations, pod.scheduler, pod.requests)
-        return gpu_amounts(pod.requests, self._resource, shared=slots)
 
     def identify_again(self, owners: Set[str]) -> set[str]:
         """Identify pods again after a change of their owners, and return those pods.
@@ -163,10 +157,13 @@ class PodIndex:
 
     def queue_views(self, queues: Iterable[QueueFact]) -> tuple[QueueView, ...]:
         """Queues that Kubernetes knows or that pods name."""
-        return queue_views(self.queues(), queues, self._resource, slots=self._all_share)
+        return queue_views(self.queues(), queues, self._resource, self.gpu_nodes.unit)
 
     def _put_view(self, pod: PodFact) -> None:
-        identity, amounts = self.identities[pod.uid], self._gpu_amounts(pod)
+        identity, amounts = (
+            self.identities[pod.uid],
+            gpu_amounts(pod.requests, self._resource, self.gpu_nodes.counted_as(pod)),
+        )
         requested = whole_gpus(amounts, self._resource)
         shares = share_amounts(amounts, self._resource)
         usage = self._usage.get((pod.node, pod.uid), NO_USAGE)

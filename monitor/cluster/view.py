@@ -19,7 +19,6 @@ from monitor.cluster.devices import JoinedDevices
 from monitor.cluster.gpu_state import StateLimits
 from monitor.cluster.holders import PodLookup
 from monitor.cluster.node_join import GpuMemory, gpu_memory_key, join_node
-from monitor.cluster.node_shares import SharingNodes
 from monitor.cluster.pod_index import Identify, PodIndex
 from monitor.cluster.usage import next_pod_usage
 from monitor.cluster.view_changes import changed_agent_parts, changed_view_parts
@@ -62,7 +61,6 @@ class ViewBuilder:
         self._by_target: dict[str, AgentFact] = {}
         self._agents: dict[str, AgentFact] = {}  # by node: of several, the one heard last
         self._nodes: dict[str, NodeFact] = {}
-        self._sharing = SharingNodes()
         self._usage: dict[str, tuple[AgentFact, dict[str, UsageView]]] = {}  # by node
         self._joined: dict[str, tuple[NodeView, tuple[GpuView, ...]]] = {}
         self._named: dict[str, dict[str, bool]] = {}  # node -> pod that it names -> whether Kubernetes knows the pod
@@ -259,11 +257,10 @@ class ViewBuilder:
             joined = join_node(inputs, claims, self._gpus, limits, now)
             self._log.nodes[name] |= changed_view_parts(self._joined.get(name), joined)
             self._joined[name] = joined
-            self._sharing.put(joined[0], self._resource)
+            pods.gpu_nodes.put(name, node, joined[0])
             for gpu in joined[1]:
                 self._remember(gpu)
-        if self._sharing.take_changed():
-            self._log.pods |= pods.share(*self._sharing.nodes())
+        self._log.pods |= pods.count_again()
 
     def _remember(self, gpu: GpuView) -> None:
         """Carry over the state of a GPU. While it is unknown, the start of its idleness is kept."""
@@ -276,7 +273,7 @@ class ViewBuilder:
 
     def _forget_node(self, name: str) -> None:
         _, gpus = self._joined.pop(name, (None, ()))
-        self._sharing.drop(name)
+        self._pods.gpu_nodes.drop(name)
         self._log.nodes[name] |= ALL_PARTS
         for gpu in gpus:
             self._gpus.pop(gpu_memory_key(gpu.node, gpu.uuid, gpu.index), None)
@@ -285,7 +282,7 @@ class ViewBuilder:
 
     def _note_missing(self, name: str, now: float) -> None:
         """Record since when pods named by a node are unknown to Kubernetes, unless it is out of reach."""
-        named = dict(named_pods(self._agents.get(name), self._pods))
+        named = dict(named_pods(self._agents.get(name), self._devices.index.claimed(name), self._pods))
         self._name_pods(name, named)
         for key, known in named.items():
             if known:

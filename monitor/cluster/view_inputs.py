@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import SourceView
 from monitor.facts.devices import NO_DEVICES, DeviceFacts
-from monitor.facts.kube import NodeFact, PodFact, QueueFact
+from monitor.facts.kube import NodeFact, PodFact
+from monitor.facts.queues import QueueFact
 
 
 @dataclass(frozen=True)

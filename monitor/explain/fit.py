@@ -9,7 +9,6 @@ from monitor.facts.base import Fact
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.gpu_requests import amount_value, brief, gpu_amounts, main_resource
 from monitor.facts.gpu_resources import resource_kind
-from monitor.facts.gpu_sharing import requests_slots
 from monitor.facts.kube import NodeFact, PodFact
 from monitor.facts.text import Value
 
@@ -19,7 +18,7 @@ Needs = Sequence[tuple[str, float, float, ObstacleKind]]  # resource, amount, ro
 
 
 class NodeFit(Fact, frozen=True):
-    """How a pod fits on one node. `free` and `total` are amounts of its GPU resource, in the unit of that."""
+    """How a pod fits on one node. `free` and `total` are amounts of its GPU resource; 0 where that has another unit."""
 
     node: NodeFact
     free: int
@@ -66,12 +65,8 @@ def gpus_in_words(pod: PodFact, facts: ClusterFacts) -> Value:
 
 
 def gpu_request(pod: PodFact, facts: ClusterFacts) -> dict[str, float]:
-    """What the pod requests of GPUs, by resource; GPUs that are shared under the name of shared GPUs."""
-    seen = facts.view_of_node.get(pod.node or "")
-    slots = requests_slots(pod, facts.node_by_name.get(pod.node or ""), facts.nodes, facts.resource) or (
-        seen is not None and any(share.resource == facts.resource for share in seen.shares)
-    )
-    return gpu_amounts(pod.requests, facts.resource, shared=slots)
+    """What the pod requests of GPUs, by resource; GPUs under the name as which they are counted."""
+    return gpu_amounts(pod.requests, facts.resource, facts.gpu_nodes.counted_as(pod))
 
 
 def total_in_words(pods: Iterable[PodFact], facts: ClusterFacts) -> Value:
@@ -97,12 +92,17 @@ def fit_all(pod: PodFact, facts: ClusterFacts) -> tuple[NodeFit, ...]:
     """Fit of the pod on every node."""
     resource, placement = gpu_resource(pod, facts), PlacementCheck(pod)
     needs = _needs(pod, resource)
-    return tuple(_fit(placement, node, facts, resource, needs, _offers(pod, node, facts)) for node in facts.nodes)
+    alike = facts.gpu_nodes.counts_alike
+    return tuple(
+        _fit(placement, node, facts, resource, needs, _offers(pod, node, facts), alike(pod, node.name))
+        for node in facts.nodes
+    )
 
 
 def fit(pod: PodFact, node: NodeFact, facts: ClusterFacts, resource: str) -> NodeFit:
     """Fit of the pod on one node, with all obstacles."""
-    return _fit(PlacementCheck(pod), node, facts, resource, _needs(pod, resource), _offers(pod, node, facts))
+    needs, have = _needs(pod, resource), _offers(pod, node, facts)
+    return _fit(PlacementCheck(pod), node, facts, resource, needs, have, facts.gpu_nodes.counts_alike(pod, node.name))
 
 
 def _offers(pod: PodFact, node: NodeFact, facts: ClusterFacts) -> Mapping[str, float]:
@@ -134,10 +134,11 @@ def _fit(
     resource: str,
     needs: Needs,
     have: Mapping[str, float],
+    comparable: bool,
 ) -> NodeFit:
     used = facts.used.get(node.name, _NOTHING)
     obstacles = (*placement.exclusions(node), *_shortages(needs, have, used))
-    total = int(have.get(resource, 0.0))
+    total = int(have.get(resource, 0.0)) if comparable else 0
     if not total:
         return NodeFit(node, 0, total, obstacles)
     # The view may be older than the pods and must not offer GPUs that the scheduler has just assigned.

@@ -12,7 +12,8 @@ from monitor.explain.quote import quote
 from monitor.explain.scheduler_says import reason_diagnosis
 from monitor.facts.cluster_facts import KUEUE_GROUP, ClusterFacts
 from monitor.facts.gpu_requests import main_resource
-from monitor.facts.kube import KUEUE_QUEUE, ConditionFact, PodFact, QueueFact, WorkloadFact
+from monitor.facts.kube import KUEUE_QUEUE, ConditionFact, PodFact
+from monitor.facts.queues import QueueFact, WorkloadFact
 from monitor.facts.text import Text, Value
 
 GATE = "kueue.x-k8s.io/admission"

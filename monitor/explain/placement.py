@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from enum import StrEnum
 
 from monitor.facts.base import Fact
-from monitor.facts.kube import NodeFact, NodeRequirementFact, PodFact, TaintFact, TolerationFact
+from monitor.facts.kube import NodeFact, NodeRequirementFact, PodFact, TaintFact
+from monitor.facts.placement import BLOCKING_EFFECTS, affinity_matches, is_tolerated
 
 CORDON_TAINT = "node.kubernetes.io/unschedulable"
 NOT_READY_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-BLOCKING_EFFECTS = ("NoSchedule", "NoExecute")
 _NOT_NAMED = object()  # any value of a label that the pod does not name
 
 
@@ -88,7 +88,7 @@ def _state(pod: PodFact, node: NodeFact) -> Iterable[Obstacle]:
     if node.ready is not True:
         yield Obstacle(ObstacleKind.NOT_READY, node.ready_reason or "")
     cordon = TaintFact(key=CORDON_TAINT, effect="NoSchedule")
-    if node.unschedulable and not _tolerated(pod, cordon):
+    if node.unschedulable and not is_tolerated(pod, cordon):
         yield Obstacle(ObstacleKind.CORDONED)
 
 
@@ -98,7 +98,7 @@ def _taints(pod: PodFact, node: NodeFact) -> Iterable[Obstacle]:
         repeated = (node.unschedulable and taint.key == CORDON_TAINT) or (
             node.ready is not True and taint.key in NOT_READY_TAINTS
         )
-        if taint.effect in BLOCKING_EFFECTS and not repeated and not _tolerated(pod, taint):
+        if taint.effect in BLOCKING_EFFECTS and not repeated and not is_tolerated(pod, taint):
             yield Obstacle(ObstacleKind.TAINT, taint_text(taint))
 
 
@@ -107,57 +107,12 @@ def taint_text(taint: TaintFact) -> str:
     return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
 
 
-def _tolerated(pod: PodFact, taint: TaintFact) -> bool:
-    return any(tolerates(toleration, taint) for toleration in pod.tolerations)
-
-
-def tolerates(toleration: TolerationFact, taint: TaintFact) -> bool:
-    """Whether the toleration matches the taint."""
-    if toleration.effect and toleration.effect != taint.effect:
-        return False
-    if toleration.key and toleration.key != taint.key:
-        return False
-    if toleration.operator == "Exists":
-        return True
-    return toleration.operator in ("Equal", "") and (toleration.value or "") == (taint.value or "")
-
-
 def _selection(pod: PodFact, node: NodeFact) -> Iterable[Obstacle]:
     for key, value in sorted(pod.node_selector.items()):
         if node.labels.get(key) != value:
             yield Obstacle(ObstacleKind.SELECTOR, f"{key}={value}")
-    if pod.node_affinity and not any(_term_matches(term, node) for term in pod.node_affinity):
+    if not affinity_matches(pod, node):
         yield Obstacle(ObstacleKind.SELECTOR, affinity_text(pod.node_affinity))
-
-
-def _term_matches(term: tuple[NodeRequirementFact, ...], node: NodeFact) -> bool:
-    """A term without requirements matches no node, as in Kubernetes."""
-    return bool(term) and all(_matches(requirement, node) for requirement in term)
-
-
-def _matches(requirement: NodeRequirementFact, node: NodeFact) -> bool:
-    fields = {"metadata.name": node.name} if requirement.field else node.labels
-    value = fields.get(requirement.key)
-    match requirement.operator:
-        case "In":
-            return value in requirement.values
-        case "NotIn":
-            return value not in requirement.values
-        case "Exists":
-            return value is not None
-        case "DoesNotExist":
-            return value is None
-        case "Gt" | "Lt":
-            return _compares(requirement, value)
-    return False
-
-
-def _compares(requirement: NodeRequirementFact, value: str | None) -> bool:
-    try:
-        have, limit = int(value or ""), int(requirement.values[0])
-    except (ValueError, IndexError):
-        return False
-    return have > limit if requirement.operator == "Gt" else have < limit
 
 
 def affinity_text(terms: Iterable[Iterable[NodeRequirementFact]]) -> str:

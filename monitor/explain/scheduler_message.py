@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from monitor.explain.chain.causes import SchedulingCause
 from monitor.explain.chain.scheduling import SchedulingPart, main_reason, parse_scheduling
 from monitor.facts.cluster_facts import ClusterFacts
-from monitor.facts.kube import ConditionFact, PodFact, PodGroupFact
+from monitor.facts.kube import ConditionFact, PodFact
+from monitor.facts.queues import PodGroupFact
 
 # kube-scheduler and Volcano, the autoscaler, HAMi, the resource claim controller, YuniKorn.
 SCHEDULING_EVENT_REASONS = (

@@ -15,7 +15,8 @@ from monitor.explain.quote import quote
 from monitor.explain.scheduler_message import group_messages
 from monitor.explain.scheduler_says import reason_diagnosis
 from monitor.facts.cluster_facts import ClusterFacts
-from monitor.facts.kube import Amounts, NodeFact, PodFact, PodGroupFact, QueueFact
+from monitor.facts.kube import Amounts, NodeFact, PodFact
+from monitor.facts.queues import PodGroupFact, QueueFact
 from monitor.facts.text import Text, Value
 
 _NOT_ENQUEUED = (

@@ -7,6 +7,7 @@ from enum import StrEnum
 import msgspec
 
 from monitor.facts.base import Fact
+from monitor.facts.gpu_resources import SHARED_GPU, WHOLE_OR_SHARED
 from monitor.facts.kube import Amounts
 from monitor.facts.text import Evidence
 
@@ -189,8 +190,9 @@ class QueueView(Fact, frozen=True, kw_only=True):
     @property
     def free_shares(self) -> Amounts:
         """What is left of the shares that are limited."""
-        limits = self.capacity_shares.items()
-        return {name: max(0.0, limit - self.used_shares.get(name, 0.0)) for name, limit in limits}
+        used = dict(self.used_shares)
+        used[WHOLE_OR_SHARED] = self.used + used.get(SHARED_GPU, 0.0)
+        return {name: max(0.0, limit - used.get(name, 0.0)) for name, limit in self.capacity_shares.items()}
 
 
 class SourceView(Fact, frozen=True, kw_only=True):

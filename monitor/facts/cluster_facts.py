@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuView, Identity, NodeView, SourceView
 from monitor.facts.devices import NO_DEVICES, ClaimKey, DeviceFacts, ResourceClaimFact
-from monitor.facts.kube import Amounts, EventFact, NodeFact, PodFact, PodGroupFact, QueueFact, QuotaFact, WorkloadFact
+from monitor.facts.gpu_nodes import GpuNodes
+from monitor.facts.kube import Amounts, EventFact, NodeFact, PodFact
 from monitor.facts.node import NodeSnapshot
+from monitor.facts.queues import PodGroupFact, QueueFact, QuotaFact, WorkloadFact
 from monitor.facts.workload import ContainerFact
 
 NO_IDENTITY = Identity()
@@ -38,6 +40,7 @@ class ClusterFacts:
         bound: unfinished pods by node, whose requests count; `finished` are the others, also those that it refused.
         nominated: pending pods by the node nominated for them.
         used: total requests by node, as the scheduler counts them.
+        gpu_nodes: nodes that offer GPUs; decides what one GPU of a request is.
         agent_of_node: agent by node; of several, the one heard last.
         snapshots: snapshots of the nodes whose agents answer; older data of silent agents proves nothing.
         gpus_by_pod: GPUs held by each pod, by pod uid.
@@ -58,6 +61,7 @@ class ClusterFacts:
     agent_of_node: dict[str, AgentFact] = field(default_factory=dict)
     snapshots: dict[str, NodeSnapshot] = field(default_factory=dict)
     view_of_node: dict[str, NodeView] = field(default_factory=dict)
+    gpu_nodes: GpuNodes = field(default_factory=GpuNodes)
     gpus_by_node: dict[str, tuple[GpuView, ...]] = field(default_factory=dict)
     gpus_by_pod: dict[str, tuple[GpuView, ...]] = field(default_factory=dict)
     events_by_uid: dict[str, tuple[EventFact, ...]] = field(default_factory=dict)

@@ -12,8 +12,10 @@ from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, GpuView, Identity, NodeView, SourceView
 from monitor.facts.cluster_facts import NO_IDENTITY, ClusterFacts, EventName
 from monitor.facts.devices import NO_DEVICES, DeviceFacts
-from monitor.facts.kube import Amounts, EventFact, NodeFact, PodFact, PodGroupFact, QueueFact, QuotaFact, WorkloadFact
+from monitor.facts.gpu_nodes import GpuNodes
+from monitor.facts.kube import Amounts, EventFact, NodeFact, PodFact
 from monitor.facts.node import NodeSnapshot
+from monitor.facts.queues import PodGroupFact, QueueFact, QuotaFact, WorkloadFact
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -55,7 +57,7 @@ class FactsIndex:
     """Facts that change in place. Only the thread that changes them may read them."""
 
     def __init__(self, resource: str = "nvidia.com/gpu") -> None:
-        self.facts = ClusterFacts(resource=resource)
+        self.facts = ClusterFacts(resource=resource, gpu_nodes=GpuNodes(resource))
         self._pods_on: _Pods = defaultdict(dict)
         self._nominated_to: _Pods = defaultdict(dict)
         self._events: dict[str, EventFact] = {}
@@ -105,6 +107,7 @@ class FactsIndex:
             _set(facts.agent_of_node, name, node.agent)
             _set(facts.snapshots, name, _current(node.agent))
             _set(facts.view_of_node, name, node.view)
+            facts.gpu_nodes.put(name, node.fact, node.view)
             _set(facts.gpus_by_node, name, node.gpus or None)
         for uid, by_node in held.items():
             elsewhere = [gpu for gpu in facts.gpus_by_pod.get(uid, ()) if gpu.node not in by_node]

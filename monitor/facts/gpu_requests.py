@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from monitor.facts.gpu_resources import (
     GPU_RESOURCE,
     PERCENTAGES,
-    SHARED_GPU,
     UNIT_BYTES,
     Family,
     GpuResource,
@@ -38,22 +37,22 @@ def _precedence(kind: GpuResource) -> tuple[bool, int, str]:
     return kind.family is Family.OTHER, _PARTS.index(kind.part), kind.name
 
 
-def gpu_amounts(requests: Amounts, default: str, *, shared: bool = False) -> dict[str, float]:
+def gpu_amounts(requests: Amounts, default: str, counted_as: str = GPU_RESOURCE) -> dict[str, float]:
     """The part of a request that is about GPUs, the main resource first.
 
-    `shared`: the GPUs of the node are shared, so that one of the default resource is a slot.
+    `counted_as`: what one GPU is (`monitor.facts.gpu_nodes`).
     """
     main = main_resource(requests, default)
     if main is None:
         return {}
     known = sorted(name for name, amount in requests.items() if amount and name != main and resource_kind(name))
     amounts = {main: requests[main]} | {name: requests[name] for name in known[: MAX_RESOURCES - 1]}
-    return as_slots(amounts) if shared else amounts
+    return renamed(amounts, counted_as)
 
 
-def as_slots(amounts: Amounts) -> dict[str, float]:
-    """The amounts with GPUs renamed to shared ones, as NVIDIA's device plugin does if told to."""
-    return {SHARED_GPU if name == GPU_RESOURCE else name: amount for name, amount in amounts.items()}
+def renamed(amounts: Amounts, counted_as: str) -> dict[str, float]:
+    """The amounts with GPUs under the name as which they are counted."""
+    return {counted_as if name == GPU_RESOURCE else name: amount for name, amount in amounts.items()}
 
 
 def whole_gpus(amounts: Amounts, default: str) -> float:

@@ -14,6 +14,8 @@ from functools import lru_cache
 
 GPU_RESOURCE = "nvidia.com/gpu"
 SHARED_GPU = "nvidia.com/gpu.shared"  # how NVIDIA's device plugin names replicas of GPUs if told to
+# Our name for GPUs that may be whole or shared: only some nodes share theirs, and a pod may run on either kind.
+WHOLE_OR_SHARED = "nvidia.com/gpu.whole-or-shared"
 # Our names for what pods ask KAI for in annotations.
 KAI_FRACTION = "kai.scheduler/gpu-fraction"
 KAI_MEMORY = "kai.scheduler/gpu-memory"
@@ -39,6 +41,7 @@ class Unit(StrEnum):
     GPU = "gpu"
     DEVICE = "device"  # a whole accelerator that is not an NVIDIA GPU
     SLOT = "slot"  # one of several shares of a GPU
+    GPU_OR_SLOT = "gpu-or-slot"  # either, depending on the node
     SLICE = "slice"  # a partition: MIG, or of another vendor
     PERCENT = "percent"
     HUNDREDTH = "hundredth"
@@ -64,7 +67,7 @@ UNIT_BYTES = {
 }  # fmt: skip
 _PER_CARD = (Family.HAMI, Family.VOLCANO, Family.KOORDINATOR, Family.TENCENT, Family.KAI)
 PERCENTAGES = (Unit.PERCENT, Unit.HUNDREDTH)
-COUNTABLE = (Unit.GPU, Unit.DEVICE, Unit.SLOT, Unit.SLICE)
+COUNTABLE = (Unit.GPU, Unit.DEVICE, Unit.SLOT, Unit.GPU_OR_SLOT, Unit.SLICE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,7 @@ class GpuResource:
 _ROWS: tuple[tuple[str, Family, Unit, Part], ...] = (
     (GPU_RESOURCE, Family.NVIDIA, Unit.GPU, Part.COUNT),
     (SHARED_GPU, Family.NVIDIA, Unit.SLOT, Part.COUNT),
+    (WHOLE_OR_SHARED, Family.NVIDIA, Unit.GPU_OR_SLOT, Part.COUNT),
     ("nvidia.com/gpumem", Family.HAMI, Unit.MIB, Part.MEMORY),
     ("nvidia.com/gpumem-percentage", Family.HAMI, Unit.PERCENT, Part.MEMORY),
     ("nvidia.com/gpucores", Family.HAMI, Unit.PERCENT, Part.CORES),

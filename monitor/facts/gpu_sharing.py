@@ -13,7 +13,7 @@ from functools import lru_cache
 import msgspec
 
 from monitor.facts.base import Fact
-from monitor.facts.gpu_requests import HAMI_PREFIX, is_hami
+from monitor.facts.gpu_requests import HAMI_PREFIX
 from monitor.facts.gpu_resources import GPU_RESOURCE, KAI_FRACTION, KAI_MEMORY, Family, GpuResource, resource_kind
 from monitor.facts.kube import Amounts, NodeFact, PodFact
 
@@ -29,6 +29,9 @@ _BIND_PHASE = f"{HAMI_PREFIX}bind-phase"
 POD_ANNOTATIONS = (*_ASSIGNED, _BIND_PHASE, _ALIYUN_INDEX, _ALIYUN_MEMORY, _ALIYUN_ALLOCATION)
 _KAI_ASKS = ("gpu-fraction", "gpu-memory")  # the second in MiB
 _KAI_DEVICES = "gpu-fraction-num-devices"
+# A pod in this namespace reserves a whole GPU for the pods with the same group, or one of theirs if they use several.
+KAI_RESERVATIONS = ("kai-resource-reservation", "runai-reservation")
+_KAI_GROUP = "runai-gpu-group"
 _KAI_QUEUES = ("kai.scheduler/queue", "runai/queue")
 _KAI_SCHEDULERS = ("kai-scheduler", "runai-scheduler")
 MAX_REGISTER_CHARS = 64 * 1024
@@ -82,26 +85,6 @@ def shares_gpus(node: NodeFact) -> bool:
 def counts_slots(capacity: float, cards: int) -> bool:
     """Whether a device plugin that does not say so shares the GPUs: its count is a multiple of the driver's."""
     return cards > 0 and capacity >= 2 * cards and capacity % cards == 0
-
-
-def requests_slots(pod: PodFact, node: NodeFact | None, nodes: Iterable[NodeFact], resource: str) -> bool:
-    """Whether the GPUs that a pod requests are shares: HAMi's, those of its node or, without one, of all nodes."""
-    if not pod.requests.get(resource):
-        return False
-    if is_hami(pod.annotations, pod.scheduler, pod.requests):
-        return True
-    return shares_gpus(node) if node is not None else pod.node is None and all_shared(nodes, resource)
-
-
-def all_shared(nodes: Iterable[NodeFact], resource: str) -> bool:
-    """Whether there are nodes that offer the resource, and all of them share their GPUs."""
-    found = False
-    for node in nodes:
-        if node.capacity.get(resource):
-            if not shares_gpus(node):
-                return False
-            found = True
-    return found
 
 
 def physical_gpus(node: NodeFact, resource: str = GPU_RESOURCE) -> int | None:
@@ -169,6 +152,30 @@ def assigned_shares(pod: PodFact) -> tuple[GpuShare, ...]:
         if shares := _assigned(pod.annotations.get(name, "")):
             return shares
     return _aliyun(pod.annotations)
+
+
+def reserved_shares(
+    holder: PodFact | None, pods: Iterable[PodFact], memory_bytes: int | None
+) -> list[tuple[PodFact, GpuShare]]:
+    """Those of the pods for which KAI's reservation pod `holder` holds a GPU with this memory, with their shares."""
+    if holder is None or holder.namespace not in KAI_RESERVATIONS or not (group := holder.labels.get(_KAI_GROUP)):
+        return []
+    sharing = (pod for pod in pods if KAI_FRACTION in pod.requests or KAI_MEMORY in pod.requests)
+    return [(pod, GpuShare(memory_bytes=_kai_bytes(pod, memory_bytes))) for pod in sharing if group in _kai_groups(pod)]
+
+
+def _kai_groups(pod: PodFact) -> set[str]:
+    """Groups of a pod: one for each GPU that it shares."""
+    several = {group for key, group in pod.labels.items() if key.startswith(f"{_KAI_GROUP}/")}
+    return several or {pod.labels.get(_KAI_GROUP, "")}
+
+
+def _kai_bytes(pod: PodFact, memory_bytes: int | None) -> int | None:
+    """Memory of each GPU that a pod shares."""
+    devices = len(_kai_groups(pod))
+    if amount := pod.requests.get(KAI_MEMORY):
+        return round(amount * _MIB_BYTES / devices)
+    return round(pod.requests[KAI_FRACTION] / 100 * memory_bytes / devices) if memory_bytes is not None else None
 
 
 @lru_cache(maxsize=16384)

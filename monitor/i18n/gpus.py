@@ -77,7 +77,7 @@ def _name(kind: GpuResource) -> str:
 
 def _count_key(kind: GpuResource, shares: Container[Family]) -> str:
     """Key of a count; an amount of memory or cores of the same family makes it a share. HAMi uses NVIDIA's counts."""
-    if kind.unit in (Unit.DEVICE, Unit.SLICE):
+    if kind.unit in (Unit.DEVICE, Unit.SLICE, Unit.GPU_OR_SLOT):
         return kind.unit.value
     restricted = kind.family in shares
     if kind.unit is Unit.GPU and not restricted:

@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from monitor.facts.devices import DeviceClassFact, DeviceFacts, ResourceClaimFact, ResourceSliceFact
-from monitor.facts.kube import (
-    EventFact,
-    NamespaceFact,
-    NodeFact,
-    OwnerFact,
-    PodFact,
-    PodGroupFact,
-    QueueFact,
-    QuotaFact,
-    SourceFact,
-    WorkloadFact,
-)
+from monitor.facts.kube import EventFact, NamespaceFact, NodeFact, OwnerFact, PodFact, SourceFact
+from monitor.facts.queues import PodGroupFact, QueueFact, QuotaFact, WorkloadFact
 from monitor.kube import resources
 from monitor.kube.client import KubeApi
 from monitor.kube.decode.pod import PodFieldFilter
@@ -54,6 +44,7 @@ class KubeInformers:
         self.resource_claims = ObjectStore[ResourceClaimFact]()
         self.resource_slices = ObjectStore[ResourceSliceFact]()
         self.device_classes = ObjectStore[DeviceClassFact]()
+        self._queued: tuple[int, dict[str, OwnerFact]] = (-1, {})  # version of the workloads, and their owners
         self._reflectors = [
             Reflector(api, resource, store, on_change=on_change, timing=timing, now=now)
             for resource, store in self._watched(keep)
@@ -113,10 +104,27 @@ class KubeInformers:
             known=all(states.get(resource.name) == "synced" for resource in resources.DEVICE_RESOURCES),
         )
 
-    def owner(self, uid: str) -> OwnerFact | None:
-        """The ReplicaSet or Job with this uid. Implements OwnerLookup."""
-        return self.replica_sets.get(uid) or self.jobs.get(uid)
+    def owner(self, key: str) -> OwnerFact | None:
+        """The ReplicaSet or Job with this uid, or the object that Kueue queues by this name. Implements OwnerLookup."""
+        return self.replica_sets.get(key) or self.jobs.get(key) or self._queued_owners().get(key)
+
+    def _queued_owners(self) -> dict[str, OwnerFact]:
+        workloads = self.workloads.snapshot()
+        if self._queued[0] != workloads.version:
+            self._queued = (workloads.version, queued_owners(workloads.items))
+        return self._queued[1]
 
     def namespace_owners(self) -> dict[str, str]:
         """User by namespace, where the namespace names one."""
         return {namespace.name: namespace.owner for namespace in self.namespaces.snapshot().items if namespace.owner}
+
+
+def queued_owners(workloads: Iterable[WorkloadFact]) -> dict[str, OwnerFact]:
+    """Objects that Kueue queues, with their queue, by `namespace/kind/name`: the pods of most carry no queue."""
+    queued = ((each, each.owner) for each in workloads if each.owner is not None and each.queue is not None)
+    return {
+        f"{each.namespace}/{owner.kind}/{owner.name}": OwnerFact(
+            uid=owner.uid or each.uid, name=owner.name, namespace=each.namespace, queue=each.queue
+        )
+        for each, owner in queued
+    }

@@ -9,7 +9,7 @@ from monitor.base.localtime import local_instant
 from monitor.base.units import format_duration, format_ratio, format_size
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, Holder, NodeView
 from monitor.facts.text import Evidence
-from monitor.present.rows import ClusterIndex, users_by_gpus, waiting_pods
+from monitor.present.rows import ClusterIndex, users_by_gpus, waiting_by_user, waiting_pods
 from monitor.present.shares import gpus_cell, holder_share, queue_free, share_lines
 from monitor.present.table import Rows, TextTable, make_limited_table
 
@@ -213,10 +213,12 @@ def _queues(view: ClusterView) -> TextTable:
 
 
 def _users(view: ClusterView) -> TextTable:
+    waiting = waiting_by_user(view)
     rows: Rows = [
         (
             user,
             gpus_cell(use.gpus, use.gpu_shares, "en"),
+            gpus_cell(*waiting.get(user, (0.0, {})), "en"),
             None if use.gpu_utilization_ratio is None else format_ratio(use.gpu_utilization_ratio),
             None if use.gpu_memory_bytes is None else format_size(use.gpu_memory_bytes),
             None if use.cpu_cores is None else f"{use.cpu_cores:.1f}",
@@ -226,4 +228,6 @@ def _users(view: ClusterView) -> TextTable:
         )
         for user, use in users_by_gpus(view)
     ]
-    return make_limited_table("Users", "user | GPUs | util | GPU memory | CPU cores | memory | shm | disk", rows)
+    return make_limited_table(
+        "Users", "user | GPUs | GPUs waiting | util | GPU memory | CPU cores | memory | shm | disk", rows
+    )

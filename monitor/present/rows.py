@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, NodeView, PodView, QueueView, UsageView
+from monitor.facts.kube import Amounts
 from monitor.facts.text import Evidence
 from monitor.i18n import CATALOGS, Value, say
+from monitor.present.shares import requested
 
 MAX_ROWS = 200
 RELEASABLE_STATES = frozenset({GpuState.ZOMBIE, GpuState.ORPHAN, GpuState.WEDGED, GpuState.PHANTOM, GpuState.GHOST})
@@ -84,13 +86,14 @@ class PodRow:
 class UserRow:
     """A user: usage, pods, GPUs they wait for, GPUs they hold without using them, and those of ended pods.
 
+    `waiting` are whole GPUs, and shares by resource.
     `utilization_ratio` is the mean of the GPUs that live pods hold.
     """
 
     name: str
     usage: UsageView
     pods: int
-    waiting_gpus: int
+    waiting: tuple[float, Amounts]
     idle_gpus: int
     leftover_gpus: int
     utilization_ratio: float | None = None
@@ -135,12 +138,10 @@ def pod_rows(index: ClusterIndex, pods: Iterable[PodView]) -> list[PodRow]:
 def user_rows(view: ClusterView) -> list[UserRow]:
     """All users, those with the most GPUs first."""
     pods: Counter[str] = Counter()
-    waiting: Counter[str] = Counter()
     for pod in view.pods:
-        user = pod.identity.user
-        if user is not None:
-            pods[user] += 1
-            waiting[user] += int(pod.requested_gpus) if pod.node is None else 0
+        if pod.identity.user is not None:
+            pods[pod.identity.user] += 1
+    waiting = waiting_by_user(view)
     idle = Counter(holder.user for gpu in view.gpus if gpu.state is GpuState.IDLE_HELD for holder in gpu.holders)
     leftover, held = leftover_gpus(view.gpus), _live_gpus_by_user(view.gpus)
     return [
@@ -148,13 +149,22 @@ def user_rows(view: ClusterView) -> list[UserRow]:
             user,
             usage,
             pods[user],
-            waiting[user],
+            waiting.get(user, (0.0, {})),
             idle[user],
             leftover[user],
             mean_utilization(held.get(user, ())),
         )
         for user, usage in users_by_gpus(view)
     ]
+
+
+def waiting_by_user(view: ClusterView) -> dict[str, tuple[float, Amounts]]:
+    """Whole GPUs, and shares by resource, that users wait for."""
+    pods: defaultdict[str, list[PodView]] = defaultdict(list)
+    for pod in waiting_pods(view):
+        if pod.identity.user is not None:
+            pods[pod.identity.user].append(pod)
+    return {user: requested(each) for user, each in pods.items()}
 
 
 def user_utilization(gpus: Iterable[GpuView], user: str) -> float | None:
@@ -180,8 +190,8 @@ def leftover_gpus(gpus: Iterable[GpuView]) -> Counter[str]:
 
 
 def users_by_gpus(view: ClusterView) -> list[tuple[str, UsageView]]:
-    """Users and their usage, those with the most GPUs first."""
-    return sorted(view.users.items(), key=lambda entry: (-entry[1].gpus, entry[0]))
+    """Users and their usage, those with the most GPUs first, then those with shares of some."""
+    return sorted(view.users.items(), key=lambda entry: (-entry[1].gpus, not entry[1].gpu_shares, entry[0]))
 
 
 def queues_by_demand(view: ClusterView) -> list[QueueView]:

@@ -75,8 +75,8 @@ def test_a_plan_that_is_too_large_is_stored_without_its_lists(journal: CleanupJo
 def test_what_was_refused_lately(journal: CleanupJournal) -> None:
     (entry,) = journal.begin(run(), plan(item()), [item()])
     journal.write(run(), replace(entry, state=ItemState.REFUSED, ended_at=NOW))
-    assert journal.refused_since(NOW - 1) == {item().id}
-    assert journal.refused_since(NOW + 1) == frozenset()
+    assert [each.item for each in journal.refused_since(NOW - 1)] == [item()]
+    assert journal.refused_since(NOW + 1) == ()
 
 
 def test_runs_of_one_policy_and_the_latest_first(journal: CleanupJournal) -> None:

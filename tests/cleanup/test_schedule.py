@@ -11,7 +11,10 @@ from monitor.cleanup.journal_records import CleanupRun, ItemState, JournalEntry,
 from monitor.cleanup.model import Item, Mode, Risk
 from monitor.cleanup.policy import CleanupPolicy, DatasetPolicy, ImagePolicy, PodPolicy, When
 from monitor.cleanup.schedule import (
+    PASSING_REFUSALS,
     REPEAT_AFTER_SECONDS,
+    SKIP_PASSING_SECONDS,
+    SKIP_REFUSED_SECONDS,
     Permission,
     PreviousRuns,
     due_runs,
@@ -19,6 +22,7 @@ from monitor.cleanup.schedule import (
     pause_seconds,
     permission,
     previous_runs,
+    refused_lately,
     was_hindered,
 )
 from monitor.facts.actions import PurgeTrash
@@ -123,6 +127,24 @@ def test_which_runs_were_kept_from_their_work(
     item = Item(id="i", name="i", why=Text(key="k"), risk=Risk.LOW, act=PurgeTrash(root="/x", older_than_seconds=1.0))
     entries = [JournalEntry(item=item, place=place, state=state) for place, state in enumerate(states)]
     assert was_hindered(run, entries) is expect
+
+
+def refusal(name: str, code: str, ago: float) -> JournalEntry:
+    item = Item(id=name, name=name, why=Text(key="k"), risk=Risk.LOW, act=PurgeTrash(root="/x", older_than_seconds=1.0))
+    return JournalEntry(item=item, place=0, state=ItemState.REFUSED, outcome=code, ended_at=NOW - ago)
+
+
+def test_what_may_have_passed_is_tried_again_within_minutes() -> None:
+    codes = {"needed": True, "in-use": True, "too-young": True, "pinned": False, "local-only": False, "other": False}
+    assert {code for code, passes in codes.items() if passes} <= PASSING_REFUSALS
+    late = [refusal(code, code, SKIP_PASSING_SECONDS) for code in codes]
+    assert refused_lately(late, NOW) == {code for code, passes in codes.items() if not passes}
+    early = [refusal(code, code, SKIP_PASSING_SECONDS - 1) for code in codes]
+    assert refused_lately(early, NOW) == set(codes), "or the plan would begin with them again"
+
+
+def test_the_next_run_after_a_full_one_tries_again_what_may_have_passed() -> None:
+    assert SKIP_PASSING_SECONDS < REPEAT_AFTER_SECONDS < SKIP_REFUSED_SECONDS
 
 
 def test_a_run_that_reached_the_low_mark_makes_room_for_the_next() -> None:

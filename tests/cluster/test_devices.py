@@ -182,6 +182,34 @@ def test_a_process_that_outlives_its_claim_is_a_zombie_and_a_foreign_one_an_orph
     assert [gpu.state for gpu in seen.gpus] == [GpuState.ZOMBIE, GpuState.ORPHAN, GpuState.FREE, GpuState.GHOST]
 
 
+def test_a_claim_keeps_its_gpu_from_others_after_its_pod_is_gone() -> None:
+    """Pods and claims come from different watches: at first the pod may only not be known yet."""
+    builder = ViewBuilder(identify=nobody)
+    for devices, age, state in (
+        (device_facts([claim_json("train-gpu", "gpu-1", pods=["train"])], [SLICE]), 0, GpuState.BUSY),
+        (None, 5, GpuState.BUSY),
+        (None, 600, GpuState.PHANTOM),
+        (device_facts([], [SLICE]), 601, GpuState.FREE),
+    ):
+        report = agent(*CARDS, received_at=NOW + age)
+        changes = ViewChanges(agents=(report,), around=around(devices) if devices is not None else None)
+        if age == 0 and devices is not None:
+            builder.build(inputs(devices, agents=(report,)), NOW)
+        seen = builder.update(changes, NOW + age).view()
+        assert (seen.gpus[1].state, seen.nodes[0].free) == (state, 4 if state is GpuState.FREE else 3), age
+    assert seen.gpus[1].holders == ()
+
+
+def test_a_pod_of_a_claim_that_appears_late_holds_its_gpu() -> None:
+    devices = device_facts([claim_json("train-gpu", "gpu-1", pods=["train"])], [SLICE])
+    builder = ViewBuilder(identify=nobody).build(inputs(devices), NOW)
+    later = agent(*CARDS, received_at=NOW + 600)
+    seen = builder.update(ViewChanges(agents=(later,), pods={TRAIN.uid: TRAIN}), NOW + 600).view()
+    assert (seen.gpus[1].state, held(seen)) == (GpuState.BUSY, {1: ["train"]})
+    seen = builder.update(ViewChanges(pods={TRAIN.uid: None}), NOW + 601).view()
+    assert seen.gpus[1].state is GpuState.BUSY, "the claim may be released in a moment"
+
+
 def test_changes_of_claims_and_slices_reach_the_view() -> None:
     """The view after an update equals the one that is built from the same facts."""
     waits = pod_fact(pod_json("train", "train-gpu"))

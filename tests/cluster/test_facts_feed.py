@@ -10,7 +10,8 @@ from monitor.cluster.view_inputs import ClusterContext, ViewChanges, ViewInputs
 from monitor.facts.changes import AGENT, ALL_PARTS, GPU_STATES, GPUS, KINDS, KUBERNETES_NODE, PODS, Changes
 from monitor.facts.cluster import Identity
 from monitor.facts.facts_index import SmallFacts, make_cluster_facts
-from monitor.facts.kube import EventFact, PodFact, QuotaFact
+from monitor.facts.kube import EventFact, PodFact
+from monitor.facts.queues import QuotaFact
 from tests.cluster.builders import GPU, NOW, agent, card, device, node, pod
 from tests.explain.builders import event
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from monitor.cluster.view import ViewBuilder
@@ -117,3 +118,77 @@ def test_a_node_that_starts_to_share_changes_its_pods_and_those_that_wait() -> N
     assert builder.take_changes()[2].keys() == {"uid-a", "uid-waits"}
     builder.update(ViewChanges(nodes={"n1": None}), NOW + 2)
     assert [each.requested_gpus for each in builder.view().pods] == [1.0, 1.0]
+
+
+GROUP = "n1-gpu-group"
+
+
+def kai(name: str, group: dict[str, str], amounts: dict[str, float], **fields: Any) -> PodFact:
+    shares = pod(name, scheduler="kai-scheduler", labels={"userName": "li"} | group, **fields)
+    return msgspec.structs.replace(shares, requests=amounts)
+
+
+def reservation(namespace: str = "kai-resource-reservation", group: str = GROUP) -> PodFact:
+    return pod("gpu-reservation-n1-x", namespace=namespace, labels={"runai-gpu-group": group})
+
+
+def kai_holders(holder: PodFact, *pods: PodFact, **fields: Any) -> list[tuple[str | None, int | None, str | None]]:
+    report = agent(card(0), devices=(device(holder),), **fields)
+    view = build(ViewInputs(agents=(report,), nodes=(node(),), pods=(holder, *pods), around=KNOWN))
+    return [(each.pod, each.share_memory_bytes, each.user) for each in view.gpus[0].holders]
+
+
+HALF = {"kai.scheduler/gpu-fraction": 50.0}
+ONE = {"runai-gpu-group": GROUP}
+SEVERAL = {f"runai-gpu-group/{GROUP}": GROUP, "runai-gpu-group/other": "other"}
+
+
+def test_the_pods_for_which_kai_reserves_a_gpu_hold_it() -> None:
+    a, b = kai("a", ONE, HALF), kai("b", ONE, {"kai.scheduler/gpu-memory": 2048.0})
+    both = [("a", 40 * GIB, "li"), ("b", 2 * GIB, "li")]
+    for namespace in ("kai-resource-reservation", "runai-reservation"):
+        assert kai_holders(reservation(namespace), a, b) == both
+    assert kai_holders(reservation(), kai("c", SEVERAL, HALF)) == [("c", 20 * GIB, "li")], "half of one is on each"
+
+
+@pytest.mark.parametrize(
+    ("name", "holder", "other"),
+    [
+        ("nobody shares it", reservation(), None),
+        ("another group", reservation(), kai("a", {"runai-gpu-group": "other"}, HALF)),
+        ("it asks for no part of a GPU", reservation(), kai("a", ONE, {"cpu": 1.0})),
+        ("it is on another node", reservation(), kai("a", ONE, HALF, node="n2")),
+        ("it has ended", reservation(), kai("a", ONE, HALF, phase="Succeeded")),
+        ("a tenant's pod that says it is a reservation", reservation("team"), kai("a", ONE, HALF)),
+    ],
+)
+def test_a_reservation_for_no_pod_holds_the_gpu_itself(name: str, holder: PodFact, other: PodFact | None) -> None:
+    pods = (other,) if other is not None else ()
+    assert [pod for pod, _, _ in kai_holders(holder, *pods)] == ["gpu-reservation-n1-x"], name
+
+
+def test_a_change_of_nodes_counts_pending_pods_again() -> None:
+    """The view after an update equals the one that is built from the same facts."""
+    free, bound = (pod(name, node=on, labels={"queue": "q"}) for name, on in (("free", None), ("bound", "n2")))
+    picks = msgspec.structs.replace(pod("picks", node=None, labels={"queue": "q"}), node_selector={"zone": "a"})
+    sliced = {"nvidia.com/gpu.replicas": "4"}
+    steps = [
+        (node("n2", gpus=8, labels=sliced), {"free": "nvidia.com/gpu.whole-or-shared", "picks": None}),
+        (node("n2", gpus=8, labels=sliced | {"zone": "a"}), {"picks": "nvidia.com/gpu.shared"}),
+        (node("n1", gpus=8, labels=sliced), {"free": "nvidia.com/gpu.shared", "picks": "nvidia.com/gpu.shared"}),
+        (node("n2", gpus=8), {"free": "nvidia.com/gpu.whole-or-shared", "bound": None}),
+        (node("n1", gpus=8), {"free": None, "picks": None, "bound": None}),
+    ]
+    nodes = {"n1": node("n1", labels={"zone": "a"}), "n2": node("n2")}
+    builder = ViewBuilder(by_label).build(
+        ViewInputs(nodes=tuple(nodes.values()), pods=(free, bound, picks), around=KNOWN), NOW
+    )
+    for changed, expect in steps:
+        nodes[changed.name] = changed
+        if changed.name == "n2" and changed.labels.get("zone"):
+            nodes["n1"] = node("n1")
+        seen = builder.update(ViewChanges(nodes=dict(nodes)), NOW).view()
+        anew = build(ViewInputs(nodes=tuple(nodes.values()), pods=(free, bound, picks), around=KNOWN))
+        assert seen == anew
+        units = {each.name: next(iter(each.gpu_shares), None) for each in seen.pods}
+        assert expect.items() <= units.items(), changed

@@ -15,7 +15,8 @@ from monitor.cluster.view_inputs import ClusterContext, ViewChanges, ViewInputs
 from monitor.facts import ContainerFact, ContainerUsageFact, LogFact, RuntimeUsageFact, ShmFact
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, GpuState, Identity
-from monitor.facts.kube import PodFact, QueueFact
+from monitor.facts.kube import PodFact
+from monitor.facts.queues import QueueFact
 from tests.cluster.builders import GIB, GPU, NOW, agent, card, device, node, pod, process
 
 KNOWN = ClusterContext(pods_known=True)

@@ -15,17 +15,10 @@ from monitor.facts.cluster import Identity, SourceView
 from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.gpu import GpuFact, GpuInventory, XidCount, XidEvent, XidFacts
 from monitor.facts.kernel import KernelEvent, KernelFacts
-from monitor.facts.kube import (
-    ContainerStatusFact,
-    EventFact,
-    NodeFact,
-    PodContainerFact,
-    PodFact,
-    QuotaFact,
-    TerminationFact,
-)
+from monitor.facts.kube import ContainerStatusFact, EventFact, NodeFact, PodContainerFact, PodFact, TerminationFact
 from monitor.facts.log_tails import LogTailFact
 from monitor.facts.node import NodeSnapshot
+from monitor.facts.queues import QuotaFact
 from monitor.facts.services import ServiceFact
 from monitor.facts.storage import DiskFact, DiskIoFact, MountFact, ProbeFact
 from monitor.facts.workload import LogFact, ShmFact

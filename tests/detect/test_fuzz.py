@@ -25,8 +25,9 @@ from monitor.facts.cluster import ClusterView, GpuState, Identity, NodeView, Sou
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.findings import LABELS, Finding
-from monitor.facts.kube import EventFact, NodeFact, PodFact, PodGroupFact, QueueFact, QuotaFact, WorkloadFact
+from monitor.facts.kube import EventFact, NodeFact, PodFact
 from monitor.facts.node import NodeSnapshot
+from monitor.facts.queues import PodGroupFact, QueueFact, QuotaFact, WorkloadFact
 from monitor.facts.services import ServiceFact
 from monitor.i18n import LANGUAGES, say
 from tests.detect import odd_facts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ import pytest
 import yaml
 from kubernetes.client.exceptions import ApiException
 
-from monitor.cleanup.journal_records import RunState
+from monitor.cleanup.journal_records import ItemState, RunState
 from monitor.facts.cluster import ClusterView, GpuView
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import ImageFact
@@ -244,6 +245,25 @@ class Cleaner:
 
         wait_until(found, 30, f"the card of {pod.metadata.name} is known")
         return found()[0]
+
+    def release_zombie(self, lab: Lab, uuid: str, pid: int, left: subprocess.Popen[bytes], *pods: Any) -> None:
+        """End the containers of deleted pods, with `left` instead of `pid` on their GPU, and release it."""
+        index = lab.gpu_ids.index(uuid)
+        end_containers(lab, *pods)
+        self.nvml.end_process(index, pid)
+        self.nvml.process(index, left.pid)
+        self.becomes(uuid, "zombie", left.pid)
+        wait_until(lambda: self.plan("gpus").items, 10, "what is left is planned for")
+        released = self.ask("release", NODE, str(index))
+        assert released.returncode == 0, released.stdout + released.stderr
+        assert left.wait(60) == -signal.SIGTERM
+        self.nvml.end_process(index, left.pid)  # like a driver
+
+    def has_released(self, uuid: str) -> None:
+        """The last release ended a process, and the GPU is free."""
+        (entry,) = self.history("release")[0].items
+        assert (entry.state, entry.outcome) == (ItemState.DONE, "killed")
+        self.becomes(uuid, "free")
 
     def becomes(self, uuid: str, state: str, *pids: int, limit: float = 30) -> None:
         """Wait until a GPU is in a state with these processes on it."""

@@ -238,6 +238,26 @@ def test_why_a_pod_does_not_start_without_its_driver(scene: ClaimScene) -> None:
     scene.end(pod)
 
 
+def test_a_gpu_whose_claim_is_not_released_is_a_phantom(scene: ClaimScene) -> None:
+    """The controller manager is down: it would release the claim of the deleted pod."""
+    pod = scene.run("unreleased", scene.claim("kept", 1))
+    (uuid,) = scene.allocated("kept")
+    wait_until(lambda: scene.gpus.card(uuid).holders, 30, "the pod holds it")
+    free = scene.gpus.view().nodes[0].free
+    scene.gpus.lab.kill_component("controller-manager")
+    try:
+        scene.end(pod)
+        scene.gpus.becomes(uuid, "phantom", "stale-allocation", limit=120)
+        wait_until(lambda: scene.gpus.card(uuid).holders[0].by == ("resource-claim",), 60, "only the claim is left")
+        (holder,) = scene.gpus.card(uuid).holders
+        assert (holder.pod, holder.live) == ("unreleased", False)
+        assert scene.gpus.view().nodes[0].free == free, "no other pod can get it"
+    finally:
+        scene.gpus.lab.start_component("controller-manager")
+    scene.gpus.becomes(uuid, "free", limit=120)
+    wait_until(lambda: scene.gpus.view().nodes[0].free == (free or 0) + 1, 30, "others can get it again")
+
+
 def test_a_deleted_pod_whose_process_lives_on_is_a_zombie(scene: ClaimScene) -> None:
     """The kubelet is down: the container keeps running, and the claim is released."""
     bert, cards = scene.gpus.pods[0], scene.allocated("two")

@@ -5,7 +5,6 @@ The lab's engine keeps its images on a small disk meanwhile.
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -197,18 +196,8 @@ def test_a_zombie_is_released_once_its_container_is_gone(lab: Lab, cleaner: Clea
             container = pod.status.container_statuses[0].container_id.partition("://")[2]
             assert lab.engine.container_pid(container) == pid, "it still runs"
 
-            end_containers(lab, pod)
-            cleaner.nvml.end_process(index, pid)
-            cleaner.nvml.process(index, left.pid)
-            cleaner.becomes(uuid, "zombie", left.pid)
-            wait_until(lambda: cleaner.plan("gpus").items, 10, "what is left of it is planned for")
-            released = cleaner.ask("release", NODE, str(index))
-            assert released.returncode == 0, released.stdout + released.stderr
-            assert left.wait(60) == -signal.SIGTERM
-            cleaner.nvml.end_process(index, left.pid)  # like a driver
-        (entry,) = cleaner.history("release")[0].items
-        assert (entry.state, entry.outcome) == (ItemState.DONE, "killed")
-        cleaner.becomes(uuid, "free")
+            cleaner.release_zombie(lab, uuid, pid, left, pod)
+        cleaner.has_released(uuid)
 
 
 def test_a_pod_stuck_in_terminating_is_forced_only_if_nothing_keeps_it_and_nothing_of_it_is_left(

@@ -12,16 +12,8 @@ from monitor.explain.not_created import explain_name
 from monitor.explain.pod import explain_pod
 from monitor.facts.cluster_facts import GROUP_ANNOTATIONS
 from monitor.facts.facts_index import make_cluster_facts
-from monitor.facts.kube import (
-    ConditionFact,
-    EventFact,
-    OwnerRef,
-    PodContainerFact,
-    PodFact,
-    PodGroupFact,
-    PodVolumeFact,
-    WorkloadFact,
-)
+from monitor.facts.kube import ConditionFact, EventFact, OwnerRef, PodContainerFact, PodFact, PodVolumeFact
+from monitor.facts.queues import PodGroupFact, WorkloadFact
 from monitor.kube.decode.values import parse_quantity
 from tests.explain.builders import GPU, NOW, event, looping, node, pod, unschedulable, waiting
 from tests.explain.corpus_rows import CorpusRow

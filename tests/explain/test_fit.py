@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from monitor.explain.fit import fit, fit_all, gpu_resource, requested_gpus
-from monitor.explain.placement import ObstacleKind, affinity_text, tolerates
+from monitor.explain.placement import ObstacleKind, affinity_text
 from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.kube import NodeRequirementFact, TaintFact, TolerationFact
+from monitor.facts.placement import tolerates
 from tests.explain.builders import GIB, GPU, holding, node, pod
 
 GPU_TAINT = TaintFact(key="nvidia.com/gpu", value="present", effect="NoSchedule")

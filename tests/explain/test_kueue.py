@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from monitor.facts.kube import ConditionFact, OwnerRef, PodFact, QueueFact, WorkloadFact
+from monitor.facts.kube import ConditionFact, OwnerRef, PodFact
+from monitor.facts.queues import QueueFact, WorkloadFact
 from tests.explain.builders import GPU, Case, check, names, node, pod
 
 ROOM = [node("gpu-01"), node("gpu-02")]

@@ -11,7 +11,8 @@ from monitor.explain.not_created import explain_name
 from monitor.explain.quota_message import parse_denial
 from monitor.facts.cluster import Identity
 from monitor.facts.facts_index import make_cluster_facts
-from monitor.facts.kube import ConditionFact, EventFact, OwnerRef, PodGroupFact, QueueFact, QuotaFact, WorkloadFact
+from monitor.facts.kube import ConditionFact, EventFact, OwnerRef
+from monitor.facts.queues import PodGroupFact, QueueFact, QuotaFact, WorkloadFact
 from tests.explain.builders import (
     GPU,
     NOW,

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from monitor.facts.cluster import Identity
-from monitor.facts.kube import PodFact, QueueFact, TaintFact, TolerationFact
+from monitor.facts.kube import PodFact, TaintFact, TolerationFact
+from monitor.facts.queues import QueueFact
 from tests.explain.builders import GPU, Case, check, holding, names, node, owned, pod
 
 TAINT = TaintFact(key="dedicated", value="vision", effect="NoSchedule")

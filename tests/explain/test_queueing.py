@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from monitor.facts.kube import QueueFact
+from monitor.facts.queues import QueueFact
 from tests.explain.builders import Case, check, node, pod
 
 ROOM = [node("gpu-01")]

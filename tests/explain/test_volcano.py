@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from monitor.facts.cluster import Identity
-from monitor.facts.kube import OwnerRef, PodFact, PodGroupFact, QueueFact
+from monitor.facts.kube import OwnerRef, PodFact
+from monitor.facts.queues import PodGroupFact, QueueFact
 from tests.explain.builders import GPU, Case, check, event, holding, names, node, pod
 
 ROOM = [node("gpu-01"), node("gpu-02")]

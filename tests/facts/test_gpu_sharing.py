@@ -18,7 +18,6 @@ from monitor.facts.gpu_sharing import (
     offers_whole_gpus,
     physical_gpus,
     registered_gpus,
-    requests_slots,
     shares_gpus,
 )
 from monitor.facts.kube import NodeFact, PodFact
@@ -123,17 +122,6 @@ def test_a_node_that_shares_its_gpus(name: str, given: NodeFact, shared: bool, g
 def test_accelerators_of_other_vendors_are_no_gpus() -> None:
     given = node({"huawei.com/Ascend910": 8.0})
     assert (has_gpus(given, GPU), offers_whole_gpus(given, GPU), physical_gpus(given)) == (False, False, None)
-
-
-def test_a_gpu_of_hami_or_of_a_node_that_shares_is_a_slot() -> None:
-    plain, sliced = node(), node(labels={"nvidia.com/gpu.replicas": "4"})
-    assert not requests_slots(pod(), plain, (plain, sliced), GPU)
-    assert requests_slots(pod(), sliced, (plain, sliced), GPU)
-    assert requests_slots(pod({GPU: 1.0, "nvidia.com/gpumem": 3000.0}), plain, (plain,), GPU)
-    assert requests_slots(annotated("hami.io/bind-phase", "success"), plain, (plain,), GPU)
-    assert not requests_slots(pod({"cpu": 1.0}), sliced, (sliced,), GPU)
-    assert requests_slots(pod(node=None), None, (sliced,), GPU)
-    assert not requests_slots(pod(node=None), None, (plain, sliced), GPU)
 
 
 def test_a_count_that_is_a_multiple_is_one_of_slots() -> None:

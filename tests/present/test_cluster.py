@@ -118,8 +118,8 @@ def table(view: ClusterView, title: str) -> TextTable:
         ("Free GPUs", ("A100", "16", "5", "3", "gpu-01: 3, gpu-02: 2")),
         ("Queues", ("vc1", "open", "4", "8", "4")),
         ("Queues", ("vc2", "", "0.5", "0", "?")),
-        ("Users", ("li", "4", "55%", "60.0 GiB", "2.5", "20.0 GiB", "1.0 GiB", "3.0 GiB")),
-        ("Users", ("wang", "1", "?", "?", "?", "?", "?", "?")),
+        ("Users", ("li", "4", "8", "55%", "60.0 GiB", "2.5", "20.0 GiB", "1.0 GiB", "3.0 GiB")),
+        ("Users", ("wang", "1", "0", "?", "?", "?", "?", "?", "?")),
     ],
 )  # fmt: skip
 def test_rows_of_a_full_view(title: str, row: tuple[str, ...]) -> None:

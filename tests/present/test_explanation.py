@@ -7,7 +7,7 @@ from monitor.explain.model import Explanation, PodRef, PodStatus
 from monitor.explain.pod import explain_pod
 from monitor.facts.cluster import Identity
 from monitor.facts.facts_index import make_cluster_facts
-from monitor.facts.kube import PodGroupFact
+from monitor.facts.queues import PodGroupFact
 from monitor.facts.text import Text
 from monitor.present.explanation import render_explanation
 from tests.explain.builders import NOW, holding, node, pod

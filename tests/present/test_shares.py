@@ -13,11 +13,21 @@ from monitor.daemon.metrics.cluster import ClusterFamilies
 from monitor.explain.pod import explain_pod
 from monitor.facts.cluster import ClusterView, Identity
 from monitor.facts.facts_index import make_cluster_facts
-from monitor.facts.gpu_resources import KAI_FRACTION, RESOURCES, Family, Unit, resource_kind
-from monitor.facts.kube import ConditionFact, ContainerStatusFact, NodeFact, PodFact, QueueFact
+from monitor.facts.gpu_resources import (
+    KAI_FRACTION,
+    RESOURCES,
+    SHARED_GPU,
+    WHOLE_OR_SHARED,
+    Family,
+    Unit,
+    resource_kind,
+)
+from monitor.facts.kube import ConditionFact, ContainerStatusFact, NodeFact, PodFact
+from monitor.facts.queues import QueueFact
 from monitor.i18n import LANGUAGES
 from monitor.present.cluster import tables
 from monitor.present.explanation import render_explanation
+from monitor.present.rows import user_rows
 from monitor.report.buckets import GpuTimeTotals
 from monitor.web.context import PageData, PageDeps
 from tests.cluster.builders import GPU, NOW, agent, card
@@ -31,7 +41,8 @@ OTHERS = (
     "amd.com/gpu", "cambricon.com/mlu", "hygon.com/dcunum", "example.com/gpu-memory", "aws.amazon.com/neuroncore",
 )  # fmt: skip
 # What nodes list. KAI's shares exist in annotations only.
-NAMES = [name for name, kind in RESOURCES.items() if name != GPU and not kind.annotated] + list(OTHERS)
+NOT_LISTED = (GPU, WHOLE_OR_SHARED)
+NAMES = [name for name, kind in RESOURCES.items() if name not in NOT_LISTED and not kind.annotated] + list(OTHERS)
 LIMIT = 97.0  # of the queue
 PATHS = ("/", "/nodes", "/nodes/n1", "/pods", "/pods?what=all", "/pods/team/waits", "/pods/team/runs", "/users",
          "/users/li", "/queues", "/queues/q")  # fmt: skip
@@ -76,6 +87,27 @@ def scene(name: str, labels: dict[str, str] | None = None) -> Scene:
     return Scene(builder.build(inputs, NOW).view(), pods, (node,))
 
 
+def mixed(wanted: float, selector: dict[str, str]) -> Scene:
+    """A cluster in which n1 shares its GPUs and n2 does not, and in which a pod waits."""
+    slots, cards = {GPU: TOTAL, "cpu": 64.0}, {GPU: 61.0, "cpu": 64.0}
+    labels = {"nvidia.com/gpu.replicas": "10", "kind": "shares"}
+    nodes = (
+        NodeFact(uid="n1", name="n1", ready=True, capacity=slots, allocatable=slots, labels=labels),
+        NodeFact(uid="n2", name="n2", ready=True, capacity=cards, allocatable=cards, labels={"kind": "whole"}),
+    )
+    pods = (
+        pod("waits", {GPU: wanted}, node_selector=selector),
+        pod("runs", {GPU: HELD}, "n1"),
+        pod("trains", {GPU: 43.0}, "n2"),
+    )
+    queue = QueueFact(uid="q", kind="VolcanoQueue", name="q", capacity={GPU: LIMIT})
+    inputs = ViewInputs(
+        agents=(agent(*(card(index) for index in range(CARDS))),), nodes=nodes, pods=pods,
+        around=ClusterContext(pods_known=True, queues=(queue,)),
+    )  # fmt: skip
+    return Scene(ViewBuilder(lambda _pod: Identity(user="li", queue="q")).build(inputs, NOW).view(), pods, nodes)
+
+
 def explanations(given: Scene, lang: str) -> str:
     facts = make_cluster_facts(pods=given.pods, nodes=given.nodes, view=given.view)
     return "\n".join(line for pod in given.pods for line in render_explanation(explain_pod(pod, facts, NOW), lang))
@@ -102,9 +134,13 @@ class Cluster:
 
 
 def pages(given: Scene, lang: str) -> str:
+    return "\n".join(page(given, path, lang) for path in PATHS if "/pods/" not in path)
+
+
+def page(given: Scene, path: str, lang: str) -> str:
+    """The text of a page."""
     visitor = Visitor(PageDeps(Cluster(given), PageData(agents=tuple)))
-    bodies = (visitor.text(path, accept_language=lang) for path in PATHS if "/pods/" not in path)
-    return re.sub(r"<[^>]*>", "", "\n".join(bodies))
+    return re.sub(r"<[^>]*>", "", visitor.text(path, accept_language=lang))
 
 
 def counted(text: str) -> set[float]:
@@ -138,6 +174,7 @@ def test_no_share_is_called_a_gpu(name: str) -> None:
         "waits": (0, {name: WANTED}), "runs": (0, {name: HELD - 1}), "ends": (0, {name: 1.0})
     }  # fmt: skip
     assert given.view.users["li"].gpus == 0
+    assert [(row.name, row.waiting) for row in user_rows(given.view)] == [("li", (0, {name: WANTED}))]
     (queue,) = given.view.queues
     assert (queue.used, queue.waiting, queue.capacity, queue.free) == (0, 0, None, None)
     assert (queue.used_shares, queue.waiting_shares) == ({name: HELD}, {name: WANTED})
@@ -193,6 +230,59 @@ def test_whole_gpus_stay_gpus() -> None:
     assert "q  41 37 56" in status(given)
     assert "it needs 37 GPUs, but only 12 of 53 are free" in explanations(given, "en")
     assert "需要 37 张 GPU" in explanations(given, "zh")
+
+
+UNIT_OF = {
+    "GPUs": "(?:free |busy )?GPUs?", "shared GPUs": "shared GPUs?", "whole or shared GPUs": "whole or shared GPUs?",
+}  # fmt: skip
+UNIT_OF_ZH = {"GPUs": "张(?:空闲)? ?GPU", "shared GPUs": "个共享 GPU", "whole or shared GPUs": "个整卡或共享 GPU"}
+# What each figure of a mixed cluster counts. 61, 43 and 18 are of n2, 53, 41 and 12 of n1.
+FIGURES = {
+    "GPUs": {61.0, 43.0, 18.0, 29.0}, "shared GPUs": {TOTAL, HELD, FREE, WANTED},
+    "whole or shared GPUs": {23.0, LIMIT, LIMIT - HELD - 43.0},
+}  # fmt: skip
+ALL_FIGURES = set[float]().union(*FIGURES.values())
+MIXED = [
+    ("it selects nodes that share", WANTED, {"kind": "shares"}, "needs 37 shared GPUs, but only 12 of 53 are free"),
+    ("it selects nodes that do not", 29.0, {"kind": "whole"}, "needs 29 GPUs, but only 18 of 61 are free"),
+    ("it may run on both", 23.0, {}, "23 whole or shared GPUs"),
+    ("it selects no node", 23.0, {"kind": "typo"}, "label"),
+    ("no node that it selects has as many", 71.0, {"kind": "whole"}, "the largest node (n2) has 61"),
+    ("other nodes have as many", 53.0, {"kind": "shares"}, "needs 53 shared GPUs, but only 12 of 53"),
+]
+
+
+@pytest.mark.parametrize(("name", "wanted", "selector", "expect"), MIXED, ids=[row[0] for row in MIXED])
+def test_in_a_mixed_cluster_the_nodes_decide_the_unit(
+    name: str, wanted: float, selector: dict[str, str], expect: str
+) -> None:
+    given = mixed(wanted, selector)
+    assert expect in explanations(given, "en"), explanations(given, "en")
+    wrong = {
+        (lang, figure, unit)
+        for lang, units in (("en", UNIT_OF), ("zh", UNIT_OF_ZH))
+        for text in (explanations(given, lang), pages(given, lang), status(given) if lang == "en" else "")
+        for unit, words in units.items()
+        for figure in (float(number) for number in re.findall(rf"(\d+(?:\.\d+)?) {words}(?! GPU)", text))
+        if figure in ALL_FIGURES - FIGURES[unit]
+    }
+    assert wrong == set()
+    assert set(gpu_samples(given).values()) <= {0.0, float(CARDS), *FIGURES["GPUs"], 71.0}
+    (queue,) = given.view.queues
+    assert (queue.used, queue.used_shares) == (43.0, {SHARED_GPU: HELD})
+    assert (queue.capacity, queue.free) == (None, None)
+    assert (queue.capacity_shares, queue.free_shares) == ({WHOLE_OR_SHARED: LIMIT}, {WHOLE_OR_SHARED: 13.0})
+
+
+def test_in_a_mixed_cluster_each_table_names_the_units() -> None:
+    given = mixed(23.0, {})
+    assert "q  43 GPUs and 41 shared GPUs 23 whole or shared GPUs 13 whole or shared GPUs" in status(given)
+    assert "23 个整卡或共享 GPU" in explanations(given, "zh")
+    assert "li 43 GPUs and 41 shared GPUs 23 whole or shared GPUs" in status(given)
+    assert "23 whole or shared GPUs" in page(given, "/users", "en")
+    assert "23 个整卡或共享 GPU" in page(given, "/users", "zh")
+    labels = f'resource="{WHOLE_OR_SHARED}",unit="gpu-or-slot"'
+    assert f'gpuwarden_queue_waiting_gpu_shares{{queue="q",{labels}}} 23.0' in lines(ClusterFamilies()(given.view))
 
 
 def test_a_request_is_told_as_a_whole() -> None:

@@ -1,4 +1,4 @@
-"""gpu-phantom: the kubelet counts a GPU as allocated although no pod uses it."""
+"""gpu-phantom: the kubelet or a ResourceClaim counts a GPU as allocated although no pod uses it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from monitor.cluster.holders import RESOURCE_CLAIM
 from monitor.detect.base import NOTHING, Delay, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind, lasting
 from monitor.detect.lib import gpus
 from monitor.detect.subjects import GpuSubject
@@ -59,8 +60,9 @@ def _finding(gpu: GpuView, holder: Holder, since: float, refused: PodFact | None
     values, evidence = {"pod": gpus.holder_pod_name(holder)}, list[Text]()
     if refused is not None:
         evidence.append(Text("gpu-phantom.refused", {"pod": f"{refused.namespace}/{refused.name}"}))
+    advice_key = "gpu-phantom.claim.advice" if holder.by == (RESOURCE_CLAIM,) else "gpu-phantom.advice"
     return gpus.gpu_finding(
-        "gpu-phantom", cause, gpu, holder, values, evidence=evidence, advice_key="gpu-phantom.advice", since=since
+        "gpu-phantom", cause, gpu, holder, values, evidence=evidence, advice_key=advice_key, since=since
     )
 
 

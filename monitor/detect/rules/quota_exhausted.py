@@ -15,8 +15,7 @@ from monitor.explain.quota_message import limited_resource
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding
 from monitor.facts.gpu_requests import amount_value, brief, gpu_amounts
-from monitor.facts.gpu_resources import SHARED_GPU, resource_kind
-from monitor.facts.gpu_sharing import all_shared
+from monitor.facts.gpu_resources import GPU_RESOURCE, resource_kind
 from monitor.facts.text import Text, Value
 
 NAME = "quota-exhausted"
@@ -107,7 +106,7 @@ def _held_by_user(facts: ClusterFacts) -> Holdings:
 
 def _finding(quota: GpuQuota, holders: Holdings, facts: ClusterFacts) -> Finding:
     resource = quota.resource
-    counted = SHARED_GPU if resource == facts.resource and all_shared(facts.nodes, resource) else resource
+    counted = facts.gpu_nodes.unit if resource == GPU_RESOURCE else resource
     needs = sum(job.gpus for job in quota.waiting)
     values: dict[str, Value] = {"name": quota.name, "quota": quota.quota, "used": brief(resource, quota.used)}
     values |= {"limit": amount_value({counted: quota.limit}, facts.resource), "count": len(quota.waiting)}

@@ -187,18 +187,22 @@ WORDS: dict[str, str] = {
     ),
     # gpu-phantom
     "rule.gpu-phantom": "GPU allocated to a pod that is gone",
-    "doc.gpu-phantom": "The kubelet counts a GPU as allocated although its pod is gone.",
+    "doc.gpu-phantom": "The kubelet or a ResourceClaim counts a GPU as allocated although its pod is gone.",
     "doc.gpu-phantom.severity": "warning",
     "doc.gpu-phantom.incident": "Unused GPUs were counted as allocated.",
     "doc.gpu-phantom.limit.refused_within": "How recently a pod must have been refused to count as evidence.",
     "gpu-phantom.stale-allocation": (
-        "For {seconds:duration}, {node} has counted GPU {gpu} as used by pod {pod}, which no longer exists."
+        "For {seconds:duration}, pod {pod}, which no longer exists, has kept GPU {gpu} of {node} allocated."
     ),
     "gpu-phantom.terminal-pod": (
         "For {seconds:duration}, {node} has counted GPU {gpu} as used by pod {pod}, which has finished, and has "
         "refused new pods."
     ),
     "gpu-phantom.refused": "It refused pod {pod} because of missing GPUs.",
+    "gpu-phantom.claim.advice": (
+        "A ResourceClaim holds the GPU; the controller manager releases claims of deleted pods. Does it run? kubectl "
+        "-n kube-system get pods -l component=kube-controller-manager"
+    ),
     "gpu-phantom.advice": (
         "Restart the kubelet on {node}: systemctl restart kubelet. If it still counts the GPU as used, drain "
         "the node and reboot it: kubectl drain {node} --ignore-daemonsets"

@@ -12,6 +12,8 @@ GPUS: dict[str, str] = {
     "vgpu": "{amount} vGPUs",
     "shared.one": "{amount} shared GPU",
     "shared": "{amount} shared GPUs",
+    "gpu-or-slot.one": "{amount} whole or shared GPU",
+    "gpu-or-slot": "{amount} whole or shared GPUs",
     "slice.one": "{amount} MIG slice {name}",
     "slice": "{amount} MIG slices {name}",
     "device": "{amount} {name}",

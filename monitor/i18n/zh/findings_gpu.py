@@ -147,15 +147,19 @@ WORDS: dict[str, str] = {
     ),
     # gpu-phantom
     "rule.gpu-phantom": "GPU 分配给了不存在的 Pod",
-    "doc.gpu-phantom": "kubelet 显示 GPU 已分配，但对应的 Pod 已不在。",
+    "doc.gpu-phantom": "kubelet 或 ResourceClaim 显示 GPU 已分配，但对应的 Pod 已不在。",
     "doc.gpu-phantom.severity": "警告",
     "doc.gpu-phantom.incident": "没有使用的 GPU 一直显示已分配。",
     "doc.gpu-phantom.limit.refused_within": "多久之内有 Pod 被拒绝才算证据。",
-    "gpu-phantom.stale-allocation": "{node} 仍把 GPU {gpu} 分配给已不存在的 Pod {pod}，已 {seconds:duration}。",
+    "gpu-phantom.stale-allocation": "{node} 的 GPU {gpu} 仍分配给已不存在的 Pod {pod}，已 {seconds:duration}。",
     "gpu-phantom.terminal-pod": (
         "{node} 仍把 GPU {gpu} 分配给已结束的 Pod {pod}，并拒绝新的 Pod，已 {seconds:duration}。"
     ),
     "gpu-phantom.refused": "它以 GPU 不足为由拒绝了 Pod {pod}。",
+    "gpu-phantom.claim.advice": (
+        "GPU 由 ResourceClaim 占用，已删除 Pod 的 ResourceClaim 由 controller-manager 释放，请检查它是否在运行："
+        "kubectl -n kube-system get pods -l component=kube-controller-manager"
+    ),
     "gpu-phantom.advice": (
         "重启 {node} 的 kubelet：systemctl restart kubelet。如果该 GPU 仍显示已分配，先驱逐节点上的 Pod 再重"
         "启节点：kubectl drain {node} --ignore-daemonsets"

@@ -8,6 +8,7 @@ GPUS: dict[str, str] = {
     "free-share": "空闲的 {amount}",
     "vgpu": "{amount} 个 vGPU",
     "shared": "{amount} 个共享 GPU",
+    "gpu-or-slot": "{amount} 个整卡或共享 GPU",
     "slice": "{amount} 个 MIG 切片 {name}",
     "device": "{amount} 个 {name}",
     "other": "{amount} 的 {name}",

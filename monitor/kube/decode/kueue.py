@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from sys import intern
 
 from monitor.facts.base import BoundedText
-from monitor.facts.kube import Amounts, ConditionFact, QueueFact, WorkloadFact
+from monitor.facts.kube import Amounts, ConditionFact
+from monitor.facts.queues import QueueFact, WorkloadFact
 from monitor.kube.decode.pod_requests import resources
 from monitor.kube.decode.pod_wire import WireContainer
 from monitor.kube.decode.values import (

@@ -9,7 +9,8 @@ import msgspec
 from monitor.base.text import MAX_TEXT_CHARS, shorten_name
 from monitor.facts.base import BoundedText
 from monitor.facts.gpu_sharing import MAX_REGISTER_CHARS, NODE_ANNOTATIONS
-from monitor.facts.kube import KUEUE_QUEUE, EventFact, NamespaceFact, NodeFact, OwnerFact, QuotaFact, TaintFact
+from monitor.facts.kube import KUEUE_QUEUE, EventFact, NamespaceFact, NodeFact, OwnerFact, TaintFact
+from monitor.facts.queues import QuotaFact
 from monitor.kube.decode.values import (
     RawAmounts,
     Wire,

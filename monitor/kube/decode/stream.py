@@ -14,18 +14,8 @@ from monitor.base.bounded_json import cut_strings, decode_bounded
 from monitor.base.text import shorten
 from monitor.facts.base import BoundedText
 from monitor.facts.devices import DeviceClassFact, ResourceClaimFact, ResourceSliceFact
-from monitor.facts.kube import (
-    EventFact,
-    NamespaceFact,
-    NodeFact,
-    ObjectFact,
-    OwnerFact,
-    PodFact,
-    PodGroupFact,
-    QueueFact,
-    QuotaFact,
-    WorkloadFact,
-)
+from monitor.facts.kube import EventFact, NamespaceFact, NodeFact, ObjectFact, OwnerFact, PodFact
+from monitor.facts.queues import PodGroupFact, QueueFact, QuotaFact, WorkloadFact
 from monitor.kube.decode.devices import WireClaim, WireClass, WireSlice, claim_fact, class_fact, slice_fact
 from monitor.kube.decode.kueue import WireKueueQueue, WireWorkload, kueue_queue_fact, workload_fact
 from monitor.kube.decode.node import (

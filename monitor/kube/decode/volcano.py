@@ -5,7 +5,7 @@ from __future__ import annotations
 from sys import intern
 
 from monitor.facts.base import BoundedText
-from monitor.facts.kube import PodGroupFact, QueueFact
+from monitor.facts.queues import PodGroupFact, QueueFact
 from monitor.kube.decode.values import (
     RawAmounts,
     Wire,

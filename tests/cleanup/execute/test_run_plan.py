@@ -183,7 +183,7 @@ def test_pods_that_start_all_the_time_are_not_waited_for_for_ever(
     assert (ended.end, ended.freed_bytes) == ("done", 0)
     assert executor.executed[-2:] == ["lab/i1:1", "lab/i2:1"]  # the wait is limited per run, not per item
     assert {entry.state for entry in journal.entries("run-1")} == {ItemState.LATER}
-    assert journal.refused_since(0.0) == frozenset()  # the next plan contains them again
+    assert journal.refused_since(0.0) == ()  # the next plan contains them again
 
 
 def test_stopped_while_it_waits_for_a_pod_it_stays_open(journal: CleanupJournal) -> None:

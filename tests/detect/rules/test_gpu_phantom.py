@@ -14,6 +14,7 @@ from monitor.facts.kube import PodFact
 from tests.cluster.builders import NOW, agent, card, device, pod, process
 from tests.detect.builders_gpu import after_silence, catalog_problems, causes, rule_context, run, said
 from tests.detect.running import history_of, lasting_since
+from tests.support.resource_claims import claim_json, device_facts, gpu_json, slice_json
 
 LIVE = pod("live")
 DONE = pod("done", phase="Succeeded")
@@ -52,6 +53,17 @@ def test_what_it_says() -> None:
     assert "n1 has counted GPU 0 as used by pod team/done, which has finished" in said(finding)
     assert "team/refused" in said(finding)
     assert "systemctl restart kubelet" in said(finding, "zh")
+
+
+def test_a_claim_of_a_deleted_pod_is_up_to_the_controller_manager() -> None:
+    devices = device_facts([claim_json("train", "gpu-0", pods=["gone"])], [slice_json(gpu_json(0))])
+    (gone,) = devices.claims[0].reserved_for
+    memory = ViewMemory(missing={gone.uid: NOW - 900})
+    (finding,) = run(RULE, rule_context(agent(card()), memory=memory, devices=devices), LONG).findings
+    assert finding.cause == "stale-allocation"
+    assert "pod team/gone, which no longer exists, has kept GPU 0 of n1 allocated" in said(finding)
+    assert "kube-controller-manager" in said(finding)
+    assert "systemctl" not in said(finding, "zh")
 
 
 def test_a_refused_pod_counts_for_a_while() -> None:

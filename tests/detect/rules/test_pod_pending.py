@@ -8,7 +8,8 @@ import pytest
 
 from monitor.detect.rules.pod_pending import CAUSES, RULE, Limits
 from monitor.facts.cluster import ClusterView, Identity, SourceView
-from monitor.facts.kube import ConditionFact, OwnerRef, PodFact, PodGroupFact, QueueFact, TaintFact, WorkloadFact
+from monitor.facts.kube import ConditionFact, OwnerRef, PodFact, TaintFact
+from monitor.facts.queues import PodGroupFact, QueueFact, WorkloadFact
 from tests.detect.builders_pods import PODS_UNSEEN, after_change, due, held, none, one, rule_context, run, text
 from tests.detect.running import evaluate
 from tests.explain.builders import GPU, NOW, holding, node, owned, pod, unschedulable

@@ -7,7 +7,8 @@ import pytest
 
 from monitor.detect.rules.quota_exhausted import RULE, Limits
 from monitor.facts.cluster import ClusterView, Identity, SourceView
-from monitor.facts.kube import EventFact, OwnerRef, PodFact, PodGroupFact, QueueFact, QuotaFact, WorkloadFact
+from monitor.facts.kube import EventFact, OwnerRef, PodFact
+from monitor.facts.queues import PodGroupFact, QueueFact, QuotaFact, WorkloadFact
 from tests.detect.builders_pods import PODS_UNSEEN, after_change, due, held, none, one, text
 from tests.explain.builders import GPU, NOW, event, holding, pod
 

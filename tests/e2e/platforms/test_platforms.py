@@ -5,7 +5,6 @@ The steps are chronological: the job of the first one runs until it becomes a zo
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ import pytest
 from monitor.cleanup.journal_records import ItemState
 from monitor.facts.cluster import ClusterView, Identity, PodView
 from tests.e2e.asker import Asker
-from tests.e2e.cleaning import NODE, Cleaner, cleaning, dead_kubelet, end_containers, left_by
+from tests.e2e.cleaning import Cleaner, cleaning, dead_kubelet, left_by
 from tests.e2e.platforms import adapters
 from tests.e2e.platforms.adapter import USER, Adapter, End, Job
 from tests.e2e.scenes import Scene
@@ -148,25 +147,15 @@ def test_a_zombie_is_released(stage: Stage) -> None:
     lab, cleaner = stage.lab, stage.cleaner
     pods = stage.wait_pods(TRAIN.pods, "Running")
     card = cleaner.card_of(pods[0])
-    uuid, index, pid = card.uuid or "", lab.gpu_ids.index(card.uuid or ""), lab.container_pid(pods[0])
-    cleaner.nvml.process(index, pid)
+    uuid, pid = card.uuid or "", lab.container_pid(pods[0])
+    cleaner.nvml.process(lab.gpu_ids.index(uuid), pid)
     cleaner.becomes(uuid, "busy", pid)
     with left_by(pid) as left:
         with dead_kubelet(lab):
             stage.adapter.remove(TRAIN.name)
             delete_now(stage, pods)
-            end_containers(lab, *pods)
-            cleaner.nvml.end_process(index, pid)
-            cleaner.nvml.process(index, left.pid)
-            cleaner.becomes(uuid, "zombie", left.pid)
-            wait_until(lambda: cleaner.plan("gpus").items, 10, "it is planned for")
-            released = cleaner.ask("release", NODE, str(index))
-            assert released.returncode == 0, released.stdout + released.stderr
-            assert left.wait(60) == -signal.SIGTERM
-            cleaner.nvml.end_process(index, left.pid)  # like a driver
-        (entry,) = cleaner.history("release")[0].items
-        assert (entry.state, entry.outcome) == (ItemState.DONE, "killed")
-        cleaner.becomes(uuid, "free")
+            cleaner.release_zombie(lab, uuid, pid, left, *pods)
+        cleaner.has_released(uuid)
     wait_until(lambda: not stage.pods(), STEP_LIMIT_SECONDS, "the pods of the job are gone")
 
 

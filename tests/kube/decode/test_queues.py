@@ -6,9 +6,7 @@ import json
 
 import pytest
 
-from monitor.facts.kube import (
-    QueueFact,
-)
+from monitor.facts.queues import QueueFact
 from monitor.kube.decode import stream
 
 

@@ -15,11 +15,11 @@ from monitor.facts.kube import (
     PodContainerFact,
     PodFact,
     PodVolumeFact,
-    QuotaFact,
     TaintFact,
     TerminationFact,
     TolerationFact,
 )
+from monitor.facts.queues import QuotaFact
 from monitor.kube.decode import stream
 from monitor.kube.decode.pod import PodFieldFilter
 from monitor.kube.decode.stream import decode_pod_list

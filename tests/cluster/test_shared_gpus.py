@@ -10,7 +10,7 @@ import pytest
 from monitor.cluster.view import ViewBuilder
 from monitor.cluster.view_inputs import ViewChanges, ViewInputs
 from monitor.facts.cluster import ClusterView, GpuState
-from monitor.facts.kube import PodFact
+from monitor.facts.kube import NodeFact, PodFact
 from monitor.present.cluster import tables
 from monitor.present.shares import holder_share
 from tests.cluster.builders import GIB, GPU, NOW, agent, card, device, node, pod, uuid
@@ -172,7 +172,7 @@ def test_a_change_of_nodes_counts_pending_pods_again() -> None:
     free, bound = (pod(name, node=on, labels={"queue": "q"}) for name, on in (("free", None), ("bound", "n2")))
     picks = msgspec.structs.replace(pod("picks", node=None, labels={"queue": "q"}), node_selector={"zone": "a"})
     sliced = {"nvidia.com/gpu.replicas": "4"}
-    steps = [
+    steps: list[tuple[NodeFact, dict[str, str | None]]] = [
         (node("n2", gpus=8, labels=sliced), {"free": "nvidia.com/gpu.whole-or-shared", "picks": None}),
         (node("n2", gpus=8, labels=sliced | {"zone": "a"}), {"picks": "nvidia.com/gpu.shared"}),
         (node("n1", gpus=8, labels=sliced), {"free": "nvidia.com/gpu.shared", "picks": "nvidia.com/gpu.shared"}),

@@ -28,12 +28,14 @@ from monitor.web.context import ClusterBackend, PageData, PageDeps
 from monitor.web.history_api import HistoryBackend, history_routes
 from monitor.web.http_errors import http_error
 from monitor.web.incident_api import incident_routes
+from monitor.web.mcp_api import mcp_routes
 from monitor.web.metrics_api import metrics_routes
 from monitor.web.openapi import openapi_routes
 from monitor.web.pages.routes import page_routes
 from monitor.web.report_api import report_routes
 from monitor.web.responses import NO_STORE, error_response, json_response
 from monitor.web.security import HANDLERS, HEADERS, Security, open_security
+from monitor.web.tools import query_tools
 
 STATIC_FILES = Path(__file__).parent / "static"
 MIN_COMPRESSED_BYTES = 2048
@@ -81,6 +83,7 @@ def create_app(
         routes += history_routes(history)
     if metrics is not None:
         routes += metrics_routes(metrics)
+    routes += mcp_routes(query_tools(cluster, alerts, reports, data.timezone))
     routes += security.routes()
     routes += openapi_routes(routes)
     deps = PageDeps(cluster, data, alerts, cleanup, reports, audit)

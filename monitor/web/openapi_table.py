@@ -167,6 +167,10 @@ GENERAL_OPERATIONS = (
     ),
     Operation("GET", "/v1/history", "history", "Figures of one entity over time.", HistoryAnswer, HISTORY),
     Operation(
+        "POST", "/v1/mcp", "mcp", "Questions of assistants: a JSON-RPC message of the Model Context Protocol.",
+        dict[str, Any], body=dict[str, Any],
+    ),
+    Operation(
         "GET", "/v1/audit", "audit", "The audit log, newest first.", tuple[AuditEntry, ...],
         (_limit(MAX_AUDIT_ROWS), BEFORE), role=ADMIN,
     ),

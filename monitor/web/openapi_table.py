@@ -143,6 +143,8 @@ HISTORY = (
     Parameter("until", {"type": "integer", "minimum": 0, "description": "End as Unix time; default: now."}),
     LANG,
 )
+# Statuses whose response is an error of JSON-RPC.
+JSON_RPC_ERRORS = (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND, HTTPStatus.NOT_ACCEPTABLE)
 ADMIN = Role.ADMIN
 ACTION: dict[str, Any] = {
     "response": UserActionOutcome, "parameters": (LANG,), "role": Role.USER,
@@ -168,7 +170,7 @@ GENERAL_OPERATIONS = (
     Operation("GET", "/v1/history", "history", "Figures of one entity over time.", HistoryAnswer, HISTORY),
     Operation(
         "POST", "/v1/mcp", "mcp", "Questions of assistants: a JSON-RPC message of the Model Context Protocol.",
-        dict[str, Any], body=dict[str, Any],
+        dict[str, Any], body=dict[str, Any], errors=dict.fromkeys(JSON_RPC_ERRORS, dict[str, Any]),
     ),
     Operation(
         "GET", "/v1/audit", "audit", "The audit log, newest first.", tuple[AuditEntry, ...],

@@ -48,7 +48,7 @@ class Acknowledgement(Fact, frozen=True, kw_only=True):
 class Alert(Fact, frozen=True, kw_only=True):
     """A finding over time: one alert per rule and subject, which is the key of its finding.
 
-    The fingerprint is that of the key; an alert from before version 0.2 keeps its own until it is forgotten. `finding`
+    The fingerprint is that of the key; one that schema 1 stored keeps its own until it is forgotten. `finding`
     is the last one seen. `first_seen_at` starts the current uninterrupted presence; `fired_at` and
     `resolved_at` are the transitions into those phases. `absent_since` is set while a firing alert is not found but not
     yet resolved. `group` is set when the alert fires and then kept, so that a changed cause does not move the alert to
@@ -181,7 +181,7 @@ def fingerprint_of(finding: Finding) -> str:
 
 
 def former_key(rule: str, labels: Mapping[str, str]) -> str:
-    """Key of a finding in version 0.1, which identified it by rule and all labels."""
+    """Key of a finding in schema 1, which identified it by rule and all labels."""
     return rule + "".join(f"|{name}={labels[name]}" for name in sorted(labels))
 
 

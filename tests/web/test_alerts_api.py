@@ -51,10 +51,14 @@ class FakeAlerts:
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
         self.owner: str | None = None
+        self.merged: dict[str, str] = {}
 
     def alerts(self, lang: str) -> tuple[LocalizedAlert, ...]:
         self.calls.append(("alerts", lang))
         return (ALERT if self.owner is None else replace(ALERT, labels=ALERT.labels | {"user": self.owner}),)
+
+    def merged_into(self, fingerprint: str) -> str:
+        return self.merged.get(fingerprint, fingerprint)
 
     def past(self, fingerprint: str, _lang: str) -> LocalizedAlert | None:
         over = replace(ALERT, fingerprint="past", phase=Phase.RESOLVED, resolved_at=AT + 300)

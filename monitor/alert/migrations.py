@@ -69,7 +69,8 @@ def merged_alerts(alerts: Iterable[Alert]) -> tuple[list[Alert], dict[str, str]]
     for alert in alerts:
         by_key[alert.finding.key].append(alert)
         new_keys[former_key(alert.finding.rule, alert.finding.labels)] = alert.finding.key
-    kept, merged = [], {}
+    kept: list[Alert] = []
+    merged: dict[str, str] = {}
     for same in by_key.values():
         alert = _merged(sorted(same, key=_precedence))
         kept.append(_with_cause(alert, new_keys))

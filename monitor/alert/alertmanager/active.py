@@ -55,7 +55,8 @@ _decoder = msgspec.json.Decoder(list[ActiveAlert])
 
 def read_active(body: bytes, rules: Iterable[str]) -> ActiveAlerts:
     """Active alerts of these rules in the API's response. Raise ValueError."""
-    return ActiveAlerts(decode_bounded(_decoder, body), rules)
+    alerts = decode_bounded(_decoder, body)
+    return ActiveAlerts(alerts, rules)
 
 
 def active_query(rules: Iterable[str], cluster: str | None) -> str:

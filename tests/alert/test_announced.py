@@ -1,0 +1,165 @@
+"""Labels of an alert change while it fires: it stays one alert, announced once and under the same labels."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from monitor.alert.announced import announced_labels, changed_labels
+from monitor.alert.matchers import parse_matcher
+from monitor.alert.model import AlertState, Notification, NotificationReason, Phase, subject_of
+from monitor.alert.mute import alert_views
+from monitor.alert.routes import Route
+from monitor.facts.findings import Finding, Severity
+from tests.alert.scenario import CRITICAL, INFO, NOON, WARNING, Scenario, finding, policy, silence
+
+FIRST = finding(rule="shm-pressure", cause="nearly-full", namespace="ml", pod="train-0")
+QUEUED = replace(FIRST, labels=FIRST.labels | {"job": "train", "queue": "batch"})
+MOVED = replace(QUEUED, labels=QUEUED.labels | {"node": "n2"})
+TIMES: dict[str, Any] = {"group_wait": 0.0, "group_interval": 0.0, "repeat": 1e9}
+OPS = Route(("ops",), **TIMES, continue_matching=True)
+BATCH = Route(("batch",), (parse_matcher("queue=batch"),), **TIMES)
+OTHERS = Route(("others",), (parse_matcher("queue!=batch"),), **TIMES)
+
+
+def told(scenario: Scenario, *findings: Finding, after: float = 1.0) -> list[tuple[str, str]]:
+    return [(each.receiver, each.reason.value) for each in scenario.evaluate(*findings, after=after)]
+
+
+def announced(scenario: Scenario, cluster: str | None = None) -> dict[str, str]:
+    (alert,) = scenario.alerts.values()
+    return announced_labels(subject_of(alert, alert.phase, fresh=False), cluster)
+
+
+def test_labels_that_appear_later_update_the_alert() -> None:
+    scenario = Scenario(policy(OPS))
+    assert told(scenario, FIRST) == [("ops", "new")]
+    (before,) = scenario.alerts.values()
+    assert told(scenario, QUEUED) == []
+    (after,) = scenario.alerts.values()
+    assert after.finding.labels["queue"] == "batch"
+    assert (after.fingerprint, after.fired_at, after.phase) == (before.fingerprint, before.fired_at, Phase.FIRING)
+    assert told(scenario, after=60.0) == []
+    assert told(scenario, after=60.0) == [("ops", "resolved")]
+
+
+def test_it_stays_announced_under_its_first_labels() -> None:
+    scenario = Scenario(policy(OPS))
+    told(scenario, FIRST)
+    first = announced(scenario, "east")
+    assert first == FIRST.labels | {
+        "alertname": "ShmPressure", "severity": "warning", "cause": "nearly-full", "cluster": "east"
+    }  # fmt: skip
+    for changed in (QUEUED, MOVED, FIRST, replace(MOVED, cause="default-size"), QUEUED):
+        told(scenario, changed)
+        assert announced(scenario, "east") == first
+        scenario.restart()
+        assert announced(scenario, "east") == first
+
+
+def test_what_has_changed_since_is_known() -> None:
+    scenario = Scenario(policy(OPS))
+    told(scenario, FIRST)
+    told(scenario, replace(MOVED, cause="default-size"))
+    (alert,) = scenario.alerts.values()
+    subject = subject_of(alert, alert.phase, fresh=False)
+    changed = {"node": "n2", "job": "train", "queue": "batch", "cause": "default-size"}
+    assert changed_labels(subject, announced(scenario), None) == changed
+
+
+@pytest.mark.parametrize(
+    ("severities", "expect"),
+    [
+        pytest.param((WARNING, CRITICAL), "critical", id="a worse one is announced"),
+        pytest.param((CRITICAL, WARNING), "critical", id="a better one is not"),
+        pytest.param((INFO, CRITICAL, WARNING, INFO), "critical", id="the worst one stays"),
+        pytest.param((INFO, WARNING), "warning", id="step by step"),
+    ],
+)
+def test_only_a_worse_severity_is_announced_again(severities: tuple[Severity, ...], expect: str) -> None:
+    scenario = Scenario(policy(OPS))
+    for severity in severities:
+        told(scenario, replace(FIRST, severity=severity))
+    assert announced(scenario)["severity"] == expect
+
+
+def test_labels_are_those_of_the_first_notification_and_not_of_the_first_sight() -> None:
+    scenario = Scenario(policy(OPS, silences=(silence("node=n1", until=NOON + 100.0),)))
+    assert told(scenario, FIRST) == []
+    assert told(scenario, QUEUED) == []
+    assert told(scenario, QUEUED, after=200.0) == [("ops", "new")]
+    told(scenario, FIRST)
+    assert announced(scenario)["queue"] == "batch"
+
+
+def test_the_next_episode_is_announced_anew() -> None:
+    scenario = Scenario(policy(OPS))
+    told(scenario, FIRST)
+    told(scenario, QUEUED)
+    told(scenario, after=60.0)
+    told(scenario, after=60.0)
+    assert told(scenario, QUEUED) == [("ops", "new")]
+    assert announced(scenario)["queue"] == "batch"
+
+
+def test_a_changed_label_is_routed_with_the_next_notification() -> None:
+    scenario = Scenario(policy(OPS, BATCH, OTHERS))
+    assert told(scenario, FIRST) == [("ops", "new"), ("others", "new")]
+    assert told(scenario, QUEUED) == []
+    scenario.restart()
+    assert told(scenario, QUEUED) == []
+    worse = replace(QUEUED, severity=CRITICAL)
+    assert told(scenario, worse) == [("ops", "worse"), ("others", "worse")]
+    assert told(scenario, worse) == [("batch", "new")]
+    assert told(scenario, worse) == []
+    told(scenario, after=60.0)
+    assert sorted(told(scenario, after=60.0)) == [(name, "resolved") for name in ("batch", "ops", "others")]
+
+
+def test_a_silence_matches_the_labels_of_now() -> None:
+    scenario = Scenario(policy(OPS, silences=(silence("queue=batch", until=NOON + 1e6),)))
+    told(scenario, FIRST)
+    told(scenario, QUEUED)
+    (view,) = alert_views(AlertState(scenario.alerts, scenario.log), scenario.policy, scenario.now)
+    assert view.silenced_by == "s"
+
+
+LABELS = st.fixed_dictionaries(
+    {"node": st.sampled_from(("n1", "n2"))},
+    optional={name: st.sampled_from(("a", "batch")) for name in ("user", "job", "queue")},
+)
+STEPS = st.lists(st.tuples(LABELS, st.sampled_from(("nearly-full", "default-size")), st.booleans()), min_size=1)
+
+
+@settings(deadline=None, max_examples=200)
+@given(episodes=st.lists(STEPS, min_size=1, max_size=3))
+def test_any_sequence_of_labels_is_one_firing_and_one_resolved_notification_in_each_episode(
+    episodes: list[list[tuple[dict[str, str], str, bool]]],
+) -> None:
+    scenario, sent = Scenario(policy(OPS, BATCH, OTHERS)), list[Notification]()
+    for steps in episodes:
+        sets, links = [], set()
+        for labels, cause, restarted in steps:
+            found = replace(FIRST, labels={"namespace": "ml", "pod": "train-0", **labels}, cause=cause)
+            sent += scenario.evaluate(found, after=1.0)
+            if restarted:
+                scenario.restart()
+            (alert,) = scenario.alerts.values()
+            assert alert.finding.labels == found.labels
+            sets.append(announced(scenario))
+            links.add(alert.fingerprint)
+        assert all(one == sets[0] for one in sets)
+        assert len(links) == 1
+        for _ in range(2):
+            sent += scenario.evaluate(after=60.0)
+    for receiver, of_receiver in itertools.groupby(sorted(sent, key=lambda each: each.receiver), lambda e: e.receiver):
+        reasons = [each.reason for each in of_receiver]
+        assert reasons == [NotificationReason.NEW, NotificationReason.RESOLVED] * (len(reasons) // 2), receiver
+    assert [each.reason for each in sent if each.receiver == "ops"] == [
+        NotificationReason.NEW, NotificationReason.RESOLVED
+    ] * len(episodes)  # fmt: skip

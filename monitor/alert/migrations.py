@@ -40,8 +40,9 @@ def merge_by_subject(run: Run) -> None:
     An alert keeps its fingerprint, which messages and links contain; `merged` has those of the alerts that are gone.
     """
     run("CREATE TABLE merged (fingerprint TEXT PRIMARY KEY, into_fingerprint TEXT NOT NULL)")
+    entries = _decoded(run("SELECT body FROM told"), NotificationLogEntry)
     before = {alert.fingerprint: alert for alert in _decoded(run("SELECT body FROM alerts"), Alert)}
-    after, merged = merged_alerts(before.values())
+    after, merged = merged_alerts(_with_receivers(alert, entries) for alert in before.values())
     for old, kept in merged.items():
         run("INSERT INTO merged VALUES (?, ?)", (old, kept))
         run("DELETE FROM alerts WHERE fingerprint = ?", (old,))
@@ -50,7 +51,6 @@ def merge_by_subject(run: Run) -> None:
             values = (alert.phase, msgspec.json.encode(alert), alert.fingerprint)
             run("UPDATE alerts SET phase = ?, body = ? WHERE fingerprint = ?", values)
     groups = {alert.fingerprint: alert.group for alert in after}
-    entries = _decoded(run("SELECT body FROM told"), NotificationLogEntry)
     for entry, changed in zip(entries, merged_log(entries, merged, groups), strict=True):
         if changed is None:
             run("DELETE FROM told WHERE receiver = ? AND topic = ?", (entry.receiver, entry.group))
@@ -98,6 +98,13 @@ def merged_log(
                 firing[target] = min(severities, key=SEVERITY_RANK.__getitem__)
         result.append(entry if firing == entry.firing else replace(entry, firing=firing) if firing else None)
     return result
+
+
+def _with_receivers(alert: Alert, entries: Iterable[NotificationLogEntry]) -> Alert:
+    """The alert with the receivers that the log knows: the first rows of schema 1 have none."""
+    logged = (entry.receiver for entry in entries if alert.fingerprint in entry.firing)
+    notified = tuple(dict.fromkeys((*alert.notified, *logged)))
+    return alert if notified == alert.notified else replace(alert, notified=notified)
 
 
 def _merged(alerts: Sequence[Alert]) -> Alert:

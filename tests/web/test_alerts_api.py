@@ -324,3 +324,10 @@ def test_an_alert_of_the_past_is_told_in_the_past(site: str, lang: str, shows: l
 def test_the_timeline_is_part_of_the_page(site: str) -> None:
     body = get(f"{site}/alerts/abc")[2]
     assert [each for each in ("The alert fired (critical)", "Silenced by") if each not in body] == []
+
+
+def test_the_link_to_an_alert_that_an_upgrade_merged(site: str, alerts: FakeAlerts) -> None:
+    alerts.merged["old"] = "abc"
+    status, _, body = get(f"{site}/alerts/old")
+    assert (status, "Disk of" in body) == (200, True)
+    assert get(f"{site}/alerts/older")[0] == 404

@@ -79,7 +79,7 @@ class Alertmanager(BaseReceiver):
             return read_active(get(replace(self.endpoint, url=url), self._headers, MAX_ACTIVE_BYTES).body, rules)
         except RequestError as error:
             log.info("cannot read the active alerts of Alertmanager: %s", error)
-        except ValueError as error:  # includes msgspec errors
+        except (ValueError, RecursionError) as error:  # includes msgspec errors
             log.info("%s did not return a list of alerts: %s", self.endpoint.host, error)
         return ActiveAlerts()
 

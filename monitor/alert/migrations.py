@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from monitor.alert.delivery.outbox import TABLES as OUTBOX_TABLES
 from monitor.alert.model import SEVERITY_RANK, Alert, NotificationLogEntry, Phase, former_key
-from monitor.base.sqlite import Row
 from monitor.base.sqlite_files import Migration, Run
 
 T = TypeVar("T")
@@ -137,7 +136,7 @@ def _with_cause(alert: Alert, new_keys: Mapping[str, str]) -> Alert:
     return alert if key == cause else replace(alert, finding=replace(alert.finding, explained_by=key))
 
 
-def _decoded(rows: Iterable[Row], kind: type[T]) -> list[T]:
+def _decoded(rows: Iterable[tuple[Any, ...]], kind: type[T]) -> list[T]:
     """Decoded bodies, without those that cannot be decoded: they stay as they are, and loading skips them."""
     values = []
     for (body,) in rows:

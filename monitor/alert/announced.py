@@ -35,9 +35,9 @@ def announced_labels(subject: NotificationSubject, cluster: str | None) -> dict[
     return common | subject.announced | {"alertname": alertname(subject.finding.rule)}
 
 
-def changed_labels(subject: NotificationSubject, announced: Mapping[str, str], cluster: str | None) -> dict[str, str]:
-    """Labels that have appeared or changed since an alert was announced."""
-    current = labels_of(subject.finding, cluster)
+def changed_labels(subject: NotificationSubject, announced: Mapping[str, str]) -> dict[str, str]:
+    """Labels that have appeared or changed since an alert was announced; its cluster does not."""
+    current = labels_of(subject.finding, None)
     return {name: value for name, value in current.items() if value and announced.get(name) != value}
 
 

@@ -45,6 +45,15 @@ def test_labels_that_appear_later_update_the_alert() -> None:
     assert told(scenario, after=60.0) == [("ops", "resolved")]
 
 
+def test_only_labels_that_differ_from_the_present_ones_are_stored() -> None:
+    scenario = Scenario(policy(OPS))
+    told(scenario, FIRST)
+    for found in (FIRST, QUEUED, FIRST):
+        told(scenario, found)
+        (alert,) = scenario.alerts.values()
+        assert (bool(alert.announced), alert.routed) == (found is QUEUED, FIRST.labels if found is QUEUED else {})
+
+
 def test_it_stays_announced_under_its_first_labels() -> None:
     scenario = Scenario(policy(OPS))
     told(scenario, FIRST)
@@ -66,7 +75,7 @@ def test_what_has_changed_since_is_known() -> None:
     (alert,) = scenario.alerts.values()
     subject = subject_of(alert, alert.phase, fresh=False)
     changed = {"node": "n2", "job": "train", "queue": "batch", "cause": "default-size"}
-    assert changed_labels(subject, announced(scenario), None) == changed
+    assert changed_labels(subject, announced(scenario)) == changed
 
 
 @pytest.mark.parametrize(
@@ -102,6 +111,17 @@ def test_the_next_episode_is_announced_anew() -> None:
     told(scenario, after=60.0)
     assert told(scenario, QUEUED) == [("ops", "new")]
     assert announced(scenario)["queue"] == "batch"
+    (alert,) = scenario.alerts.values()
+    assert (alert.announced, alert.routed) == ({}, {})
+
+
+def test_the_next_episode_is_routed_anew() -> None:
+    scenario = Scenario(policy(BATCH, OTHERS))
+    assert told(scenario, FIRST) == [("others", "new")]
+    told(scenario, QUEUED)
+    told(scenario, after=60.0)
+    assert told(scenario, after=60.0) == [("others", "resolved")]
+    assert told(scenario, QUEUED) == [("batch", "new")]
 
 
 def test_a_changed_label_is_routed_with_the_next_notification() -> None:

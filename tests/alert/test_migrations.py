@@ -8,19 +8,15 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from monitor.alert.announced import announced_labels
 from monitor.alert.matchers import parse_matcher
-from monitor.alert.migrations import MIGRATIONS, merged_alerts, merged_log
+from monitor.alert.migrations import MIGRATIONS
 from monitor.alert.model import (
     Acknowledgement,
     Alert,
     AlertState,
-    NotificationLogEntry,
     Phase,
-    fingerprint_of_key,
-    former_key,
     subject_of,
 )
 from monitor.alert.mute import alert_views
@@ -28,15 +24,13 @@ from monitor.alert.routes import NotifyPolicy, Route
 from monitor.alert.store import AlertStore
 from monitor.base.sqlite import Database
 from monitor.base.state_problems import StateProblemKind
-from monitor.facts.findings import Finding, Severity
-from tests.alert.scenario import CRITICAL, WARNING, Scenario, finding
+from tests.alert.scenario import Scenario
 from tests.alert.schema_1 import (
     CRASH,
     DISK,
     FIRED_AT,
     FOLLOWS,
     IDLE,
-    QUEUED,
     RECORDED_UNTIL,
     SHM,
     SHM_QUEUED,
@@ -153,93 +147,10 @@ def test_an_alert_without_receivers_has_those_of_the_log(path: Path) -> None:
 
 def test_rows_that_cannot_be_read_stay_as_they_are(path: Path) -> None:
     with closing(sqlite3.connect(path)) as file:
-        file.execute("INSERT INTO alerts VALUES ('odd', 'firing', x'00')")
+        file.execute("INSERT INTO alerts (rowid, fingerprint, phase, body) VALUES (-1, 'odd', 'firing', x'00')")
         file.execute("INSERT INTO told VALUES ('ops', 'odd', x'00')")
         file.commit()
     with closing(AlertStore(str(path))) as store:
         assert SHM in store.load().alerts
     with closing(sqlite3.connect(path)) as file:
         assert file.execute("SELECT phase FROM alerts WHERE fingerprint = 'odd'").fetchall() == [("firing",)]
-
-
-# The rules of merging.
-
-POD = finding(rule="shm-pressure", namespace="ml", pod="p")
-LATER = replace(POD, labels=POD.labels | QUEUED)
-
-
-def stored(found: Finding, phase: Phase, at: float, **more: object) -> Alert:
-    """An alert as schema 1 stored it."""
-    fired = {"fired_at": at} if phase is not Phase.PENDING else {}
-    resolved = {"resolved_at": at + 60.0} if phase is Phase.RESOLVED else {}
-    values = {"first_seen_at": at, "seen_at": at, **fired, **resolved, **more}
-    fingerprint = fingerprint_of_key(former_key(found.rule, found.labels))
-    return Alert(fingerprint=fingerprint, finding=found, phase=phase, **values)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "kept"),
-    [
-        pytest.param((Phase.FIRING, 1.0), (Phase.FIRING, 2.0), 0, id="the older one"),
-        pytest.param((Phase.FIRING, 2.0), (Phase.FIRING, 1.0), 1, id="whatever its labels"),
-        pytest.param((Phase.RESOLVED, 1.0), (Phase.FIRING, 2.0), 1, id="firing before resolved"),
-        pytest.param((Phase.PENDING, 1.0), (Phase.FIRING, 2.0), 1, id="firing before pending"),
-        pytest.param((Phase.PENDING, 2.0), (Phase.RESOLVED, 1.0), 0, id="pending before resolved"),
-    ],
-)
-def test_which_of_two_is_kept(first: tuple[Phase, float], second: tuple[Phase, float], kept: int) -> None:
-    both = [stored(POD, *first), stored(LATER, *second)]
-    (alert,), merged = merged_alerts(both)
-    assert (alert.fingerprint, alert.phase) == (both[kept].fingerprint, both[kept].phase)
-    assert merged == {both[1 - kept].fingerprint: both[kept].fingerprint}
-
-
-def test_two_in_one_phase_are_one_with_all_that_is_known() -> None:
-    first = stored(POD, Phase.FIRING, 5.0, absent_since=9.0, notified=("ops",), first_seen_at=4.0)
-    second = stored(LATER, Phase.FIRING, 6.0, notified=("team", "ops"), first_seen_at=3.0, seen_at=12.0)
-    (alert,), _ = merged_alerts([second, first])
-    assert (alert.first_seen_at, alert.fired_at, alert.seen_at, alert.absent_since) == (3.0, 5.0, 12.0, None)
-    assert alert.notified == ("ops", "team")
-
-
-def test_two_absent_ones_resolve_when_the_later_one_would() -> None:
-    both = [stored(POD, Phase.FIRING, 1.0, absent_since=9.0), stored(LATER, Phase.FIRING, 2.0, absent_since=7.0)]
-    (alert,), _ = merged_alerts(both)
-    assert alert.absent_since == 9.0
-
-
-def test_different_subjects_stay_different() -> None:
-    other = replace(POD, labels=POD.labels | {"pod": "q"})
-    alerts, merged = merged_alerts([stored(POD, Phase.FIRING, 1.0), stored(other, Phase.FIRING, 1.0)])
-    assert (len(alerts), merged) == (2, {})
-
-
-def entry(receiver: str, group: str, **firing: Severity) -> NotificationLogEntry:
-    return NotificationLogEntry(receiver=receiver, group=group, at=1.0, firing=firing)
-
-
-@pytest.mark.parametrize(
-    ("entries", "expect"),
-    [
-        pytest.param([entry("r", "g", old=WARNING)], [{"kept": WARNING}], id="is renamed"),
-        pytest.param([entry("r", "g", old=CRITICAL, kept=WARNING)], [{"kept": CRITICAL}], id="the worse severity"),
-        pytest.param([entry("r", "g", kept=WARNING, x=WARNING)], [{"kept": WARNING, "x": WARNING}], id="stays"),
-        pytest.param(
-            [entry("r", "g", kept=WARNING), entry("r", "h", old=WARNING)], [{"kept": WARNING}, None], id="one group"
-        ),
-        pytest.param(
-            [entry("r", "h", old=WARNING, x=WARNING), entry("r", "g", kept=WARNING)],
-            [{"x": WARNING}, {"kept": WARNING}],
-            id="the group of the alert that is kept",
-        ),
-        pytest.param([entry("r", "h", old=WARNING)], [{"kept": WARNING}], id="the only group"),
-        pytest.param(
-            [entry("r", "g", kept=WARNING), entry("s", "h", old=WARNING)],
-            [{"kept": WARNING}, {"kept": WARNING}],
-            id="each receiver has its own",
-        ),
-    ],
-)
-def test_the_log_after_merging(entries: list[NotificationLogEntry], expect: list[dict[str, Severity] | None]) -> None:
-    after = merged_log(entries, {"old": "kept"}, {"kept": "g"})
-    assert [each.firing if each is not None else None for each in after] == expect

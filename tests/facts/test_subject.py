@@ -30,6 +30,7 @@ GPU = POD | {"gpu": "3"}
         pytest.param("pod-stuck-creating", POD | {"mount": "/nas"}, "namespace pod", id="the mount is why"),
         pytest.param("gpu-wedged", GPU, "node gpu", id="a GPU is what it is, whoever holds it"),
         pytest.param("gpu-wedged", {"node": "n1", "gpu": "3"}, "node gpu", id="without a holder"),
+        pytest.param("gpu-wedged", GPU | {"container": "c"}, "node gpu", id="nor in which container"),
         pytest.param("gpu-zombie", GPU, "node gpu namespace pod", id="each ended pod on a GPU"),
         pytest.param("gpu-zombie", {"node": "n1", "gpu": "3"}, "node gpu", id="an unknown one"),
         pytest.param("gpu-idle", GPU, "node gpu", id="an idle GPU"),

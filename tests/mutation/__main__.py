@@ -47,13 +47,13 @@ PARTS = {
         (
             "monitor/alert/lifecycle.py",
             "monitor/alert/announced.py",
-            "monitor/alert/migrations.py",
+            "monitor/alert/merging.py",
             "monitor/alert/alertmanager/active.py",
         ),
         (
             "tests/alert/test_lifecycle.py",
             "tests/alert/test_announced.py",
-            "tests/alert/test_migrations.py",
+            "tests/alert/test_merging.py",
             "tests/alert/alertmanager/test_active.py",
         ),
     ),

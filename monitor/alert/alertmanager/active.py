@@ -22,7 +22,8 @@ from monitor.facts.subject import identifying_labels
 MAX_ACTIVE_BYTES = 32 << 20  # some 20,000 alerts
 SubjectKey = tuple[str, frozenset[tuple[str, str]]]
 _SEVERITIES = frozenset(severity.value for severity in Severity)
-_OURS = frozenset({*LABELS, "alertname", SEVERITY, CAUSE})
+_REQUIRED = frozenset({"alertname", SEVERITY, CAUSE})
+_OURS = _REQUIRED | frozenset(LABELS)
 
 
 class ActiveAlert(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,8 +42,8 @@ class ActiveAlerts:
         names = {alertname(rule): rule for rule in rules}
         self._by_subject: defaultdict[SubjectKey, list[ActiveAlert]] = defaultdict(list)
         for alert in alerts:
-            rule = names.get(alert.labels.get("alertname", ""))
-            if rule is not None and _is_ours(alert.labels):
+            rule = names.get(alert.labels["alertname"]) if _is_ours(alert.labels) else None
+            if rule is not None:
                 self._by_subject[subject_key(rule, alert.labels)].append(alert)
 
     def of(self, rule: str, labels: Mapping[str, str]) -> Sequence[ActiveAlert]:
@@ -81,7 +82,7 @@ def continued(labels: Mapping[str, str], known: Mapping[str, str]) -> dict[str, 
 
 def _is_ours(labels: Mapping[str, str]) -> bool:
     """Whether this program sent an alert: those of Prometheus have further labels."""
-    return _OURS.issuperset(labels) and CAUSE in labels and labels.get(SEVERITY) in _SEVERITIES
+    return _OURS.issuperset(labels) and labels.keys() >= _REQUIRED and labels[SEVERITY] in _SEVERITIES
 
 
 def _precedence(alert: ActiveAlert) -> tuple[int, str, list[tuple[str, str]]]:

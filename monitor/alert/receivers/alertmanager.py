@@ -129,7 +129,7 @@ class Alertmanager(BaseReceiver):
         ends = now + KEEP_FACTOR * self.resend_every
         if subject.phase is Phase.RESOLVED:
             ends = max(subject.resolved_at or now, subject.since)
-        changed = changed_labels(subject, labels, self.locale.cluster)
+        changed = changed_labels(subject, labels)
         alert: dict[str, Any] = {
             "labels": labels,
             "annotations": alert_annotations(subject, self.locale, sample=sample) | changed,

@@ -98,3 +98,10 @@ def test_another_answer_is_an_error(body: bytes) -> None:
 def test_missing_annotations_and_links_are_none() -> None:
     (alert,) = read({"labels": SHM, "startsAt": EARLIER}).of("shm-pressure", SHM)
     assert (alert.annotations, alert.generatorURL) == ({}, "")
+
+
+def test_the_rule_decides_what_its_subject_is() -> None:
+    """A job of one pod stays the same when it has two."""
+    there = active(alertname="GpuFragmented", job="train")
+    found = read(there, rules=("gpu-fragmented",)).of("gpu-fragmented", {"namespace": "ml", "job": "train"})
+    assert [alert.labels for alert in found] == [there["labels"]]

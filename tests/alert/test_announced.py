@@ -144,3 +144,15 @@ def test_a_silence_matches_the_labels_of_now() -> None:
     told(scenario, QUEUED)
     (view,) = alert_views(AlertState(scenario.alerts, scenario.log), scenario.policy, scenario.now)
     assert view.silenced_by == "s"
+
+
+def test_an_upgraded_alert_keeps_its_fingerprint() -> None:
+    scenario = Scenario(policy(OPS))
+    told(scenario, FIRST)
+    (alert,) = scenario.alerts.values()
+    scenario.alerts = {"former": replace(alert, fingerprint="former")}
+    scenario.log = {key: replace(entry, firing={"former": WARNING}) for key, entry in scenario.log.items()}
+    assert told(scenario, QUEUED) == []
+    assert scenario.alerts.keys() == {"former"}
+    told(scenario, after=60.0)
+    assert told(scenario, after=60.0) == [("ops", "resolved")]

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from monitor.alert.announced import announced_labels, changed_labels
+from monitor.alert.lifecycle import advance
 from monitor.alert.matchers import parse_matcher
 from monitor.alert.model import AlertState, Phase, subject_of
 from monitor.alert.mute import alert_views
@@ -58,12 +59,14 @@ def test_it_stays_announced_under_its_first_labels() -> None:
     scenario = Scenario(policy(OPS))
     told(scenario, FIRST)
     first = announced(scenario, "east")
+    assert "cluster" not in announced(scenario)
     assert first == FIRST.labels | {
         "alertname": "ShmPressure", "severity": "warning", "cause": "nearly-full", "cluster": "east"
     }  # fmt: skip
     for changed in (QUEUED, MOVED, FIRST, replace(MOVED, cause="default-size"), QUEUED):
         told(scenario, changed)
         assert announced(scenario, "east") == first
+        assert "cluster" not in announced(scenario)
         scenario.restart()
         assert announced(scenario, "east") == first
 
@@ -122,6 +125,17 @@ def test_the_next_episode_is_routed_anew() -> None:
     told(scenario, after=60.0)
     assert told(scenario, after=60.0) == [("others", "resolved")]
     assert told(scenario, QUEUED) == [("batch", "new")]
+
+
+def test_an_episode_begins_without_the_labels_of_the_previous_one() -> None:
+    """Also if its end was not sent."""
+    scenario = Scenario(policy(OPS))
+    told(scenario, FIRST)
+    told(scenario, QUEUED)
+    (alert,) = scenario.alerts.values()
+    over = replace(alert, phase=Phase.RESOLVED, resolved_at=scenario.now)
+    alerts = advance({alert.fingerprint: over}, [QUEUED], scenario.timings, scenario.group_by, scenario.now + 1.0)
+    assert [(each.phase, each.announced, each.routed) for each in alerts.values()] == [(Phase.FIRING, {}, {})]
 
 
 def test_a_changed_label_is_routed_with_the_next_notification() -> None:

@@ -30,6 +30,7 @@ def stored(found: Finding, phase: Phase, at: float, **more: object) -> Alert:
     [
         pytest.param((Phase.FIRING, 1.0), (Phase.FIRING, 2.0), 0, id="the older one"),
         pytest.param((Phase.PENDING, 2.0), (Phase.PENDING, 1.0), 1, id="the older pending one"),
+        pytest.param((Phase.PENDING, 1.0), (Phase.PENDING, 2.0), 0, id="whichever it is"),
         pytest.param((Phase.FIRING, 2.0), (Phase.FIRING, 1.0), 1, id="whatever its labels"),
         pytest.param((Phase.RESOLVED, 1.0), (Phase.FIRING, 2.0), 1, id="firing before resolved"),
         pytest.param((Phase.PENDING, 1.0), (Phase.FIRING, 2.0), 1, id="firing before pending"),
@@ -54,6 +55,14 @@ def test_two_in_one_phase_are_one_with_all_that_is_known() -> None:
     assert alert.acknowledged == LI
 
 
+def test_each_of_several_subjects_is_merged() -> None:
+    other, later = (replace(found, labels=found.labels | {"pod": "q"}) for found in (POD, LATER))
+    alerts = [stored(found, Phase.FIRING, at) for at, found in enumerate((POD, LATER, other, later))]
+    kept, merged = merged_alerts(alerts, ())
+    assert [alert.fingerprint for alert in kept] == [alerts[0].fingerprint, alerts[2].fingerprint]
+    assert merged == {alerts[1].fingerprint: alerts[0].fingerprint, alerts[3].fingerprint: alerts[2].fingerprint}
+
+
 def test_two_absent_ones_resolve_when_the_later_one_would() -> None:
     both = [stored(POD, Phase.FIRING, 1.0, absent_since=9.0), stored(LATER, Phase.FIRING, 2.0, absent_since=7.0)]
     (alert,), _ = merged_alerts(both, ())
@@ -70,7 +79,7 @@ def test_different_subjects_stay_different() -> None:
     ("cause", "expect"),
     [
         pytest.param(former_key(LATER.rule, LATER.labels), LATER.key, id="its new key"),
-        pytest.param("disk-full|node=n1", "disk-full|node=n1", id="an unknown one"),
+        pytest.param("node-down|node=n9", "node-down|node=n9", id="an unknown one"),
         pytest.param(None, None, id="none"),
     ],
 )
@@ -115,6 +124,9 @@ def entry(receiver: str, group: str, **firing: Severity) -> NotificationLogEntry
         pytest.param([entry("r", "h", old=WARNING)], [{"kept": WARNING}], id="the only group"),
         pytest.param(
             [entry("r", "h", old=WARNING), entry("r", "b", kept=WARNING)], [None, {"kept": WARNING}], id="the first"
+        ),
+        pytest.param(
+            [entry("r", "a", old=WARNING), entry("r", "h", kept=WARNING)], [{"kept": WARNING}, None], id="of both"
         ),
         pytest.param([entry("r", "g", x=INFO), entry("r", "h", x=INFO)], [{"x": INFO}, {"x": INFO}], id="others"),
         pytest.param(

@@ -83,8 +83,6 @@ class OwnerAnswers:
         """Keep the item of a link. Raise the errors of `question`, AlreadyAnsweredError, NotDueError or ValueError."""
         self._leading.check()
         question = self.question(text)
-        if question.answered:
-            raise AlreadyAnsweredError
         if question.item is None and question.keep is None:
             raise NotDueError
         if not 0 < seconds <= self.max_keep_seconds:

@@ -20,7 +20,7 @@ CLOSED = ACCESS | {"anonymous": "none"}
 
 
 class World:
-    """A site that nobody may read without an account, and its parts."""
+    """A site that needs an account for reading, and its parts."""
 
     def __init__(self, url: str, desk: Desk, audit: AuditLog) -> None:
         self.url, self.desk, self.audit = url, desk, audit

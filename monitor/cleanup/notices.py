@@ -6,6 +6,8 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from msgspec.structs import replace as changed
+
 from monitor.alert.model import (
     AnswerLink,
     Notification,
@@ -156,9 +158,11 @@ def notices(
     notified: dict[str, str | None] = {}
     messages: list[Notification] = []
     for owner, owned in sorted(by_owner.items(), key=lambda pair: pair[0] or ""):
-        finding = _notice(policy, owner, owned, now)
-        digest = hashlib.sha256(f"{owner} {now!r}".encode()).hexdigest()[:8]
         links = () if owner is None else _answer_links(owned[:MAX_NAMED_ITEMS], answer)
+        finding = _notice(policy, owner, owned, now)
+        if links:
+            finding = changed(finding, advice=(*finding.advice, Text(key="cleanup.notice.keep")))
+        digest = hashlib.sha256(f"{owner} {now!r}".encode()).hexdigest()[:8]
         created = _notifications(policy, finding, digest, routing, now, owner, links)
         if created:
             notified |= {item.id: owner for item in owned}

@@ -171,6 +171,7 @@ def test_a_notice_links_to_the_page_where_the_owner_answers() -> None:
         spans = [span for line in compose(batch, Locale(lang, page="http://w")).lines for span in line.spans]
         assert [span.target for span in spans if span.text == expected] == ["http://w/keep/lab/i1:1"]
         assert expected not in text(message, lang), "without a page there is no link"
+    assert "To do: To keep it for now, open its link." in text(message)
 
 
 def test_without_an_owner_there_is_no_link() -> None:

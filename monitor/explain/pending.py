@@ -40,10 +40,10 @@ def _by_nodes(pod: PodFact, facts: ClusterFacts, verdict: SchedulerVerdict | Non
         return diagnosis
     if any(fit.fits for fit in fits):
         return has_room.explain(pod, fits, facts, verdict, now)
-    return _nothing_fits(pod, fits, facts)
+    return nothing_fits(pod, fits, facts)
 
 
-def _nothing_fits(pod: PodFact, fits: tuple[NodeFit, ...], facts: ClusterFacts) -> PodDiagnosis:
+def nothing_fits(pod: PodFact, fits: tuple[NodeFit, ...], facts: ClusterFacts) -> PodDiagnosis:
     """No node fits: the pod may use none, GPUs are short, or another resource is."""
     needs = listed_gpus(pod, facts)
     if needs and not any(fit.total >= needs for fit in fits):

@@ -13,12 +13,14 @@ from urllib.parse import urlsplit
 import msgspec
 import pytest
 
+from monitor.explain.fits.model import FitsRequest
 from monitor.facts import DiskFact, NodeSnapshot
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, NodeView
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Evidence, Text
 from monitor.present.findings import LocalizedFinding, localize_findings
 from monitor.queries.cluster import PodExplanation
+from monitor.queries.fits import FitsAnswer
 from monitor.web.app import create_app
 from monitor.web.server import WebServer
 from tests.support import wait_until
@@ -50,6 +52,9 @@ class FakeCluster:
 
     def why(self, name: str, namespace: str | None, lang: str) -> PodExplanation:
         return PodExplanation(name=name, status="pending", cause="quota", well=False, lines=(f"{namespace} {lang}",))
+
+    def fits(self, request: FitsRequest, lang: str) -> FitsAnswer:
+        return FitsAnswer(verdict="never", lines=(f"{request.gpus} {request.model} {request.tolerations} {lang}",))
 
 
 @contextmanager

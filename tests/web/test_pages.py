@@ -16,6 +16,7 @@ from starlette.routing import Match
 from monitor.access.principal import AuthMethod, Principal, Role
 from monitor.alert.model import Alert, Phase
 from monitor.alert.mute import AlertView
+from monitor.explain.fits.model import FitsRequest
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import (
     ClusterView,
@@ -34,6 +35,7 @@ from monitor.i18n import CATALOGS, LANGUAGES
 from monitor.present.cleanup import ShownPlan
 from monitor.present.findings import LocalizedFinding, localize_findings
 from monitor.queries.cluster import PodExplanation
+from monitor.queries.fits import FitsAnswer
 from monitor.web.context import PageData, PageDeps
 from monitor.web.pages.routes import page_routes
 from tests.support.snapshots import AT, LOST, full_snapshot
@@ -82,6 +84,10 @@ class FakeCluster:
     def why(self, name: str, _namespace: str | None, _lang: str) -> PodExplanation:
         lines = (f"{name} waits", "No room.", "  - it asks for 8", "What to do:", "  > wait")
         return PodExplanation(name=name, status="pending", cause="no-room", well=False, lines=lines)
+
+    def fits(self, request: FitsRequest, _lang: str) -> FitsAnswer:
+        lines = (f"{request.gpus} do not fit now.", "  - zhang holds 8", "What to do:", "  > ask for less")
+        return FitsAnswer(verdict="after", lines=lines)
 
 
 class Visitor:

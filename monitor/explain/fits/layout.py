@@ -78,8 +78,8 @@ def splits(rooms: Iterable[NodeRoom], total: int, asked: int) -> list[Split]:
 
 
 def equal_sizes(total: int, asked: int) -> list[Sized]:
-    """Equal pods smaller than requested, the largest first."""
-    return [Sized(total // size, size) for size in _divisors(total) if size < asked]
+    """Equal pods of other sizes than requested, the largest first."""
+    return [Sized(total // size, size) for size in _divisors(total) if size != asked]
 
 
 def _ways(rooms: Sequence[NodeRoom], total: int, asked: int) -> list[list[Sized]]:

@@ -50,7 +50,7 @@ def test_nodes_with_gpus_that_are_usable_come_first() -> None:
         ((8, 4, 4), 16, 16, [[Sized(4, 4)], [Sized(1, 8), Sized(2, 4)]]),
         ((8, 4, 4), 16, 8, [[Sized(4, 4)], [Sized(1, 8), Sized(2, 4)]]),
         ((12, 6, 6), 24, 24, [[Sized(4, 6)], [Sized(1, 12), Sized(2, 6)]]),
-        ((5, 3), 8, 8, [[Sized(8, 1)], [Sized(1, 4), Sized(2, 2)]]),
+        ((5, 3), 8, 8, [[Sized(8, 1)], [Sized(1, 4), Sized(1, 2), Sized(2, 1)]]),
         ((7, 7), 16, 8, []),
         ((8,), 1, 1, []),
         ((3, 3), 6, 6, [[Sized(2, 3)]]),
@@ -66,7 +66,7 @@ def test_slots_of_pods_count() -> None:
 
 
 def test_sizes_of_equal_pods() -> None:
-    assert equal_sizes(12, 6) == [Sized(3, 4), Sized(4, 3), Sized(6, 2), Sized(12, 1)]
+    assert equal_sizes(12, 6) == [Sized(1, 12), Sized(3, 4), Sized(4, 3), Sized(6, 2), Sized(12, 1)]
     assert equal_sizes(1, 1) == []
 
 

@@ -125,7 +125,7 @@ def deps(cluster: FakeCluster | None = None, **data: Any) -> PageDeps:
 PATHS = (
     "/nodes?sort=-disk", "/nodes?q=zzz",
     "/", "/nodes", "/nodes/gpu-01", "/gpus/gpu-01/0", "/pods", "/pods/nlp/bert-0", "/users", "/users/zhang",
-    "/queues", "/queues/vc", "/why", "/why?q=zhang",
+    "/queues", "/queues/vc", "/why", "/why?q=zhang", "/fits", "/fits?gpus=8",
 )  # fmt: skip
 
 
@@ -161,6 +161,9 @@ SHOWN = [
     ("/users/zhang", ["nlp/wait-gpu-01", "gpu-01/0"]),
     ("/queues/vc", ["cv/vit-0", "zombie"]),
     ("/why?q=zhang", ["No room.", "nlp/wait-gpu-01"]),
+    ("/fits", ['name="gpus"', 'inputmode="numeric"', '<option value="vc">']),
+    ("/fits?gpus=8&model=A100", ["8 do not fit now.", "zhang holds 8", "ask for less", 'value="A100"']),
+    ("/fits?gpus=10&per_node=4", ["gpus (10) is not a multiple of per_node (4)"]),
 ]
 
 
@@ -230,7 +233,16 @@ def test_names_are_suggested_and_escaped() -> None:
 
 def test_every_name_is_escaped() -> None:
     visitor = Visitor(deps(FakeCluster(EVIL)), ADMIN)
-    for path in ("/", "/nodes", "/pods", "/users/zhang", "/queues/vc", "/why?q=zhang", f"/why?q={EVIL}"):
+    for path in (
+        "/",
+        "/nodes",
+        "/pods",
+        "/users/zhang",
+        "/queues/vc",
+        "/why?q=zhang",
+        f"/why?q={EVIL}",
+        f"/fits?gpus=8&model={EVIL}",
+    ):
         body = visitor.text(path)
         assert "<script>" not in body
         assert "&lt;script&gt;" in body

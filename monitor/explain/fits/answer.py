@@ -130,7 +130,11 @@ class _Question:
             Layout(workers=workers),
             _largest_first(held),
             estimate,
-            (*_reasons(self._quotas, Admission.FULL), *self._elsewhere()),
+            (
+                *_reasons(self._quotas, Admission.FULL),
+                *_reasons(self._quotas, Admission.UNKNOWN),
+                *self._elsewhere(),
+            ),
             self._rooms,
             self._now,
             facts,

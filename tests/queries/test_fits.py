@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from monitor.explain.fits.answer import would_fit
 from monitor.explain.fits.model import FitsRequest
-from monitor.queries.fits import FIELDS, MAX_GPUS, MAX_TOLERATIONS, parse_request
+from monitor.facts.facts_index import make_cluster_facts
+from monitor.queries.fits import FIELDS, MAX_GPUS, MAX_TOLERATIONS, localize_fits, parse_request
+from tests.explain.builders import NOW, holding, node
 
 GIB = 1024**3
 
@@ -89,3 +92,24 @@ def _said(fields: dict[str, str], tolerations: list[str]) -> str:
         return f"{parse_request(fields, tolerations).gpus}"
     except ValueError as error:
         return str(error)
+
+
+# The examples of docs/fits.md and docs/zh/fits.md.
+SPLIT_EN = """\
+Does not fit as 2 x 8 GPUs, but it fits now if it is split differently.
+  - As 4 x 4: gpu-02 (4), gpu-03 (4), gpu-01 (8).
+  - As 1 x 8 + 2 x 4: gpu-01 (8), gpu-02 (4), gpu-03 (4).
+"""
+SPLIT_ZH = """\
+按 2 x 8 张 GPU 放不下，但换一种拆法现在放得下。
+  - 拆成 4 x 4：gpu-02 (4), gpu-03 (4), gpu-01 (8)。
+  - 拆成 1 x 8 + 2 x 4：gpu-01 (8), gpu-02 (4), gpu-03 (4)。
+"""
+
+
+@pytest.mark.parametrize(("lang", "text"), [("en", SPLIT_EN), ("zh", SPLIT_ZH)])
+def test_the_documented_example(lang: str, text: str) -> None:
+    nodes = [node(f"gpu-0{number}") for number in (1, 2, 3)]
+    pods = [holding("a", "gpu-02", 4), holding("b", "gpu-03", 4)]
+    result = would_fit(FitsRequest(gpus=16, per_node=8), make_cluster_facts(nodes=nodes, pods=pods), NOW)
+    assert "\n".join((*localize_fits(result, lang).lines, "")) == text

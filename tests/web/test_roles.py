@@ -34,7 +34,7 @@ BODIES: dict[str, Any] = {
     "cordon": {"nodes": ["gpu01"]},
     "uncordon": {"nodes": ["gpu01"]},
 }
-QUERIES = {"why": "?name=x", "cleanupScan": "?policy=data", "history": "?subject=cluster"}
+QUERIES = {"why": "?name=x", "fits": "?gpus=8", "cleanupScan": "?policy=data", "history": "?subject=cluster"}
 ABSENT = ("snapshot", "report")  # this site has neither an agent nor a report
 
 

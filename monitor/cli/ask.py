@@ -20,7 +20,7 @@ from monitor.base.threads import with_deadline
 from monitor.config.root import Config
 from monitor.config.types import Listen
 from monitor.daemon.build import make_cluster
-from monitor.explain.fits.model import Verdict
+from monitor.explain.fits.model import FitsVerdict
 from monitor.explain.not_created import PODS_UNSEEN
 from monitor.facts.cluster import ClusterView
 from monitor.kube.client import ApiConnectionError, ApiError, KubeApi, KubeCredentialsError
@@ -91,7 +91,7 @@ def fits_now(config: Config, fields: Mapping[str, str], tolerations: Sequence[st
     if answer is None:
         with direct_queries(config, pods=True) as queries:
             answer = queries.fits(parse_request(fields, tolerations), lang)
-    if answer.verdict == Verdict.UNSEEN:
+    if answer.verdict == FitsVerdict.UNSEEN:
         raise UnreachableError(answer.lines[0].rstrip(".。"))
     return answer
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from math import ceil
 
 from monitor.base.units import parse_size, quoted
-from monitor.explain.fits.model import Estimate, FitsRequest, FitsResult, HeldBy, Layout, Verdict
-from monitor.explain.fits.pods import MILLI_PER_UNIT
+from monitor.explain.fits.model import Estimate, FitsRequest, FitsResult, FitsVerdict, HeldBy, Layout
+from monitor.explain.fits.pods import MILLI_FACTOR
 from monitor.facts.base import Fact
 from monitor.kube.decode.values import parse_quantity
 from monitor.present.explanation import lines_of
@@ -43,7 +43,7 @@ class FitsAnswer(Fact, frozen=True, kw_only=True):
     @property
     def fits(self) -> bool:
         """Whether it fits now as requested."""
-        return self.verdict == Verdict.NOW
+        return self.verdict == FitsVerdict.NOW
 
 
 def parse_request(fields: Mapping[str, str], tolerations: Sequence[str] = ()) -> FitsRequest:
@@ -85,7 +85,7 @@ def _cpu(text: str) -> int:
     cores = parse_quantity(text) if len(text) <= MAX_NAME_CHARS else None
     if cores is None or not 0 < cores <= MAX_CPU_CORES:
         raise ValueError(f"cpu is the cores of each pod, such as 8 or 500m, up to {MAX_CPU_CORES}, not {quoted(text)}")
-    return ceil(round(cores * MILLI_PER_UNIT, 6))
+    return ceil(round(cores * MILLI_FACTOR, 6))
 
 
 def _memory(text: str) -> int:

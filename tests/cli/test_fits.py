@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from monitor.explain.fits.model import Verdict
+from monitor.explain.fits.model import FitsVerdict
 from monitor.queries.fits import FitsAnswer
 from tests.support.command import quiet_environment, run
 from tests.support.fake_agents import FakeAgent, answers
@@ -25,7 +25,7 @@ def environ(tmp_path: Path) -> dict[str, str]:
 
 @contextmanager
 def cluster(tmp_path: Path, environ: dict[str, str]) -> Iterator[dict[str, str]]:
-    """Environment for a cluster of two nodes with 8 GPUs, of which a pod holds 8."""
+    """Environment for a cluster of two nodes with 8 GPUs each; a pod holds those of the first."""
     api = LivingApi()
     for name in ("n1", "n2"):
         api.put("nodes", kube_node(name, 8))
@@ -57,7 +57,7 @@ def test_json(environ: dict[str, str], tmp_path: Path) -> None:
     with cluster(tmp_path, environ) as asked:
         result = run("fits", "--gpus", "16", "--per-node", "8", "--json", environ=asked)
     answer = msgspec.json.decode(result.stdout, type=FitsAnswer)
-    assert (result.returncode, answer.verdict) == (1, Verdict.AFTER)
+    assert (result.returncode, answer.verdict) == (1, FitsVerdict.AFTER)
     assert [(job.job, job.gpus, job.nodes) for job in answer.waits_for] == [("bert", 8.0, ("n1",))]
 
 
@@ -92,7 +92,7 @@ def test_wrong_usage_is_code_2(environ: dict[str, str], words: tuple[str, ...], 
     assert error in result.stderr
 
 
-def test_nobody_to_ask_is_code_3(environ: dict[str, str]) -> None:
+def test_no_daemon_and_no_api_server_is_code_3(environ: dict[str, str]) -> None:
     result = run("fits", "--gpus", "8", environ=environ)
     assert (result.returncode, result.stdout) == (3, "")
     assert result.stderr.startswith(f"gpuwarden: no daemon answers on {NOBODY}, and ")

@@ -127,7 +127,7 @@ def pod_manifest(name: str, requests: dict[str, str]) -> dict[str, Any]:
 
 
 def random_request(chance: random.Random) -> FitsRequest:
-    """A job that somebody might ask for."""
+    """A job as users ask for it."""
     per_node = chance.choice((1, 1, 2, 3, 4, 6, 8, 8, 16))
     pods = chance.choice((1, 1, 1, 2, 2, 3, 4, 6))
     fields = {"gpus": str(pods * per_node)}

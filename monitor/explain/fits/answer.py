@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from monitor.explain.fits import texts
 from monitor.explain.fits.jobs import EarlierRuns, Job, held_by, together
 from monitor.explain.fits.layout import Placed, Sized, as_requested, equal_sizes, splits
-from monitor.explain.fits.model import FitsRequest, FitsResult, HeldBy, Layout, Placement, Workers
+from monitor.explain.fits.model import FitsRequest, FitsResult, HeldBy, Layout, NodePlacement, Workers
 from monitor.explain.fits.pods import asked_workers, known_models, nodes_of_model, split_workers, without_model
 from monitor.explain.fits.quota import Admission, QuotaAnswer, admit
 from monitor.explain.fits.release import jobs_to_wait_for
@@ -64,7 +64,8 @@ class _Question:
         self._asked = asked_workers(request)
         self._rooms = rooms_for(request, self._asked, facts)
         self._quotas = admit(request, (self._asked,), facts)
-        self._worst = max((answer.admission for answer in self._quotas), default=Admission.ADMITTED)
+        found = {answer.admission for answer in self._quotas}
+        self._worst = next((each for each in reversed(Admission) if each in found), Admission.ADMITTED)
 
     def answer(self) -> FitsResult:
         """The answer: what quotas refuse for good comes first, then each way to run it now, then waiting."""
@@ -162,10 +163,10 @@ class _Question:
             yield from answer.evidence
 
     def _layout(self, workers: tuple[Workers, ...], placed: Iterable[Placed]) -> Layout:
-        nodes: dict[str, Placement] = {}
+        nodes: dict[str, NodePlacement] = {}
         for each in placed:
             before = nodes.get(each.node)
-            nodes[each.node] = Placement(
+            nodes[each.node] = NodePlacement(
                 node=each.node,
                 pods=each.pods + (before.pods if before else 0),
                 gpus=each.pods * each.gpus + (before.gpus if before else 0),

@@ -8,7 +8,7 @@ from monitor.facts.base import Fact
 from monitor.facts.text import Text
 
 
-class Verdict(StrEnum):
+class FitsVerdict(StrEnum):
     """The answer in one word."""
 
     NOW = "now"
@@ -54,7 +54,7 @@ class Workers(Fact, frozen=True, kw_only=True):
     memory_bytes: int | None = None
 
 
-class Placement(Fact, frozen=True, kw_only=True):
+class NodePlacement(Fact, frozen=True, kw_only=True):
     """What a node would take of the job."""
 
     node: str
@@ -66,7 +66,7 @@ class Layout(Fact, frozen=True, kw_only=True):
     """A way to run the job: its pods, the largest first, and nodes that have room for them."""
 
     workers: tuple[Workers, ...]
-    nodes: tuple[Placement, ...] = ()
+    nodes: tuple[NodePlacement, ...] = ()
 
 
 class Estimate(Fact, frozen=True, kw_only=True):
@@ -103,7 +103,7 @@ class FitsResult(Fact, frozen=True, kw_only=True):
     other ways that fit now. `waits_for` are the jobs after which it fits, `estimate` when that is.
     """
 
-    verdict: Verdict
+    verdict: FitsVerdict
     headline: Text
     evidence: tuple[Text, ...] = ()
     advice: tuple[Text, ...] = ()

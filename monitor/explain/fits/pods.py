@@ -11,7 +11,7 @@ from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.gpu_sharing import has_gpus
 from monitor.facts.kube import NodeFact, NodeRequirementFact, PodFact, TolerationFact
 
-MILLI_PER_UNIT = 1000
+MILLI_FACTOR = 1000
 _Terms = tuple[tuple[NodeRequirementFact, ...], ...]
 
 
@@ -45,7 +45,7 @@ def worker_pod(request: FitsRequest, workers: Workers, facts: ClusterFacts, *, c
     """One of the pods. `claims`: it asks for GPUs in a ResourceClaim."""
     requests = {request.resource or facts.resource: float(workers.gpus)}
     if workers.cpu_millicores is not None:
-        requests["cpu"] = workers.cpu_millicores / MILLI_PER_UNIT
+        requests["cpu"] = workers.cpu_millicores / MILLI_FACTOR
     if workers.memory_bytes is not None:
         requests["memory"] = float(workers.memory_bytes)
     return PodFact(
@@ -113,7 +113,7 @@ def _plain(text: str) -> str:
 
 
 def without_model(facts: ClusterFacts) -> list[str]:
-    """Nodes with GPUs of which the model is not known."""
+    """Nodes with GPUs whose model is not known."""
     return [node.name for node in facts.nodes if has_gpus(node, facts.resource) and model_of(node, facts) is None]
 
 

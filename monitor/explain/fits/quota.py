@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from enum import IntEnum
+from enum import StrEnum
 from itertools import chain
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from monitor.explain import kueue, volcano
 from monitor.explain.fit import MAX_ROUNDING_ERROR
 from monitor.explain.fits.jobs import Job, jobs_of
 from monitor.explain.fits.model import FitsRequest, Workers
-from monitor.explain.fits.pods import MILLI_PER_UNIT
+from monitor.explain.fits.pods import MILLI_FACTOR
 from monitor.explain.fits.release import jobs_of_amount
 from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause, PodDiagnosis, compact_number, pending_diagnosis
@@ -27,13 +27,13 @@ _COUNTS = ("pods", "count/pods")
 _QUEUE_KINDS = ("VolcanoQueue", "LocalQueue", "ClusterQueue")
 
 
-class Admission(IntEnum):
-    """Whether a quota admits the job. The worst of several counts."""
+class Admission(StrEnum):
+    """Whether a quota admits the job. The last of several in this order counts."""
 
-    ADMITTED = 0
-    UNKNOWN = 1
-    FULL = 2
-    NEVER = 3
+    ADMITTED = "admitted"
+    UNKNOWN = "unknown"
+    FULL = "full"
+    NEVER = "never"
 
 
 class QuotaAnswer(NamedTuple):
@@ -57,7 +57,7 @@ def total_amounts(request: FitsRequest, workers: Sequence[Workers], facts: Clust
     """What all pods request together."""
     total: Amounts = {request.resource or facts.resource: float(request.gpus)}
     if request.cpu_millicores is not None:
-        total["cpu"] = sum(each.pods * (each.cpu_millicores or 0) for each in workers) / MILLI_PER_UNIT
+        total["cpu"] = sum(each.pods * (each.cpu_millicores or 0) for each in workers) / MILLI_FACTOR
     if request.memory_bytes is not None:
         total["memory"] = float(sum(each.pods * (each.memory_bytes or 0) for each in workers))
     total["pods"] = float(sum(each.pods for each in workers))

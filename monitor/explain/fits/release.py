@@ -1,4 +1,4 @@
-"""Which jobs have to finish before a job fits: a set of which none can be left out."""
+"""Which jobs have to finish before a job fits: a set in which each is needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Free room of nodes for the pods of a job, as the scheduler counts it, and nodes of which the room is not clear."""
+"""Free room of nodes for the pods of a job, as the scheduler counts it, and nodes whose room is not clear."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from monitor.explain.fit import NodeFit, amount_in_words
-from monitor.explain.fits.model import Estimate, FitsRequest, FitsResult, HeldBy, Layout, Verdict, Workers
-from monitor.explain.fits.pods import MILLI_PER_UNIT, per_gpu
+from monitor.explain.fits.model import Estimate, FitsRequest, FitsResult, FitsVerdict, HeldBy, Layout, Workers
+from monitor.explain.fits.pods import MILLI_FACTOR, per_gpu
 from monitor.explain.fits.room import Rooms, claim_class
 from monitor.explain.keys import Key
 from monitor.explain.model import compact_number
@@ -30,26 +30,26 @@ def where(layout: Layout) -> dict[str, Value]:
 
 
 def unknown(*reasons: Text, layout: Layout | None = None) -> FitsResult:
-    """It cannot be told."""
-    return FitsResult(verdict=Verdict.UNKNOWN, headline=Text(Key.FITS_UNKNOWN), evidence=reasons, layout=layout)
+    """What is known does not suffice for an answer."""
+    return FitsResult(verdict=FitsVerdict.UNKNOWN, headline=Text(Key.FITS_UNKNOWN), evidence=reasons, layout=layout)
 
 
 def unseen(source: str, why: str | None) -> FitsResult:
     """A source of facts cannot be read."""
     error = f"{source}: {why}" if why else source
-    return FitsResult(verdict=Verdict.UNSEEN, headline=Text(Key.FITS_UNSEEN, {"error": error.rstrip(".")}))
+    return FitsResult(verdict=FitsVerdict.UNSEEN, headline=Text(Key.FITS_UNSEEN, {"error": error.rstrip(".")}))
 
 
 def never(reasons: Sequence[Text], advice: Sequence[Text] = ()) -> FitsResult:
     """It does not fit, however many jobs finish."""
     headline, evidence = Text(Key.FITS_NEVER), tuple(reasons)
-    return FitsResult(verdict=Verdict.NEVER, headline=headline, evidence=evidence, advice=tuple(advice))
+    return FitsResult(verdict=FitsVerdict.NEVER, headline=headline, evidence=evidence, advice=tuple(advice))
 
 
 def now(request: FitsRequest, layout: Layout, remarks: _Texts, rooms: Rooms, facts: ClusterFacts) -> FitsResult:
     """It fits as requested."""
     return FitsResult(
-        verdict=Verdict.NOW,
+        verdict=FitsVerdict.NOW,
         headline=Text(Key.FITS_NOW, _shape(layout.workers[0], rooms, facts)),
         evidence=(Text(Key.FITS_WHERE, where(layout)), *remarks),
         advice=tuple(_advice(request, rooms, facts)),
@@ -65,7 +65,7 @@ def split(
     shape |= _each(request.gpus_per_pod, rooms, facts)
     ways = tuple(Text(Key.FITS_SPLIT_WAY, {"workers": _sizes(each), **where(each)}) for each in found)
     return FitsResult(
-        verdict=Verdict.SPLIT,
+        verdict=FitsVerdict.SPLIT,
         headline=Text(Key.FITS_SPLIT, shape),
         evidence=(*ways, *_per_gpu(request), *_most(rooms, facts), *remarks),
         advice=tuple(_advice(request, rooms, facts)),
@@ -90,7 +90,7 @@ def after(
     key = Key.FITS_AFTER if as_asked else Key.FITS_AFTER_SPLIT
     shares = () if as_asked else _per_gpu(request)
     return FitsResult(
-        verdict=Verdict.AFTER,
+        verdict=FitsVerdict.AFTER,
         headline=Text(key, values),
         evidence=(*_jobs(held, now, rooms, facts), *_when(held, estimate), *shares, *reasons),
         layout=layout,
@@ -132,7 +132,7 @@ def _sizes(layout: Layout) -> str:
 def _per_gpu(request: FitsRequest) -> _Texts:
     """CPU and memory of pods of another size."""
     if request.cpu_millicores is not None:
-        cpu = compact_number(per_gpu(request.cpu_millicores, request) / MILLI_PER_UNIT)
+        cpu = compact_number(per_gpu(request.cpu_millicores, request) / MILLI_FACTOR)
         yield Text(Key.FITS_CPU_PER_GPU, {"cpu": cpu})
     if request.memory_bytes is not None:
         yield Text(Key.FITS_MEMORY_PER_GPU, {"memory": per_gpu(request.memory_bytes, request)})

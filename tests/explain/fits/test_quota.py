@@ -81,7 +81,14 @@ CASES: list[tuple[str, dict[str, Any], list[QueueFact], list[QuotaFact], str, tu
         "now",
         ("Jobs are also waiting in the queues cv, and Volcano may start those first.",),
     ),
-    ("no such queue", {"queue": "llm"}, [volcano()], [], "never", ("There is no queue llm. Queues of the cluster: nlp.",)),
+    (
+        "no such queue",
+        {"queue": "llm"},
+        [volcano()],
+        [],
+        "never",
+        ("There is no queue llm. Queues of the cluster: nlp.",),
+    ),
     ("queue of a platform", {}, [], [], "unknown", ("The limits of the queue nlp cannot be read.",)),
     (
         "Kueue: which nodes its flavor allows is not known",

@@ -77,7 +77,7 @@ def random_nodes(chance: random.Random, prefix: str) -> list[RandomNode]:
             RandomNode(
                 f"{prefix}-{index}",
                 amounts,
-                {MODEL_LABEL: chance.choice(MODELS)} if gpus else {},
+                {MODEL_LABEL: chance.choice(MODELS)} if gpus or MIG in amounts else {},
                 random_taints(chance),
                 chance.random() < 0.1,
                 chance.random() < 0.9,

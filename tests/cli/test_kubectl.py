@@ -114,3 +114,7 @@ def test_completion(programs: Path, environ: dict[str, str], typed: tuple[str, .
     ).stdout.splitlines()
     assert tuple(item.partition("\t")[0] for item in items) == offered
     assert directive == ":4"
+
+
+def test_kubectl_asks_for_completions(environ: dict[str, str]) -> None:
+    assert kubectl(environ, "__complete", "gpuwarden", "fits", "--per").stdout.startswith("--per-node\t")

@@ -15,7 +15,7 @@ GPU = "nvidia.com/gpu"
 MIG = "nvidia.com/mig-1g.10gb"
 MODEL_LABEL = "nvidia.com/gpu.product"
 MODELS = ("NVIDIA-A100-SXM4-80GB", "NVIDIA-A100-PCIE-40GB", "NVIDIA-H100-80GB-HBM3", "Tesla-V100-SXM2-32GB")
-WANTED_MODELS = ("A100", "a100-sxm4", "H100", "V100", "80GB", "B200")
+WANTED_MODELS = ("A100", "a100-sxm4", "H100", "V100", "80GB", "A100", "H100", "80gb", "B200")
 TAINTS = (
     {"key": "dedicated", "value": "nlp", "effect": "NoSchedule"},
     {"key": "dedicated", "value": "cv", "effect": "NoSchedule"},
@@ -65,7 +65,7 @@ def random_nodes(chance: random.Random, prefix: str) -> list[RandomNode]:
     """Between 3 and 9 nodes of several kinds."""
     nodes = []
     for index in range(chance.randint(3, 9)):
-        gpus = chance.choice((0, 1, 2, 4, 6, 8, 8, 8, 16))
+        gpus = chance.choice((0, 2, 4, 6, 8, 8, 8, 16))
         amounts = {
             "cpu": chance.choice((3900, 15500, 31750, 64000, 96000)),
             "memory": chance.choice((16, 64, 250, 503, 1024)) * 1024 - chance.randrange(1024),
@@ -79,8 +79,8 @@ def random_nodes(chance: random.Random, prefix: str) -> list[RandomNode]:
                 amounts,
                 {MODEL_LABEL: chance.choice(MODELS)} if gpus or MIG in amounts else {},
                 random_taints(chance),
-                chance.random() < 0.1,
-                chance.random() < 0.9,
+                chance.random() < 0.06,
+                chance.random() > 0.06,
                 dict(amounts),
             )
         )
@@ -89,14 +89,14 @@ def random_nodes(chance: random.Random, prefix: str) -> list[RandomNode]:
 
 def random_taints(chance: random.Random) -> list[dict[str, str]]:
     """Taints of a node, one for each key."""
-    chosen = {taint["key"]: dict(taint) for taint in TAINTS if chance.random() < 0.12}
+    chosen = {taint["key"]: dict(taint) for taint in TAINTS if chance.random() < 0.06}
     return list(chosen.values())
 
 
 def random_holders(chance: random.Random, nodes: Sequence[RandomNode], prefix: str) -> list[dict[str, Any]]:
     """Pods that are on the nodes already: running, finished and terminating ones."""
     pods = []
-    for number in range(chance.randint(0, 3 * len(nodes))):
+    for number in range(chance.randint(0, 5 * len(nodes))):
         node = chance.choice(nodes)
         wanted = {"cpu": chance.choice((0, 100, 1500, 4000)), "memory": chance.choice((0, 128, 5000, 32768))}
         wanted |= {GPU: chance.choice((0, 1, 2, 3, 4, 8)), "pods": 1}
@@ -133,7 +133,7 @@ def random_request(chance: random.Random) -> FitsRequest:
     fields = {"gpus": str(pods * per_node)}
     if chance.random() < 0.75:
         fields["per_node"] = str(per_node)
-    if chance.random() < 0.4:
+    if chance.random() < 0.3:
         fields["model"] = chance.choice(WANTED_MODELS)
     if chance.random() < 0.5:
         fields["cpu"] = chance.choice(("100m", "1", "3500m", "8", "31", "64"))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from monitor.explain.fits import texts
 from monitor.explain.fits.jobs import EarlierRuns, Job, held_by, together
-from monitor.explain.fits.layout import Placed, Sized, as_requested, equal_sizes, splits
+from monitor.explain.fits.layout import Placed, Sized, as_requested, equal_sizes, pods_of_size, splits
 from monitor.explain.fits.model import FitsRequest, FitsResult, HeldBy, Layout, NodePlacement, Workers
 from monitor.explain.fits.pods import asked_workers, known_models, nodes_of_model, split_workers, without_model
 from monitor.explain.fits.quota import Admission, QuotaAnswer, admit
@@ -109,8 +109,8 @@ class _Question:
         if found:  # as requested it never fits, and the quota is full
             return self._after(found[0].workers, ())
         for size in equal_sizes(self._request.gpus, self._asked.gpus):
-            workers = split_workers(self._request, *size)
-            if sum(room.pods for room in rooms_for(self._request, workers, empty).rooms) >= workers.pods:
+            if pods_of_size(rooms.rooms, size.gpus) >= size.pods:
+                workers = split_workers(self._request, *size)
                 return self._after((workers,), self._jobs(workers, rooms_for(self._request, workers, self._facts)))
         return self._never(rooms, empty)
 

@@ -83,7 +83,7 @@ def equal_sizes(total: int, asked: int) -> list[Sized]:
 
 
 def _ways(rooms: Sequence[NodeRoom], total: int, asked: int) -> list[list[Sized]]:
-    equal = next((each for each in equal_sizes(total, asked) if _holds(rooms, each.gpus) >= each.pods), None)
+    equal = next((each for each in equal_sizes(total, asked) if pods_of_size(rooms, each.gpus) >= each.pods), None)
     mixed = [way for base in _divisors(total) if (way := _mixed(rooms, total, base)) is not None]
     fewest = min(mixed, key=_pods, default=None)
     ways = [[equal]] if equal is not None else []
@@ -125,7 +125,7 @@ def _mixed(rooms: Sequence[NodeRoom], total: int, base: int) -> list[Sized] | No
     return way if len(way) > 1 else None
 
 
-def _holds(rooms: Iterable[NodeRoom], size: int) -> int:
+def pods_of_size(rooms: Iterable[NodeRoom], size: int) -> int:
     """How many pods of one size fit."""
     return sum(_capped(room, size) // size for room in rooms)
 

@@ -121,7 +121,7 @@ ROWS = [
         "only a service is in the way",
         {"gpus": 8},
         "after",
-        ("serve is a service"),
+        ("serve is a service",),
         facts={
             "nodes": TWO[:1],
             "pods": [holding("serve", "gpu-01", 4)],

@@ -180,7 +180,8 @@ def test_queues_and_quotas(
 ) -> None:
     nodes = [*NODES, node("gpu-03")]
     facts = make_cluster_facts(nodes=nodes, pods=[RUNS, OTHER], queues=queues, quotas=quotas, identities=IN_NLP)
-    result = would_fit(FitsRequest(**({"gpus": 8, "queue": "nlp"} | asked)), facts, NOW)
+    fields: dict[str, Any] = {"gpus": 8, "queue": "nlp"}
+    result = would_fit(FitsRequest(**(fields | asked)), facts, NOW)
     text = "\n".join(localize_fits(result, "en").lines)
     assert result.verdict == verdict, text
     assert [part for part in says if part not in text] == [], text

@@ -100,6 +100,8 @@ class _Question:
         """Nodes have no room as requested, or only for a split that quotas do not admit."""
         if self._rooms.unclear:
             return texts.unknown(Text(Key.FITS_NODES_UNCLEAR, {"nodes": texts.names(self._rooms.unclear)}))
+        if self._request.model and (nameless := without_model(self._facts)):
+            return texts.unknown(Text(Key.FITS_MODELS_UNKNOWN, {"nodes": texts.names(nameless)}))
         if self._worst is Admission.UNKNOWN:
             return texts.unknown(*_reasons(self._quotas, Admission.UNKNOWN), layout=found[0] if found else None)
         empty = emptied(self._facts)

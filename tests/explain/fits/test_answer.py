@@ -228,6 +228,13 @@ ROWS = [
         facts={"nodes": TWO},
     ),
     Row(
+        "no room on nodes of the model, and one node does not say its model",
+        {"gpus": 8, "model": "A100"},
+        "unknown",
+        ("The GPU model of these nodes is not known: gpu-02.",),
+        facts={"nodes": [node("gpu-01", labels=A100), TWO[1]], "pods": [holding("big", "gpu-01", 8)]},
+    ),
+    Row(
         "slices",
         {"gpus": 3, "per_node": 1, "resource": MIG},
         "now",

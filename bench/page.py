@@ -37,11 +37,13 @@ from monitor.detect.base import RuleContext
 from monitor.detect.engine import detect
 from monitor.detect.history import DetectionHistory
 from monitor.detect.rules import RULES
+from monitor.explain.fits.model import FitsRequest
 from monitor.facts.cluster import ClusterView, GpuState, GpuView
 from monitor.facts.findings import Finding
 from monitor.present.findings import LocalizedFinding, localize_findings
 from monitor.queries.alerts import AlertQueries
 from monitor.queries.cluster import PodExplanation
+from monitor.queries.fits import FitsAnswer
 from monitor.web.app import create_app
 from monitor.web.context import PageData
 from monitor.web.server import WebServer
@@ -151,6 +153,9 @@ class Cluster:
         return localize_findings(self._found, lang)
 
     def why(self, name: str, namespace: str | None, lang: str) -> PodExplanation:
+        raise NotImplementedError
+
+    def fits(self, request: FitsRequest, lang: str) -> FitsAnswer:
         raise NotImplementedError
 
 

@@ -29,6 +29,7 @@ from monitor.cli.base import (
 )
 from monitor.cli.cleanup import cleanup
 from monitor.cli.doctor import doctor
+from monitor.cli.fits import fits
 from monitor.cli.incident import incident
 from monitor.cli.init import init
 from monitor.cli.keys import keys
@@ -56,6 +57,7 @@ main.add_command(cleanup)
 main.add_command(report)
 main.add_command(incident)
 main.add_command(top)
+main.add_command(fits)
 main.add_command(doctor)
 main.add_command(reload)
 main.add_command(hash_password)

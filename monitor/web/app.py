@@ -20,6 +20,7 @@ from monitor.facts import NodeSnapshot
 from monitor.facts.agents import AgentFact
 from monitor.i18n import LANGUAGES
 from monitor.leader.elector import SingleReplica
+from monitor.queries.fits import TOLERATE, parse_request
 from monitor.queries.search import search_why
 from monitor.report.model import ReportSource
 from monitor.web.alerts_api import AlertsBackend, ApiTokens, alert_routes
@@ -67,6 +68,7 @@ def create_app(
         Route("/v1/view", cluster_api.view),
         Route("/v1/findings", cluster_api.findings),
         Route("/v1/why", cluster_api.why),
+        Route("/v1/fits", cluster_api.fits),
         Route("/v1/snapshot", cluster_api.snapshot),
         Route(
             "/v1/lease", lambda _: json_response(data.lease() if data.lease is not None else SingleReplica().state())
@@ -147,6 +149,17 @@ class _ClusterRoutes:
                 400,
             )
         return json_response(search_why(self._cluster, name, request.query_params.get("namespace"), lang))
+
+    def fits(self, request: Request) -> Response:
+        asked = request.query_params
+        try:
+            wanted = parse_request(asked, asked.getlist(TOLERATE))
+        except ValueError as error:
+            return error_response(error, 400)
+        lang = asked.get("lang", "en")
+        if lang not in LANGUAGES:
+            return error_response("lang is en or zh", 400)
+        return json_response(self._cluster.fits(wanted, lang))
 
     def snapshot(self, _request: Request) -> Response:
         if self._own_node is None:

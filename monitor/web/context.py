@@ -11,6 +11,7 @@ from starlette.requests import Request
 from monitor.access.audit import AuditEntry
 from monitor.access.principal import Principal, Role
 from monitor.alert.mute import AlertView
+from monitor.explain.fits.model import FitsRequest
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView
 from monitor.facts.findings import Finding
@@ -20,6 +21,7 @@ from monitor.i18n import LANGUAGES
 from monitor.leader.elector import LeaseState
 from monitor.present.findings import LocalizedFinding
 from monitor.queries.cluster import PodExplanation
+from monitor.queries.fits import FitsAnswer
 from monitor.report.model import ReportSource
 from monitor.web.alerts_api import AlertsBackend
 from monitor.web.authorization import PRINCIPAL
@@ -41,6 +43,10 @@ class ClusterBackend(Protocol):
 
     def why(self, name: str, namespace: str | None, lang: str, /) -> PodExplanation:
         """Explain the state of a pod or job."""
+        ...
+
+    def fits(self, request: FitsRequest, lang: str, /) -> FitsAnswer:
+        """Whether a job would fit."""
         ...
 
 

@@ -27,6 +27,7 @@ from monitor.present.findings import LocalizedFinding
 from monitor.present.incident import Incident
 from monitor.queries.alerts import AcknowledgeRequest, SilenceRequest
 from monitor.queries.cluster import PodExplanation
+from monitor.queries.fits import MAX_GPUS, MAX_TOLERATIONS, FitsAnswer
 from monitor.queries.history import HistoryAnswer
 from monitor.report.model import Report
 from monitor.web.actions_api import DeletePodsRequest, NodesRequest, PlanChanged, ReleaseGpuRequest
@@ -136,6 +137,24 @@ SILENCE_ID = Parameter("own", where="path")
 TRASH_ID = Parameter("trash", where="path")
 BEFORE = Parameter("before", {"type": "integer", "minimum": 1, "description": "Only entries with a smaller id."})
 WHY = (Parameter("name", required=True), Parameter("namespace"), LANG)
+FITS = (
+    Parameter("gpus", {"type": "integer", "minimum": 1, "maximum": MAX_GPUS}, required=True),
+    Parameter(
+        "per_node",
+        {"type": "integer", "minimum": 1, "maximum": MAX_GPUS, "description": "GPUs of each pod; default: all."},
+    ),
+    Parameter("resource", {"type": "string", "description": "Default: the GPU resource of the configuration."}),
+    Parameter("model", {"type": "string", "description": "A part of the name of the GPU model."}),
+    Parameter("queue"),
+    Parameter("namespace", {"type": "string", "description": "Whose ResourceQuotas count."}),
+    Parameter("cpu", {"type": "string", "description": "Of each pod: 8, 500m."}),
+    Parameter("memory", {"type": "string", "description": "Of each pod: 64Gi."}),
+    Parameter(
+        "tolerate",
+        {"type": "array", "items": {"type": "string"}, "maxItems": MAX_TOLERATIONS, "description": "Taints."},
+    ),
+    LANG,
+)
 HISTORY = (
     Parameter("subject", {"type": "string", "enum": [subject.value for subject in HistorySubject]}, required=True),
     Parameter("name", {"type": "string", "maxLength": MAX_NAME_CHARS, "description": "Unless it is the cluster."}),
@@ -157,6 +176,7 @@ GENERAL_OPERATIONS = (
     Operation("GET", "/v1/view", "view", "The cluster: nodes, GPUs, pods, queues, users.", ClusterView),
     Operation("GET", "/v1/findings", "findings", "Current findings.", tuple[LocalizedFinding, ...], (LANG,)),
     Operation("GET", "/v1/why", "why", "Why a pod, a job or the pods of a user are so.", PodExplanation, WHY),
+    Operation("GET", "/v1/fits", "fits", "Whether a job that does not exist yet would fit.", FitsAnswer, FITS),
     Operation("GET", "/v1/snapshot", "snapshot", "Snapshot of the agent in this process, if any.", NodeSnapshot),
     Operation("GET", "/v1/lease", "lease", "Which replica is the leader.", LeaseState),
     Operation(

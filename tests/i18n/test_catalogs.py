@@ -31,7 +31,18 @@ def _modules(catalog: ModuleType, prefix: str) -> tuple[str, ...]:
 PARTS = (
     (
         "WORDS",
-        ("queues", "nodes", "scheduling", "device_claims", "images", "starting", "crashes", "log_tails", "running"),
+        (
+            "queues",
+            "nodes",
+            "scheduling",
+            "device_claims",
+            "images",
+            "starting",
+            "crashes",
+            "log_tails",
+            "running",
+            "fits",
+        ),
     ),
     ("FINDINGS", _modules(en, "findings_")),
     ("ALERTS", ("alerts",)),

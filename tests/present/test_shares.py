@@ -132,6 +132,9 @@ class Cluster:
     def why(self, *_asked: object) -> Any:
         raise LookupError
 
+    def fits(self, *_asked: object) -> Any:
+        raise LookupError
+
 
 def pages(given: Scene, lang: str) -> str:
     return "\n".join(page(given, path, lang) for path in PATHS if "/pods/" not in path)

@@ -16,6 +16,7 @@ from starlette.routing import Match
 from monitor.access.principal import AuthMethod, Principal, Role
 from monitor.alert.model import Alert, Phase
 from monitor.alert.mute import AlertView
+from monitor.explain.fits.model import FitsRequest
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import (
     ClusterView,
@@ -34,6 +35,7 @@ from monitor.i18n import CATALOGS, LANGUAGES
 from monitor.present.cleanup import ShownPlan
 from monitor.present.findings import LocalizedFinding, localize_findings
 from monitor.queries.cluster import PodExplanation
+from monitor.queries.fits import FitsAnswer
 from monitor.web.context import PageData, PageDeps
 from monitor.web.pages.routes import page_routes
 from tests.support.snapshots import AT, LOST, full_snapshot
@@ -83,6 +85,10 @@ class FakeCluster:
         lines = (f"{name} waits", "No room.", "  - it asks for 8", "What to do:", "  > wait")
         return PodExplanation(name=name, status="pending", cause="no-room", well=False, lines=lines)
 
+    def fits(self, request: FitsRequest, _lang: str) -> FitsAnswer:
+        lines = (f"{request.gpus} do not fit now.", "  - zhang holds 8", "What to do:", "  > ask for less")
+        return FitsAnswer(verdict="after", lines=lines)
+
 
 class Visitor:
     """Requests pages as a browser does."""
@@ -119,7 +125,7 @@ def deps(cluster: FakeCluster | None = None, **data: Any) -> PageDeps:
 PATHS = (
     "/nodes?sort=-disk", "/nodes?q=zzz",
     "/", "/nodes", "/nodes/gpu-01", "/gpus/gpu-01/0", "/pods", "/pods/nlp/bert-0", "/users", "/users/zhang",
-    "/queues", "/queues/vc", "/why", "/why?q=zhang",
+    "/queues", "/queues/vc", "/why", "/why?q=zhang", "/fits", "/fits?gpus=8",
 )  # fmt: skip
 
 
@@ -155,6 +161,9 @@ SHOWN = [
     ("/users/zhang", ["nlp/wait-gpu-01", "gpu-01/0"]),
     ("/queues/vc", ["cv/vit-0", "zombie"]),
     ("/why?q=zhang", ["No room.", "nlp/wait-gpu-01"]),
+    ("/fits", ['name="gpus"', 'inputmode="numeric"', '<option value="vc">']),
+    ("/fits?gpus=8&model=A100", ["8 do not fit now.", "zhang holds 8", "ask for less", 'value="A100"']),
+    ("/fits?gpus=10&per_node=4", ["gpus (10) is not a multiple of per_node (4)"]),
 ]
 
 
@@ -224,7 +233,16 @@ def test_names_are_suggested_and_escaped() -> None:
 
 def test_every_name_is_escaped() -> None:
     visitor = Visitor(deps(FakeCluster(EVIL)), ADMIN)
-    for path in ("/", "/nodes", "/pods", "/users/zhang", "/queues/vc", "/why?q=zhang", f"/why?q={EVIL}"):
+    for path in (
+        "/",
+        "/nodes",
+        "/pods",
+        "/users/zhang",
+        "/queues/vc",
+        "/why?q=zhang",
+        f"/why?q={EVIL}",
+        f"/fits?gpus=8&model={EVIL}",
+    ):
         body = visitor.text(path)
         assert "<script>" not in body
         assert "&lt;script&gt;" in body

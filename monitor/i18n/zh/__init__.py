@@ -20,6 +20,7 @@ from monitor.i18n.zh import (
     findings_nodes,
     findings_pods,
     findings_storage,
+    fits,
     images,
     incident,
     keep,
@@ -47,6 +48,7 @@ WORDS = (
     | crashes.WORDS
     | log_tails.WORDS
     | running.WORDS
+    | fits.WORDS
 )
 FINDINGS = (
     findings_gpu.WORDS

@@ -234,7 +234,7 @@ def _menu(page: PageRequest) -> list[tuple[str, str]]:
         "report": deps.reports is not None,
         "audit": deps.audit is not None and page.principal.has_role("admin"),
     }
-    keys = ("nodes", "pods", "users", "queues", "alerts", "cleanup", "report", "audit")
+    keys = ("nodes", "pods", "users", "queues", "fits", "alerts", "cleanup", "report", "audit")
     return [("/", "overview"), *((f"/{key}", key) for key in keys if available.get(key, True))]
 
 

@@ -19,6 +19,7 @@ from monitor.cleanup.execute.scanner import ScanProgress
 from monitor.facts import NodeSnapshot
 from monitor.facts.base import Fact
 from monitor.facts.cluster import ClusterView
+from monitor.history.heatmap import HeatMap
 from monitor.history.model import MAX_NAME_CHARS, HistorySubject
 from monitor.leader.elector import LeaseState
 from monitor.present.alerts import LocalizedAlert, LocalizedAlertEvent, ReceiverTestResult
@@ -134,13 +135,18 @@ SILENCE_ID = Parameter("own", where="path")
 TRASH_ID = Parameter("trash", where="path")
 BEFORE = Parameter("before", {"type": "integer", "minimum": 1, "description": "Only entries with a smaller id."})
 WHY = (Parameter("name", required=True), Parameter("namespace"), LANG)
+SPAN = Parameter("span", {"type": "string", "description": "How far back: 1h, 24h, 7d."})
+UNTIL = Parameter("until", {"type": "integer", "minimum": 0, "description": "End as Unix time; default: now."})
 HISTORY = (
     Parameter("subject", {"type": "string", "enum": [subject.value for subject in HistorySubject]}, required=True),
     Parameter("name", {"type": "string", "maxLength": MAX_NAME_CHARS, "description": "Unless it is the cluster."}),
-    Parameter("span", {"type": "string", "description": "How far back: 1h, 24h, 7d."}),
-    Parameter("until", {"type": "integer", "minimum": 0, "description": "End as Unix time; default: now."}),
-    LANG,
-)
+    SPAN, UNTIL, LANG,
+)  # fmt: skip
+HEAT_MAP = (
+    SPAN, UNTIL,
+    Parameter("first", {"type": "string", "maxLength": MAX_NAME_CHARS, "description": "First node; default: all."}),
+    Parameter("last", {"type": "string", "maxLength": MAX_NAME_CHARS, "description": "Last node; default: all."}),
+)  # fmt: skip
 ADMIN = Role.ADMIN
 ACTION: dict[str, Any] = {
     "response": UserActionOutcome, "parameters": (LANG,), "role": Role.USER,
@@ -160,6 +166,10 @@ GENERAL_OPERATIONS = (
         also=("text/csv", "text/html"),
     ),
     Operation("GET", "/v1/history", "history", "Figures of one entity over time.", HistoryAnswer, HISTORY),
+    Operation(
+        "GET", "/v1/history/nodes", "historyNodes", "GPU utilisation of all nodes over time, for a heat map.", HeatMap,
+        HEAT_MAP,
+    ),
     Operation(
         "GET", "/v1/audit", "audit", "The audit log, newest first.", tuple[AuditEntry, ...],
         (_limit(MAX_AUDIT_ROWS), BEFORE), role=ADMIN,

@@ -1,4 +1,4 @@
-"""The history over HTTP: figures of one GPU, node, disk, pod, job, user or queue over time, and the heat map of all nodes.
+"""The history over HTTP: figures of one GPU, node, disk, pod, job, user or queue over time, and those of all nodes.
 
 Needs the role viewer.
 """

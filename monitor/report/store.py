@@ -76,6 +76,14 @@ class UsageStore:
             buckets.append(Bucket(hour=hour, **values))
         return tuple(buckets)
 
+    def hours(self, since: float, until: float) -> tuple[Bucket, ...]:
+        """Sums of all GPUs by hour in [since, until), oldest first."""
+        rows = self._database.select(
+            f"SELECT hour, {_SUMS} FROM buckets WHERE hour >= ? AND hour < ? GROUP BY hour ORDER BY hour",  # noqa: S608  # constants only
+            (since, until),
+        )
+        return tuple(Bucket(hour=hour, **dict(zip(FIGURES, sums, strict=True))) for hour, *sums in rows)
+
     def watched(self, since: float, until: float) -> float:
         """Seconds for which the cluster was recorded."""
         query = "SELECT COALESCE(SUM(seconds), 0.0) FROM watched WHERE hour >= ? AND hour < ?"

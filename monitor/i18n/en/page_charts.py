@@ -47,9 +47,7 @@ _CHARTS = {
     "heat.unknown": "no data",
     "heat.hint": "Point at a cell, tap it, or move with the arrow keys to read its value.",
     "heat.group": "{first} to {last} ({count} nodes, mean)",
-    "heat.summary": (
-        "{count} nodes, {span}: mean {mean}, lowest {low} ({low_mean}), highest {high} ({high_mean})."
-    ),
+    "heat.summary": ("{count} nodes, {span}: mean {mean}, lowest {low} ({low_mean}), highest {high} ({high_mean})."),
     "heat.open": "Show these {count} nodes",
     "heat.open-node": "Open {name}",
     "heat.all": "All nodes",

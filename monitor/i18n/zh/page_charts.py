@@ -58,7 +58,8 @@ _CHARTS = {
     "heat.highest": "最高",
     "heat.latest": "最近",
     "heat.empty": (
-        "这段时间还没有任何节点的数据。一分钟内会出现第一批数值；如果一直没有，请用 gpuwarden doctor 检查 agent 是否有响应。"
+        "这段时间还没有任何节点的数据。一分钟内会出现第一批数值；"
+        "如果一直没有，请用 gpuwarden doctor 检查 agent 是否有响应。"
     ),
 }
 

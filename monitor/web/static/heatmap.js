@@ -3,10 +3,12 @@
 (() => {
   const REFRESH_MILLISECONDS = 60000;
   const HEIGHT_PIXELS = 340, MIN_ROW_PIXELS = 7, MAX_ROW_PIXELS = 24;
-  const AXIS_PIXELS = 20, LABEL_PIXELS = 15, TICK_PIXELS = 62, MAX_NAME_RATIO = 0.28;
+  const AXIS_PIXELS = 20, LABEL_PIXELS = 15, TICK_PIXELS = 48, MAX_NAME_RATIO = 0.28;
+  const DAY_MINUTES = 1440, TICK_MINUTES = [5, 10, 15, 30, 60, 120, 180, 240, 360, 720];
   const FONT = "11px system-ui, sans-serif";
   const { clock, day, moment, css, formats } = figures;
   const fill = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name]);
+  const minuteOfDay = (at) => Number(clock(at).slice(0, 2)) * 60 + Number(clock(at).slice(3));
   const known = (values) => values.filter((value) => value !== null);
   const mean = (values) => (values.length ? values.reduce((sum, each) => sum + each, 0) / values.length : null);
 
@@ -150,14 +152,15 @@
     }
 
     drawTimes(context, { left, row, column, width }) {
-      const { start, step_seconds: step, rows } = this.answer, isLong = this.span === "7d";
-      const every = Math.max(1, Math.ceil(TICK_PIXELS / column));
+      const { start, step_seconds: step, rows } = this.answer;
+      const minutes = TICK_MINUTES.find((each) => each * 60 / step * column >= TICK_PIXELS) || DAY_MINUTES;
+      const part = (at) => (minutes < DAY_MINUTES ? `${day(at)} ${Math.floor(minuteOfDay(at) / minutes)}` : day(at));
       context.fillStyle = css("--dim");
       context.textBaseline = "top";
-      for (let number = 0; number < this.columns(); number += every) {
-        const text = isLong ? day(start + number * step) : clock(start + number * step);
-        const x = left + number * column;
-        if (x + context.measureText(text).width <= width) context.fillText(text, x, rows.length * row + 5);
+      for (let number = 0; number < this.columns(); number += 1) {
+        const at = start + number * step, x = left + number * column;
+        const text = minutes < DAY_MINUTES && minuteOfDay(at) >= minutes ? clock(at) : day(at);
+        if (part(at) !== part(at - step) && x + context.measureText(text).width <= width) context.fillText(text, x, rows.length * row + 5);
       }
     }
 

@@ -1,4 +1,4 @@
-"""The heat map of the overview in a browser: colours, values, keyboard, groups of nodes, themes, and what is unknown."""
+"""The heat map of the overview in a browser: colours, values, keyboard, groups of nodes, themes, unknown cells."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect

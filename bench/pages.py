@@ -13,11 +13,10 @@ from __future__ import annotations
 import http.client
 import os
 import random
-import sqlite3
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,11 +26,12 @@ import msgspec
 
 from bench import cluster_data
 from bench.detect import NOW, Facts, read, worlds
+from bench.history import repeat_hour
 from bench.report import Goal, Report
 from monitor.facts.cluster import ClusterView
 from monitor.history.recorder import HistoryRecorder
 from monitor.history.store import FILE as HISTORY_FILE
-from monitor.history.store import MAX_FINE_HOURS, MAX_HOURS, HistoryStore
+from monitor.history.store import HistoryStore
 from monitor.report.buckets import Bucket, charge, new_sums
 from monitor.report.store import FILE as USAGE_FILE
 from monitor.report.store import UsageStore
@@ -230,7 +230,7 @@ def fill(state: Path, facts: Facts) -> None:
     recorder.record(view, facts.inputs.agents)
     recorder.save()
     recorder.close()
-    repeat(state / HISTORY_FILE, last)
+    repeat_hour(state / HISTORY_FILE, last)
 
 
 def buckets(view: ClusterView, hour: int) -> Iterator[Bucket]:
@@ -242,14 +242,3 @@ def buckets(view: ClusterView, hour: int) -> Iterator[Bucket]:
         named = dict(zip(figures, values, strict=True))
         for number in range(1, USAGE_HOURS):
             yield Bucket(hour=hour - number * HOUR_SECONDS, node=node, user=user, queue=queue, **named)
-
-
-def repeat(path: Path, hour: int) -> None:
-    """Copy the blocks of an hour to those before it, with as much detail as is kept."""
-    with closing(sqlite3.connect(path)) as file, file:
-        for number in range(1, MAX_HOURS - 1):
-            fine = number < MAX_FINE_HOURS - 1
-            at = hour - number * HOUR_SECONDS
-            file.execute("INSERT INTO hours VALUES (?, ?)", (at, fine))
-            copy = f"INSERT INTO blocks SELECT series, ?, layout, coarse, {'fine' if fine else 'NULL'} FROM blocks"
-            file.execute(f"{copy} WHERE hour = ?", (at, hour))

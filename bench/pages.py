@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import quote, urlencode
@@ -53,6 +54,7 @@ CLEANUP = """\
       - {kind: images, name: images, high: 80%, low: 70%}
       - {kind: pods, name: pods, cron: "30 3 * * *", finished_after: 3d}
 """
+PLAN = "/cleanup/plan"
 PAGE_P95_MS, DATA_P95_MS = 150.0, 150.0
 
 Paths = dict[str, Callable[[], str]]  # by route
@@ -63,10 +65,12 @@ def run() -> Report:
     """Measure all pages, and return the report."""
     with TemporaryDirectory() as name:
         pages, charts = measure(Path(name))
+        plans = charts.pop(PLAN)
     worst, slowest = max(pages, key=lambda path: p95(pages[path])), max(charts, key=lambda path: p95(charts[path]))
     goals = (
         Goal("page_p95_ms", p95(pages[worst]), PAGE_P95_MS, f"95th percentile of the slowest of {len(pages)} pages"),
         Goal("page_data_p95_ms", p95(charts[slowest]), DATA_P95_MS, "the same of what charts and search request"),
+        Goal("page_plan_p95_ms", p95(plans), None, "a cleanup plan, which an open page requests separately"),
         Goal(
             "page_median_ms",
             statistics.median(each for took in pages.values() for each in took),
@@ -118,12 +122,12 @@ def measure(folder: Path) -> tuple[Times, Times]:
 
 def timed(client: Client, paths: Paths) -> dict[str, float]:
     """Milliseconds of one request for each path."""
-    times = {}
+    times: dict[str, float] = {}
     for path, make in paths.items():
-        wanted = make()
-        began = time.perf_counter()
-        client.get(wanted)
-        times[path] = 1000 * (time.perf_counter() - began)
+        while path not in times:  # a pod that was chosen may be gone
+            wanted, began = make(), time.perf_counter()
+            if client.get(wanted):
+                times[path] = 1000 * (time.perf_counter() - began)
     return times
 
 
@@ -134,14 +138,14 @@ class Client:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         self._headers = {"Accept-Encoding": "gzip", **headers}
 
-    def get(self, path: str) -> bytes:
-        """The body as transferred. RuntimeError unless the answer is 200."""
+    def get(self, path: str) -> bool:
+        """Whether there is such a page. RuntimeError unless the answer is 200 or 404."""
         self._connection.request("GET", path, headers=self._headers)
         answer = self._connection.getresponse()
-        body = answer.read()
-        if answer.status != 200:
+        answer.read()
+        if answer.status not in (HTTPStatus.OK, HTTPStatus.NOT_FOUND):
             raise RuntimeError(f"{path[:80]}: {answer.status}")
-        return body
+        return answer.status == HTTPStatus.OK
 
     def json(self, path: str, form: type | object) -> object:
         self._connection.request("GET", path, headers={**self._headers, "Accept-Encoding": "identity"})
@@ -188,7 +192,7 @@ class Choices:
         charts = {f"/v1/history?span={span}": partial(self._chart, span) for span in ("1h", "24h", "7d")}
         maps = {f"/v1/history/nodes?span={span}": partial(self._heat_map, span) for span in ("1h", "6h", "24h", "7d")}
         plan, suggest = (lambda: "/cleanup/plan?policy=images"), (lambda: f"/suggest?q={self._part()}")
-        return {**charts, **maps, "/cleanup/plan": plan, "/suggest": suggest}
+        return {**charts, **maps, PLAN: plan, "/suggest": suggest}
 
     def _node(self) -> str:
         return quote(self._chance.choice(self._view.nodes).name, safe="")

@@ -56,6 +56,8 @@ def test_the_page_has_charts_that_fit(reports: str, tabs: Callable[..., Tab], si
     tab.page.goto(f"{reports}/report?lang={lang}")
     expect(tab.page.locator(".report-chart")).to_have_count(3)
     assert tab.page.evaluate("document.documentElement.scrollWidth") <= SIZES[size]["width"]
+    day = tab.page.locator(".chart-hours tr").nth(2).locator("td").first
+    assert day.evaluate("each => each.scrollWidth <= each.clientWidth")  # its name does not cover the first hour
     tab.shoot(f"report-{lang}-{size}")
 
 

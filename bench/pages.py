@@ -140,8 +140,12 @@ class Client:
 
     def get(self, path: str) -> bool:
         """Whether there is such a page. RuntimeError unless the answer is 200 or 404."""
-        self._connection.request("GET", path, headers=self._headers)
-        answer = self._connection.getresponse()
+        try:
+            self._connection.request("GET", path, headers=self._headers)
+            answer = self._connection.getresponse()
+        except (http.client.RemoteDisconnected, BrokenPipeError):  # it was idle for too long
+            self._connection.close()
+            return self.get(path)
         answer.read()
         if answer.status not in (HTTPStatus.OK, HTTPStatus.NOT_FOUND):
             raise RuntimeError(f"{path[:80]}: {answer.status}")

@@ -14,7 +14,7 @@ from monitor.history.node_loads import UNKNOWN_BYTE, NodeLoads, load_ratio
 MAX_HEAT_ROWS = 50
 MAX_HEAT_COLUMNS = 100
 HEAT_STEPS_SECONDS = (60, 120, 300, 600, 1200, 3600, 7200)
-_DIGITS = 3  # after the point
+_RATIO_DIGITS = 3  # after the point
 
 
 class HeatRow(Fact, frozen=True, kw_only=True):
@@ -93,7 +93,7 @@ class _RowSums:
     def means(self) -> list[tuple[float | None, ...]]:
         return [
             tuple(
-                round(load_ratio(total, count), _DIGITS) if count else None for total, count in zip(*row, strict=True)
+                round(load_ratio(total, count), _RATIO_DIGITS) if count else None for total, count in zip(*row, strict=True)
             )
             for row in zip(self._sums, self._counts, strict=True)
         ]

@@ -91,12 +91,7 @@ class _RowSums:
                 self._add_point(hour.codes[point * width : (point + 1) * width], slices, columns)
 
     def means(self) -> list[tuple[float | None, ...]]:
-        return [
-            tuple(
-                round(load_ratio(total, count), _RATIO_DIGITS) if count else None for total, count in zip(*row, strict=True)
-            )
-            for row in zip(self._sums, self._counts, strict=True)
-        ]
+        return [tuple(map(_mean, *row)) for row in zip(self._sums, self._counts, strict=True)]
 
     def _add_point(self, codes: bytes, slices: Sequence[tuple[int, int, int]], columns: range) -> None:
         for row, low, high in slices:
@@ -118,3 +113,7 @@ class _RowSums:
             )
             self._slices[names] = [each for each in found if each[1] < each[2]]
         return self._slices[names]
+
+
+def _mean(total: int, count: int) -> float | None:
+    return round(load_ratio(total, count), _RATIO_DIGITS) if count else None

@@ -35,7 +35,7 @@ USAGE: list[tuple[str, dict[str, float], tuple[float, float, float]]] = [
 def test_allocated_hours_are_used_unused_or_unmeasured(
     name: str, hours: dict[str, float], expect: tuple[float, ...]
 ) -> None:
-    assert usage(of_buckets(bucket("gpu01", "zhang", **hours))) == {"zhang": expect}, name
+    assert usage(of_buckets(bucket("gpu01", "zhang", None, **hours))) == {"zhang": expect}, name
 
 
 def test_the_largest_are_shown_and_waste_has_its_own_order() -> None:

@@ -24,7 +24,7 @@ def test_a_connection_does_not_wait_for_acknowledgements() -> None:
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         await PlainTextResponse(Request(scope).url.path)(scope, receive, send)
 
-    LimitedProtocol.connection_made = connection_made  # type: ignore[method-assign, assignment]
+    LimitedProtocol.connection_made = connection_made  # type: ignore[method-assign]
     web = WebServer(app, socket.create_server(("127.0.0.1", 0)))
     web.start()
     try:

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 import msgspec
 
+from monitor.alert.charts import MessageCharts
 from monitor.facts.base import Fact
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
@@ -161,7 +162,7 @@ class Notification(Fact, frozen=True, kw_only=True):
 class Summary(Fact, frozen=True, kw_only=True):
     """Content of a digest: alerts fired and resolved in a period, counted by rule.
 
-    `notes` replace the list of firing alerts; the first one is the title.
+    `notes` replace the list of firing alerts; the first one is the title. `charts` are for receivers that show them.
     """
 
     since: float
@@ -170,6 +171,7 @@ class Summary(Fact, frozen=True, kw_only=True):
     resolved: dict[str, int] = msgspec.field(default_factory=dict)
     still_firing: int = 0
     notes: tuple[Text, ...] = ()
+    charts: MessageCharts | None = None
 
 
 class Batch(Fact, frozen=True, kw_only=True):

@@ -19,6 +19,7 @@ from monitor.cleanup.execute.scanner import ScanProgress
 from monitor.facts import NodeSnapshot
 from monitor.facts.base import Fact
 from monitor.facts.cluster import ClusterView
+from monitor.history.heatmap import HeatMap
 from monitor.history.model import MAX_NAME_CHARS, HistorySubject
 from monitor.leader.elector import LeaseState
 from monitor.present.alerts import LocalizedAlert, LocalizedAlertEvent, ReceiverTestResult
@@ -155,13 +156,18 @@ FITS = (
     ),
     LANG,
 )
+SPAN = Parameter("span", {"type": "string", "description": "How far back: 1h, 24h, 7d."})
+UNTIL = Parameter("until", {"type": "integer", "minimum": 0, "description": "End as Unix time; default: now."})
 HISTORY = (
     Parameter("subject", {"type": "string", "enum": [subject.value for subject in HistorySubject]}, required=True),
     Parameter("name", {"type": "string", "maxLength": MAX_NAME_CHARS, "description": "Unless it is the cluster."}),
-    Parameter("span", {"type": "string", "description": "How far back: 1h, 24h, 7d."}),
-    Parameter("until", {"type": "integer", "minimum": 0, "description": "End as Unix time; default: now."}),
-    LANG,
-)
+    SPAN, UNTIL, LANG,
+)  # fmt: skip
+HEAT_MAP = (
+    SPAN, UNTIL,
+    Parameter("first", {"type": "string", "maxLength": MAX_NAME_CHARS, "description": "First node; default: all."}),
+    Parameter("last", {"type": "string", "maxLength": MAX_NAME_CHARS, "description": "Last node; default: all."}),
+)  # fmt: skip
 # Statuses whose response is an error of JSON-RPC.
 JSON_RPC_ERRORS = (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND, HTTPStatus.NOT_ACCEPTABLE)
 ADMIN = Role.ADMIN
@@ -188,6 +194,10 @@ GENERAL_OPERATIONS = (
         Incident, (FINGERPRINT, INCIDENT_FORMAT, LANG), also=("text/markdown", "text/html"),
     ),
     Operation("GET", "/v1/history", "history", "Figures of one entity over time.", HistoryAnswer, HISTORY),
+    Operation(
+        "GET", "/v1/history/nodes", "historyNodes", "GPU utilisation of all nodes over time, for a heat map.", HeatMap,
+        HEAT_MAP,
+    ),
     Operation(
         "POST", "/v1/mcp", "mcp", "Questions of assistants: a JSON-RPC message of the Model Context Protocol.",
         dict[str, Any], body=dict[str, Any], errors=dict.fromkeys(JSON_RPC_ERRORS, dict[str, Any]),

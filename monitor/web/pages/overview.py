@@ -56,6 +56,8 @@ class OverviewPage:
             ),
             _waiting(page, waiting, health.blind_spots),
         ]
+        if page.deps.data.history is not None and view.nodes:
+            sections.append(page.heat_map())
         ids = [section.id for section in map_sections]
         rich = len(map_sections) == len(view.nodes)
         return page.respond("overview.html", page.t("nav.overview"), *sections, rows=ids, rich=rich)

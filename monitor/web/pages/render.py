@@ -42,8 +42,17 @@ MAX_QUERY_CHARS = 200
 SCRIPT_TEXTS = ("s", "min", "h", "d", "soon", "asking", "doing", "done", "refused", "failed", "nothing", "restore")
 
 
-ASSETS = ("page.css", "page.js", "htmx.min.js", "chart.css", "chart.js", "uplot.min.css", "uplot.min.js")
+ASSETS = (
+    "page.css", "page.js", "htmx.min.js", "chart.css", "figures.js", "chart.js", "heatmap.js", "uplot.min.css",
+    "uplot.min.js",
+)  # fmt: skip
 PLOT_SPANS = ("1h", "6h", "24h", "7d")
+HEAT_SPAN = "24h"  # at first
+# Texts of heatmap.js.
+HEAT_TEXTS = (
+    "heat.unknown", "heat.hint", "heat.group", "heat.summary", "heat.open", "heat.open-node", "heat.empty",
+    "plot.failed",
+)  # fmt: skip
 # Texts of chart.js.
 PLOT_TEXTS = (
     *(f"metric.{metric}" for metric in HistoryMetric), *(f"unit.{unit}" for unit in HistoryUnit),
@@ -149,6 +158,11 @@ class PageRequest:
             "charts", "chart", subject=subject.value, name=name, spans=PLOT_SPANS,
             texts=json.dumps(texts, ensure_ascii=False),
         )  # fmt: skip
+
+    def heat_map(self) -> PageSection:
+        """The heat map of all nodes. The section never changes: heatmap.js draws what it requests."""
+        texts = json.dumps({key: self.t(key) for key in HEAT_TEXTS}, ensure_ascii=False)
+        return self.section("heat", "heatmap", spans=PLOT_SPANS, first_span=HEAT_SPAN, texts=texts)
 
     def with_forecasts(self, rows: Sequence[disks.DiskRow]) -> list[disks.DiskRow]:
         """Disks with the time until they are full."""

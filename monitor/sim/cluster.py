@@ -55,17 +55,23 @@ class SimCluster:
         return node
 
     def submit(
-        self, work: Workload, *, node: str | None = None, lasts: float | None = None, held: bool = False
+        self,
+        work: Workload,
+        *,
+        node: str | None = None,
+        lasts: float | None = None,
+        held: bool = False,
+        age: float = 0.0,
     ) -> SimPod:
         """Submit a pod to the given node, or to the fullest one with room; without one, it stays pending.
 
-        A `held` pod is scheduled and does not start.
+        A `held` pod is scheduled and does not start. With an `age`, it was submitted that many seconds ago.
         """
         now = self.clock()
         pod = SimPod(work, self._uuid(), ends_at=None if lasts is None else now + lasts, held=held)
         self.pods[pod.uid] = pod
-        self.objects.put("pods", manifests.workload_pod(work, pod.uid, now))
-        self._place(pod, node, now)
+        self.objects.put("pods", manifests.workload_pod(work, pod.uid, now - age))
+        self._place(pod, node, now - age)
         return pod
 
     def _place(self, pod: SimPod, wanted: str | None, now: float) -> None:

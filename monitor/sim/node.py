@@ -12,6 +12,8 @@ from monitor.facts.kernel import KernelEvent
 
 GIB = 1 << 30
 GPU_MEMORY_BYTES = 80 * GIB
+GPU_MEMORY_USED_RATIO = 0.7  # by the process of a container
+CONTAINER_RECEIVED_BYTES_PER_SECOND = 60e6
 _pids = itertools.count(20_000)
 
 
@@ -111,6 +113,8 @@ class SimNode:
     refused: dict[str, int] = field(default_factory=dict)  # refused actions by reason
     waiting_cores: float = 0.0  # in iowait
     waited_seconds: float = 0.0
+    worked_seconds: float = 0.0  # of all CPUs, by containers
+    received_bytes: float = 0.0  # by containers
     chance: random.Random = field(default_factory=lambda: random.Random(7))  # noqa: S311  # no secret
 
     def start(self, container: SimContainer, now: float) -> None:
@@ -118,7 +122,14 @@ class SimNode:
         self.containers[container.id] = container
         for gpu in container.gpus:
             self.processes.append(
-                SimProcess(next(_pids), gpu, container.id, container.pod_uid, now, int(GPU_MEMORY_BYTES * 0.7))
+                SimProcess(
+                    next(_pids),
+                    gpu,
+                    container.id,
+                    container.pod_uid,
+                    now,
+                    int(GPU_MEMORY_BYTES * GPU_MEMORY_USED_RATIO),
+                )
             )
 
     def end(self, pod_uid: str, *, keep_processes: bool = False) -> None:
@@ -147,6 +158,8 @@ class SimNode:
         for disk in self.disks:
             disk.used = min(max(0.0, disk.used + disk.growth * seconds), disk.size * 0.999)
         self.waited_seconds += self.waiting_cores * seconds
+        self.worked_seconds += sum(container.cpu_cores for container in self.containers.values()) * seconds
+        self.received_bytes += len(self.containers) * CONTAINER_RECEIVED_BYTES_PER_SECOND * seconds
         busy = {gpu: c.busy for c in self.containers.values() for gpu in c.gpus}
         for gpu in self.gpus:
             wobble = self.chance.uniform(-0.06, 0.06)

@@ -19,6 +19,7 @@ from monitor.history.model import HistoryMetric, HistorySubject, Point
 from monitor.i18n import LANGUAGES
 from monitor.leader.elector import LeaseState
 from monitor.present.findings import LocalizedFinding
+from monitor.present.guide import Guide
 from monitor.queries.cluster import PodExplanation
 from monitor.report.model import ReportSource
 from monitor.web.alerts_api import AlertsBackend
@@ -27,6 +28,7 @@ from monitor.web.cleanup_api import CleanupBackend
 
 THEMES = ("light", "dark")
 LANG, THEME = "lang", "theme"  # query parameter (LANG only) and cookie
+GUIDE, GUIDE_OFF = "guide", "off"  # cookie of a browser session whose user has hidden the guide
 COOKIE_LIFETIME_SECONDS = 365 * 86400
 
 
@@ -63,6 +65,14 @@ class HeaderLink:
 
 
 @dataclass(frozen=True)
+class PageExtras:
+    """What the demo adds to every page: links, and the guide to its current scene."""
+
+    links: tuple[HeaderLink, ...] = ()
+    guide: Callable[[], Guide] | None = None
+
+
+@dataclass(frozen=True)
 class PageData:
     """Data that pages show in addition to the API. All of it is optional."""
 
@@ -70,7 +80,7 @@ class PageData:
     findings: Callable[[], tuple[Finding, ...] | None] = lambda: None
     history: PageHistory | None = None
     alerts: Callable[[], Sequence[AlertView]] | None = None  # not rendered yet
-    links: tuple[HeaderLink, ...] = ()
+    extras: PageExtras = PageExtras()
     lease: Callable[[], LeaseState] | None = None  # with several replicas
     timezone: str = "UTC"
 

@@ -113,8 +113,8 @@ def demo(nodes: int, listen: str, speed: float, lang: str | None) -> None:
     from monitor.sim.demo import run_demo
     from monitor.web.context import PageExtras
 
-    def run(config: Config, extras: PageExtras) -> int:
-        return run_daemon(config, sys.stdout, extras, lang=language(lang))
+    def run(config: Config, extras: PageExtras, ready: Callable[[], None]) -> int:
+        return run_daemon(config, sys.stdout, extras, lang=language(lang), ready=ready)
 
     try:
         address = Listen.model_validate(parse_listen(listen))

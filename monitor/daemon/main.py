@@ -73,11 +73,12 @@ def run_daemon(
     extras: PageExtras | None = None,
     load: LoadConfig | None = None,
     lang: str = "en",
+    ready: Callable[[], object] = lambda: None,
 ) -> int:
     """Run the daemon until SIGTERM or SIGINT, and return the exit code. Raise StartError.
 
     The login link is printed to `out`, or to stdout if that is a terminal, in the language `lang`. `extras` are shown
-    on every page. `load` loads the configuration again on SIGHUP.
+    on every page. `load` loads the configuration again on SIGHUP. `ready` is called when the page can be opened.
     """
     limit_malloc()
     raise_descriptor_limit()
@@ -86,10 +87,11 @@ def run_daemon(
     access_settings(config)
     lock = StateLock(config.daemon.state)
     listening = open_socket(config.daemon.listen, "daemon.listen")
-    supervisor = DaemonSupervisor(config, SupervisorDeps(listening, lock, extras=extras or PageExtras()))
+    supervisor = DaemonSupervisor(config, SupervisorDeps(listening, lock, extras=extras))
     log.info("page on %s", page_url(supervisor.web.address))
     if out is not None or sys.stdout.isatty():
         print_login_link(supervisor.parts.security, supervisor.web, out or sys.stdout, lang)
+    ready()
     return serve_until_stopped(stop, supervisor, load)
 
 

@@ -43,7 +43,7 @@ from monitor.queries.history import HistoryQueries
 from monitor.web.alerts_api import ApiTokens
 from monitor.web.app import create_app
 from monitor.web.authenticator import Authenticator
-from monitor.web.context import PageExtras, PageData
+from monitor.web.context import PageData, PageExtras
 from monitor.web.security import Security
 
 log = logging.getLogger(__name__)

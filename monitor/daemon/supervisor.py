@@ -39,7 +39,7 @@ class SupervisorDeps:
     lock: StateLock
     own_agent: str | None = None
     own_node: Callable[[], NodeSnapshot] | None = None
-    extras: PageExtras = PageExtras()
+    extras: PageExtras | None = None
 
 
 class DaemonSupervisor:

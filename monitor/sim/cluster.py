@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from monitor.sim import manifests
 from monitor.sim.agents import agent_address
 from monitor.sim.manifests import Workload
-from monitor.sim.node import GIB, SimContainer, SimDisk, SimGpu, SimNode
+from monitor.sim.node import FIRST_LOG_BYTES, GIB, LOG_BYTES_PER_SECOND, SimContainer, SimDisk, SimGpu, SimNode
 from monitor.sim.objects import Object, SimObjects
 
 TIB = 1 << 40
@@ -102,6 +102,7 @@ class SimCluster:
         container = SimContainer(
             self._uuid().replace("-", "") * 2, pod.uid, work.name, work.namespace, work.image, now, work.user,
             tuple(node.free_gpu_indexes()[: work.gpus]), work.busy,
+            log_bytes=int(FIRST_LOG_BYTES + LOG_BYTES_PER_SECOND * (self.clock() - now)),
         )  # fmt: skip
         if work.image not in node.images:
             node.add_image(work.image, int(self.chance.uniform(6, 14) * GIB), now, now)

@@ -39,7 +39,7 @@ KEY_FILE = "action-private-key"
 
 
 def run_demo(
-    run: Callable[[Config, PageExtras], int],
+    run: Callable[[Config, PageExtras, Callable[[], None]], int],
     nodes: int,
     listen: Listen,
     lang: str,
@@ -48,8 +48,8 @@ def run_demo(
 ) -> int:
     """Run a daemon on a simulated cluster, and return the exit code.
 
-    `run` takes the configuration and what the demo adds to the pages. `tell` prints a line. With a `speed` of 2, the
-    scenes take half the time.
+    `run` takes the configuration, what the demo adds to the pages, and what to call when the page can be opened: the
+    story begins then. `tell` prints a line. With a `speed` of 2, the scenes take half the time.
     """
     with ExitStack() as stack:
         simulation = Simulation(nodes)
@@ -65,9 +65,8 @@ def run_demo(
             seeding.write_recent()
             seeding.start()
             stack.callback(seeding.stop)
-        narrator.start()
         stack.callback(narrator.stop)
-        return run(config, PageExtras((HeaderLink("WeCom", robot),), narrator.guide))
+        return run(config, PageExtras((HeaderLink("WeCom", robot),), narrator.guide), narrator.start)
 
 
 def settings(simulation: Simulation, directory: Path, listen: Listen, lang: str, speed: float = 1.0) -> dict[str, Any]:

@@ -29,7 +29,7 @@ class Narrator:
         self._speed = speed
         context = simulation.context
         self._nodes = {"disk": context.node(DISK_NODE).name, "lost": context.node(LOST_NODE).name}
-        self._began = 0.0
+        self._began = time.time()
         self._told = -1  # index of the last scene that was told
         self._checks = Periodic("narrator", self._check, CHECK_INTERVAL_SECONDS)
 

@@ -14,6 +14,7 @@ GIB = 1 << 30
 GPU_MEMORY_BYTES = 80 * GIB
 GPU_MEMORY_USED_RATIO = 0.7  # by the process of a container
 CONTAINER_RECEIVED_BYTES_PER_SECOND = 60e6
+FIRST_LOG_BYTES, LOG_BYTES_PER_SECOND = 4096, 200
 _pids = itertools.count(20_000)
 
 
@@ -68,7 +69,7 @@ class SimContainer:
     shm_used: int = GIB
     memory_bytes: int = 24 * GIB
     cpu_cores: float = 6.0
-    log_bytes: int = 4096
+    log_bytes: int = FIRST_LOG_BYTES
     quiet_since: float | None = None  # since when it has not logged
     log_error: str | None = None
 
@@ -166,7 +167,7 @@ class SimNode:
             gpu.busy = min(1.0, max(0.0, busy.get(gpu.index, 0.0) + wobble)) if busy.get(gpu.index) else 0.0
         for container in self.containers.values():
             if container.quiet_since is None:
-                container.log_bytes += int(200 * seconds)
+                container.log_bytes += int(LOG_BYTES_PER_SECOND * seconds)
 
     def add_image(self, name: str, size: int, now: float, last_used: float | None, shared: float = 0.2) -> None:
         """Add an image to the cache on the runtime disk."""

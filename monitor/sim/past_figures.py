@@ -22,7 +22,7 @@ from monitor.report.buckets import (
     hours,
     new_sums,
 )
-from monitor.sim.node import CONTAINER_RECEIVED_BYTES_PER_SECOND, GIB, GPU_MEMORY_USED_RATIO, SimContainer
+from monitor.sim.node import CONTAINER_RECEIVED_BYTES_PER_SECOND, GPU_MEMORY_USED_RATIO, SimContainer
 from monitor.sim.past import DAY_SECONDS, HOUR_SECONDS, ClusterPast, PastJob, is_working_time
 from monitor.sim.past_outages import FULL_RATIO, HOT_CELSIUS, RUNTIME_MOUNT, PastOutage
 from monitor.sim.snapshot import (
@@ -148,9 +148,9 @@ class PastFigures:
         ratio = max(0.01, used + PILE_RATIO * (piled - cleaned))
         for outage in self._outages:
             begin = self._past.now - outage.ago
-            if outage.rule == "disk-full" and outage.labels["node"] == node:
-                if begin - FILLING_SECONDS <= at < begin + outage.lasts:
-                    ratio += (FULL_RATIO - ratio) * min(1.0, (at - begin + FILLING_SECONDS) / FILLING_SECONDS)
+            fills = outage.rule == "disk-full" and outage.labels["node"] == node
+            if fills and begin - FILLING_SECONDS <= at < begin + outage.lasts:
+                ratio += (FULL_RATIO - ratio) * min(1.0, (at - begin + FILLING_SECONDS) / FILLING_SECONDS)
         return ratio
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from msgspec.structs import replace
 
@@ -13,13 +14,14 @@ from monitor.alert.store import AlertStore
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text, Value
 from monitor.sim.node import GIB
-from monitor.sim.past import DAY_SECONDS, HOUR_SECONDS
+from monitor.sim.past import DAY_SECONDS, HOUR_SECONDS, ClusterPast, PastJob
 
 MINUTE_SECONDS = 60.0
 HOT_CELSIUS = 91.0
 FULL_RATIO = 0.93
 RUNTIME_MOUNT = "/var/lib/docker"
 RECEIVER = "ops"
+ZOMBIE_SECONDS, ZOMBIE_WITHIN_SECONDS = 50 * MINUTE_SECONDS, 4 * DAY_SECONDS
 
 
 @dataclass(frozen=True)
@@ -56,10 +58,10 @@ class PastOutage:
         )  # fmt: skip
 
 
-def past_outages(nodes: Sequence[str]) -> tuple[PastOutage, ...]:
-    """The outages of a cluster with these nodes, oldest first."""
-    down, hot, full, zombie = (nodes[number % len(nodes)] for number in (5, 1, 3, 2))
-    return (
+def past_outages(past: ClusterPast) -> tuple[PastOutage, ...]:
+    """The outages of a cluster, oldest first."""
+    down, hot, full = (past.nodes[number % len(past.nodes)] for number in (5, 1, 3))
+    outages = [
         PastOutage(
             "node-down", "kubelet-silent", 5 * DAY_SECONDS + 3 * HOUR_SECONDS, 42 * MINUTE_SECONDS, 60.0,
             {"node": down}, {"error": "no route to host", "count": 3, "gpus": 6},
@@ -86,12 +88,36 @@ def past_outages(nodes: Sequence[str]) -> tuple[PastOutage, ...]:
             {"service": "portal"}, {"status": 502, "target": "http://portal.lab/", "message": "502 Bad Gateway"},
             ("service-down.says",), ("service-down.status.advice",), Severity.CRITICAL,
         ),
-        PastOutage(
-            "gpu-zombie", "pod-finished", 9 * HOUR_SECONDS, 50 * MINUTE_SECONDS, 120.0,
-            {"node": zombie, "gpu": "7", "namespace": "vision", "pod": "resnet-511-0", "user": "li", "job": "resnet-511"},
-            {"pod": "vision/resnet-511-0", "pid": 41235, "bytes": 56 * GIB},
-            ("gpu-zombie.process", "card-memory"), ("gpu-zombie.advice",), Severity.WARNING, "li", "released",
-        ),
+    ]  # fmt: skip
+    free = _longest_free(past)
+    if free is not None:
+        outages.append(_zombie(past.now, *free))
+    return tuple(sorted(outages, key=lambda outage: -outage.ago))
+
+
+def _longest_free(past: ClusterPast) -> tuple[PastJob, int] | None:
+    """The job after which a GPU was free for the longest time in the last days, and that GPU."""
+    gaps = [
+        (after.begin - before.end, before, index)
+        for gpus in past.gpus.values()
+        for index, gpu in enumerate(gpus)
+        for before, after in pairwise(gpu.jobs)
+        if before.end is not None and before.end > past.now - ZOMBIE_WITHIN_SECONDS and len(before.gpus) == 1
+    ]
+    seconds, job, index = max(gaps, key=lambda gap: gap[0], default=(0.0, None, 0))
+    return None if job is None or seconds < ZOMBIE_SECONDS else (job, index)
+
+
+def _zombie(now: float, job: PastJob, gpu: int) -> PastOutage:
+    """An outage whose finished pod kept a GPU that was free afterwards."""
+    labels = {
+        "node": job.node, "gpu": str(gpu), "namespace": job.team, "pod": "resnet-511-0", "user": job.user,
+        "job": "resnet-511",
+    }  # fmt: skip
+    return PastOutage(
+        "gpu-zombie", "pod-finished", now - (job.end or now), ZOMBIE_SECONDS, 120.0, labels,
+        {"pod": f"{job.team}/resnet-511-0", "pid": 41235, "bytes": 56 * GIB},
+        ("gpu-zombie.process", "card-memory"), ("gpu-zombie.advice",), Severity.WARNING, job.user, "released",
     )  # fmt: skip
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
 
@@ -36,7 +35,7 @@ class Seeding:
     def __init__(self, past: ClusterPast, state: Path, seed: int = SEED) -> None:
         self._past = past
         self._state = state
-        self._outages = past_outages(past.nodes)
+        self._outages = past_outages(past)
         self._figures = PastFigures(past, self._outages, seed)
         self._open_at = int(past.now // HOUR_SECONDS) * HOUR_SECONDS  # start of the current hour
         self._stopping = threading.Event()

@@ -78,9 +78,9 @@ def _inventory(node: SimNode) -> GpuInventory:
 def _host(node: SimNode, now: float) -> HostFact:
     up, worked = now - node.booted_at, node.worked_seconds
     received = up * SYSTEM_RECEIVED_BYTES_PER_SECOND + node.received_bytes
+    used = SYSTEM_MEMORY_BYTES + sum(container.memory_bytes for container in node.containers.values())
     return HostFact(
-        cpus=CPUS, memory_total_bytes=MEMORY_BYTES,
-        memory_available_bytes=MEMORY_BYTES - SYSTEM_MEMORY_BYTES - sum(c.memory_bytes for c in node.containers.values()),
+        cpus=CPUS, memory_total_bytes=MEMORY_BYTES, memory_available_bytes=MEMORY_BYTES - used,
         cpu_seconds_total={
             "user": up * SYSTEM_CORES + worked, "idle": up * (CPUS - SYSTEM_CORES) - worked,
             "iowait": node.waited_seconds,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 _TERMINAL = {
-    "begin": "A simulated cluster of {nodes:node|nodes} with {gpus:GPU|GPUs}. {count:scene|scenes} follow within {length:duration}.",
+    "begin": "A simulated cluster: {nodes:node|nodes}, {gpus:GPU|GPUs}; {count:scene|scenes} within {length:duration}.",
     "page": "page     {url}",
     "robot": "WeCom    {url}   what the group's robot received",
     "command": "command  {variables} gpuwarden alerts list",
@@ -18,11 +18,11 @@ _TERMINAL = {
 _SCENES = {
     "calm.title": "An ordinary day",
     "calm.now": "Six users train their models. Nothing is wrong.",
-    "calm.says": "gpuwarden reports a healthy cluster and knows the last seven days, with outages that are over.",
+    "calm.says": "The cluster is healthy; its last seven days, with five outages that are over, are on record.",
     "calm.look": "Open a node and set its chart to 7d.",
     "registry.title": "Two nodes lose the image registry",
-    "registry.now": "Two nodes cannot resolve the name of the registry any longer, and four new pods cannot pull their images.",
-    "registry.says": "One alert within seconds, “{alert}”: it names the cause and the nodes, and counts the pods as symptoms.",
+    "registry.now": "Two nodes cannot resolve the registry's name, so four new pods cannot pull their images.",
+    "registry.says": "“{alert}” within seconds: it names cause and nodes, and the pods are only its symptoms.",
     "registry.look": "Open the alert, and read the same in the WeCom group.",
     "zombie.title": "A finished job keeps its GPUs",
     "zombie.now": "The job bert-large of zhang has finished, but its processes still hold two GPUs.",
@@ -38,7 +38,10 @@ _SCENES = {
     "no-room.look": "Ask why the job waits.",
     "disk.title": "Images fill a disk",
     "disk.now": "The disk of images of one node grows past 80%.",
-    "disk.says": "The policy node-images removes images that no pod uses until the disk is below 60%; “{alert}” only if that is not enough.",
+    "disk.says": (
+        "The policy node-images removes images that no pod uses until the disk is below 60%; “{alert}” only if that "
+        "is not enough."
+    ),
     "disk.look": "See the cleanup: what it removed, and what it kept and why.",
     "image.title": "A 59 GiB image",
     "image.now": "zhao has saved a whole environment as an image of 59 GiB.",
@@ -62,7 +65,7 @@ _SCENES = {
     "deletion.look": "See the disk on its chart.",
     "recovery.title": "The last outage is over",
     "recovery.now": "The data is back; the other outages have ended as well.",
-    "recovery.says": "An alert is resolved half a minute after its problem was last seen, and the group hears of it once.",
+    "recovery.says": "An alert is resolved half a minute after its problem was last seen; the group gets one message.",
     "recovery.look": "Watch the alerts disappear.",
     "healthy.title": "Healthy again",
     "healthy.now": "All outages are over.",

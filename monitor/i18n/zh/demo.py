@@ -18,11 +18,11 @@ _TERMINAL = {
 _SCENES = {
     "calm.title": "平常的一天",
     "calm.now": "六位用户正在训练模型，一切正常。",
-    "calm.says": "gpuwarden 显示集群健康，并且已有最近七天的数据，包括几次已经恢复的故障。",
+    "calm.says": "集群健康；最近七天的数据都在，包括五次已经恢复的故障。",
     "calm.look": "打开一个节点，把图表切换到 7d。",
     "registry.title": "两个节点连不上镜像仓库",
     "registry.now": "两个节点突然解析不了镜像仓库的域名，四个新 Pod 拉不到镜像。",
-    "registry.says": "几秒内只发一条告警“{alert}”：说明原因和节点，受影响的 Pod 作为症状计数，不逐个打扰。",
+    "registry.says": "几秒内告警“{alert}”：说明原因和节点，受影响的 Pod 只算它的症状。",
     "registry.look": "打开告警，再看看企业微信群里的同一条消息。",
     "zombie.title": "作业结束了，GPU 还被占着",
     "zombie.now": "zhang 的作业 bert-large 已经结束，但它的进程仍占着两张 GPU。",

@@ -39,8 +39,8 @@ _SCENES = {
     "disk.title": "Images fill a disk",
     "disk.now": "The disk of images of one node grows past 80%.",
     "disk.says": (
-        "The policy node-images removes images that no pod uses until the disk is below 60%; “{alert}” only if that "
-        "is not enough."
+        "“{alert}”; at once the policy node-images removes images that no pod uses until the disk is "
+        "below 60%."
     ),
     "disk.look": "See the cleanup: what it removed, and what it kept and why.",
     "image.title": "A 59 GiB image",
@@ -76,7 +76,8 @@ _SCENES = {
 WORDS = {f"demo.{key}": text for key, text in (_TERMINAL | _SCENES).items()} | {
     "login-link": "to act   {url}   (once, within an hour)",
     "page.guide.scene": "Demo {number}/{total}",
-    "page.guide.next": "Next:",
+    "page.guide.body": "{now} {says}",
+    "page.guide.next": "Next: {title},",
     "page.guide.hide": "Hide the guide",
     "page.guide.show": "Guide",
 }

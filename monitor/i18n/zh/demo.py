@@ -38,7 +38,7 @@ _SCENES = {
     "no-room.look": "查询这个作业为什么在等待。",
     "disk.title": "镜像占满磁盘",
     "disk.now": "一个节点的镜像盘使用率超过 80%。",
-    "disk.says": "策略 node-images 自动删除没有 Pod 使用的镜像，直到低于 60%；如果还不够，才会告警“{alert}”。",
+    "disk.says": "告警“{alert}”；策略 node-images 随即删除没有 Pod 使用的镜像，直到低于 60%。",
     "disk.look": "查看清理记录：删了什么，保留了什么，为什么。",
     "image.title": "59 GiB 的镜像",
     "image.now": "zhao 把整个环境存成了一个 59 GiB 的镜像。",
@@ -73,7 +73,8 @@ _SCENES = {
 WORDS = {f"demo.{key}": text for key, text in (_TERMINAL | _SCENES).items()} | {
     "login-link": "操作  {url}   （一小时内有效，只能用一次）",
     "page.guide.scene": "演示 {number}/{total}",
-    "page.guide.next": "接下来：",
+    "page.guide.body": "{now}{says}",
+    "page.guide.next": "接下来：{title}，",
     "page.guide.hide": "隐藏导览",
     "page.guide.show": "导览",
 }

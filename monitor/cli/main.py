@@ -95,7 +95,13 @@ def daemon(config_path: str | None) -> None:
 
 
 @main.command()
-@click.option("--nodes", type=click.IntRange(2, 250), default=6, show_default=True, help="Nodes with 8 GPUs each.")
+@click.option(
+    "--nodes",
+    type=click.IntRange(2, 250),
+    default=6,
+    show_default=True,
+    help="Nodes with 8 GPUs each; more than 16 begin without history.",
+)
 @click.option("--listen", default="127.0.0.1:9836", show_default=True, help="Address of the web page.")
 @click.option(
     "--speed",

@@ -39,8 +39,7 @@ _SCENES = {
     "disk.title": "Images fill a disk",
     "disk.now": "The disk of images of one node grows past 80%.",
     "disk.says": (
-        "“{alert}”; at once the policy node-images removes images that no pod uses until the disk is "
-        "below 60%."
+        "“{alert}”; at once the policy node-images removes images that no pod uses until the disk is below 60%."
     ),
     "disk.look": "See the cleanup: what it removed, and what it kept and why.",
     "image.title": "A 59 GiB image",

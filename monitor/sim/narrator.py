@@ -53,13 +53,15 @@ class Narrator:
 
     def guide(self) -> Guide:
         """The current scene."""
-        return guide_of(scene_at(self._simulation.elapsed), self._nodes, self._began, self._speed)
+        return self._guide_of(scene_at(self._simulation.elapsed))
+
+    def _guide_of(self, index: int) -> Guide:
+        return guide_of(index, self._nodes, self._began, self._speed)
 
     def _check(self) -> None:
-        index = scene_at(self._simulation.elapsed)
-        if index != self._told:
+        for index in range(self._told + 1, scene_at(self._simulation.elapsed) + 1):
             self._told = index
-            self._tell_scene(self.guide())
+            self._tell_scene(self._guide_of(index))
 
     def _tell_scene(self, guide: Guide) -> None:
         text = guide_text(guide, self._lang)

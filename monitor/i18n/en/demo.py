@@ -19,7 +19,7 @@ _SCENES = {
     "calm.title": "An ordinary day",
     "calm.now": "Six users train their models. Nothing is wrong.",
     "calm.says": "The cluster is healthy; its last seven days, with five outages that are over, are on record.",
-    "calm.look": "Open a node and set its chart to 7d.",
+    "calm.look": "Open a node and set its charts to 7 d.",
     "registry.title": "Two nodes lose the image registry",
     "registry.now": "Two nodes cannot resolve the registry's name, so four new pods cannot pull their images.",
     "registry.says": "“{alert}” within seconds: it names cause and nodes, and the pods are only its symptoms.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 _TERMINAL = {
-    "begin": "模拟集群：{nodes} 个节点，{gpus} 张 GPU。接下来的 {length:duration} 里依次演示 {count} 个场景。",
+    "begin": "模拟集群：{nodes} 个节点，{gpus} 张 GPU。{length:duration}内依次演示 {count} 个场景。",
     "page": "网页  {url}",
     "robot": "企微  {url}   群机器人收到的消息",
     "command": "命令  {variables} gpuwarden alerts list",
@@ -19,7 +19,7 @@ _SCENES = {
     "calm.title": "平常的一天",
     "calm.now": "六位用户正在训练模型，一切正常。",
     "calm.says": "集群健康；最近七天的数据都在，包括五次已经恢复的故障。",
-    "calm.look": "打开一个节点，把图表切换到 7d。",
+    "calm.look": "打开一个节点，把图表切换到“7 天”。",
     "registry.title": "两个节点连不上镜像仓库",
     "registry.now": "两个节点突然解析不了镜像仓库的域名，四个新 Pod 拉不到镜像。",
     "registry.says": "几秒内告警“{alert}”：说明原因和节点，受影响的 Pod 只算它的症状。",

@@ -39,6 +39,8 @@ from monitor.sim.snapshot import (
 )
 
 WOBBLE_RATIO = 0.06  # of the utilization, from minute to minute
+COARSE_WOBBLE_RATIO = 0.02  # the same in the mean of several minutes
+SWING_RATIO, SWING_SECONDS = 0.05, 5 * HOUR_SECONDS  # of the utilization, as evaluation follows training
 WAITING_GPUS = (0, 0, 0, 2, 4, 8)  # by working hour, at random
 CLEANUP_DAYS = 3.5  # between two cleanups of images
 PILE_RATIO = 0.05  # of the disk, per day
@@ -63,10 +65,10 @@ class PastFigures:
         self._waiting = [waiting.choice(WAITING_GPUS) for _ in range(24 * 8)]  # by hour before now
         self._queues = sorted({job.queue for each in past.gpus.values() for gpu in each for job in gpu.jobs})
 
-    def samples(self, at: float) -> Iterator[Sample]:
+    def samples(self, at: float, wobble: float = WOBBLE_RATIO) -> Iterator[Sample]:
         """The figures of everything that could be seen at a time."""
         down = {outage.labels["node"] for outage in self._at(at, "node-down")}
-        loads = {node: self._loads(node, at) for node in self._past.nodes if node not in down}
+        loads = {node: self._loads(node, at, wobble) for node in self._past.nodes if node not in down}
         yield from self._totals(loads, at)
         for node, own in loads.items():
             yield self._node(node, own)
@@ -78,14 +80,15 @@ class PastFigures:
     def _at(self, at: float, rule: str) -> Iterator[PastOutage]:
         return (outage for outage in self._outages if outage.rule == rule and outage.covers(at, self._past.now))
 
-    def _loads(self, node: str, at: float) -> Loads:
+    def _loads(self, node: str, at: float, wobble: float) -> Loads:
         jobs = [gpu.at(at) for gpu in self._past.gpus[node]]
-        return [(index, job, self._load(job)) for index, job in enumerate(jobs)]
+        return [(index, job, self._load(job, at, wobble)) for index, job in enumerate(jobs)]
 
-    def _load(self, job: PastJob | None) -> float:
+    def _load(self, job: PastJob | None, at: float, wobble: float) -> float:
         if job is None or job.idle:
             return 0.0
-        return min(1.0, max(0.0, job.busy + self._chance.uniform(-WOBBLE_RATIO, WOBBLE_RATIO)))
+        swing = SWING_RATIO * math.sin((at - job.begin) / SWING_SECONDS)
+        return min(1.0, max(0.0, job.busy + swing + self._chance.uniform(-wobble, wobble)))
 
     def _totals(self, loads: dict[str, Loads], at: float) -> Iterator[Sample]:
         everything = [each for own in loads.values() for each in own]

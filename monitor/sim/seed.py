@@ -21,7 +21,7 @@ from monitor.history.store import HistoryStore
 from monitor.report.store import FILE as USAGE_FILE
 from monitor.report.store import UsageStore
 from monitor.sim.past import SEED, ClusterPast
-from monitor.sim.past_figures import PastFigures, past_buckets
+from monitor.sim.past_figures import COARSE_WOBBLE_RATIO, WOBBLE_RATIO, PastFigures, past_buckets
 from monitor.sim.past_outages import past_outages, record_alerts
 
 MAX_NODES = 16  # of a demo with a past: that of more nodes takes longer than their start
@@ -78,8 +78,9 @@ class Seeding:
 
     def _hour(self, start: int, step: int, until: float) -> OpenHour:
         hour = OpenHour(start)
+        wobble = COARSE_WOBBLE_RATIO if step == COARSE_SECONDS else WOBBLE_RATIO
         for at in range(start, min(start + HOUR_SECONDS, int(until) // MINUTE_SECONDS * MINUTE_SECONDS), step):
-            hour.add((at - start) // MINUTE_SECONDS, self._figures.samples(float(at)))
+            hour.add((at - start) // MINUTE_SECONDS, self._figures.samples(float(at), wobble))
         return hour
 
     def _path(self, file: str) -> str:

@@ -9,7 +9,7 @@ from monitor.base.threads import Periodic
 from monitor.config.types import Listen
 from monitor.i18n import Value, say
 from monitor.present.guide import Guide, guide_text
-from monitor.sim.outages import DISK_NODE, LOST_NODE
+from monitor.sim.outages import NODES
 from monitor.sim.scenes import SCENES, guide_of, scene_at
 from monitor.sim.simulation import Simulation
 
@@ -27,10 +27,9 @@ class Narrator:
         self._lang = lang
         self._tell = tell
         self._speed = speed
-        context = simulation.context
-        self._nodes = {"disk": context.node(DISK_NODE).name, "lost": context.node(LOST_NODE).name}
+        self._nodes = {role: simulation.context.node(role).name for role in NODES}
         self._began = time.time()
-        self._told = -1  # index of the last scene that was told
+        self._told = -1  # index of the latest scene in the terminal
         self._checks = Periodic("narrator", self._check, CHECK_INTERVAL_SECONDS)
 
     def introduce(self, robot: str, variables: str) -> None:

@@ -11,7 +11,7 @@ from monitor.sim.manifests import Workload
 from monitor.sim.node import GIB, SimNode
 
 NO_SUCH_HOST = ("dns", "no-such-host", "dial tcp: lookup harbor.lab on 10.0.0.2:53: no such host")
-DISK_NODE, IMAGE_NODE, LOST_NODE = 3, 4, -1
+NODES = {"disk": 3, "image": 4, "lost": -1}  # index of the node that a scene is about
 
 
 @dataclass
@@ -33,10 +33,10 @@ class OutageContext:
         fits = (node for node in self.cluster.nodes.values() if node.answering and node.probe_failure is None)
         return next((node.name for node in fits if len(node.free_gpu_indexes()) >= gpus), None)
 
-    def node(self, number: int) -> SimNode:
-        """A node by its number; a small cluster has fewer than the story names."""
+    def node(self, role: str) -> SimNode:
+        """The node with a role in the story; in a small cluster a node may have several."""
         nodes = list(self.cluster.nodes.values())
-        return nodes[number % len(nodes)]
+        return nodes[NODES[role] % len(nodes)]
 
     def withdraw(self, outage: str) -> None:
         """Delete the pods of an outage."""
@@ -99,7 +99,7 @@ def _idle_notebook(context: OutageContext) -> None:
 
 
 def _fill_disk(context: OutageContext) -> None:
-    node = context.node(DISK_NODE)
+    node = context.node("disk")
     disk, now = node.runtime_disk, context.cluster.clock()
     number = 0
     while disk.used < 0.78 * disk.size:
@@ -109,7 +109,7 @@ def _fill_disk(context: OutageContext) -> None:
 
 
 def _stop_filling(context: OutageContext) -> None:
-    node = context.node(DISK_NODE)
+    node = context.node("disk")
     node.runtime_disk.growth = 0.0
     for name in [name for name in node.images if "/old/" in name]:
         node.remove_image(node.images[name].id)
@@ -117,7 +117,7 @@ def _stop_filling(context: OutageContext) -> None:
 
 
 def _oversize(context: OutageContext) -> None:
-    node, now = context.node(IMAGE_NODE), context.cluster.clock()
+    node, now = context.node("image"), context.cluster.clock()
     node.add_image(image("zhao", "saved-env:latest"), 59 * GIB, now, now)
 
 
@@ -141,7 +141,7 @@ def _no_node_fits(context: OutageContext) -> None:
 
 
 def _lose_node(context: OutageContext) -> None:
-    node = context.node(LOST_NODE)
+    node = context.node("lost")
     name = node.name
     node.answering = False
     context.cluster.objects.put(
@@ -150,7 +150,7 @@ def _lose_node(context: OutageContext) -> None:
 
 
 def _find_node(context: OutageContext) -> None:
-    node = context.node(LOST_NODE)
+    node = context.node("lost")
     name = node.name
     node.answering = True
     context.cluster.objects.put("nodes", manifests.node(name, len(node.gpus), node.booted_at))

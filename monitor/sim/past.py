@@ -17,7 +17,6 @@ from monitor.history.model import SPAN_SECONDS
 from monitor.sim.cluster import SimCluster, SimPod
 from monitor.sim.node import SimNode
 
-SEED = 21
 HOUR_SECONDS = 3600.0
 DAY_SECONDS = 24 * HOUR_SECONDS
 PAST_SECONDS = SPAN_SECONDS + HOUR_SECONDS  # the oldest hour of a chart is complete
@@ -104,6 +103,7 @@ class ClusterPast:
     """Jobs by node and GPU until `now`, and the current use of disks by node and mount."""
 
     now: float
+    seed: int
     gpus: dict[str, tuple[GpuPast, ...]]
     disks: dict[str, dict[str, float]]
 
@@ -112,12 +112,12 @@ class ClusterPast:
         return tuple(self.gpus)
 
 
-def make_past(cluster: SimCluster, seed: int = SEED) -> ClusterPast:
+def make_past(cluster: SimCluster, seed: int = 21) -> ClusterPast:
     """The past of a cluster that runs what it runs now."""
     now, chance = cluster.clock(), random.Random(seed)  # noqa: S311  # no secret
     gpus = {name: _of_node(node, _running(cluster, node), now, chance) for name, node in cluster.nodes.items()}
     disks = {name: {disk.mount: disk.used / disk.size for disk in node.disks} for name, node in cluster.nodes.items()}
-    return ClusterPast(now, gpus, disks)
+    return ClusterPast(now, seed, gpus, disks)
 
 
 def is_working_time(at: float) -> bool:

@@ -28,11 +28,11 @@ from monitor.sim.past_outages import FULL_RATIO, HOT_CELSIUS, RUNTIME_MOUNT, Pas
 from monitor.sim.snapshot import (
     BUSY_CELSIUS,
     BUSY_WATTS,
-    CPUS,
+    CPU_COUNT,
     IDLE_CELSIUS,
     IDLE_WATTS,
     MEMORY_BYTES,
-    SYSTEM_CORES,
+    SYSTEM_CPU_COUNT,
     SYSTEM_MEMORY_BYTES,
     SYSTEM_RECEIVED_BYTES_PER_SECOND,
     TRANSMITTED_RATIO,
@@ -57,11 +57,11 @@ Loads = list[tuple[int, PastJob | None, float]]  # index, job and utilization of
 class PastFigures:
     """Samples at a time, like those that the daemon records."""
 
-    def __init__(self, past: ClusterPast, outages: Sequence[PastOutage], seed: int) -> None:
+    def __init__(self, past: ClusterPast, outages: Sequence[PastOutage]) -> None:
         self._past = past
         self._outages = outages
-        self._chance = random.Random(seed)  # noqa: S311  # no secret
-        waiting = random.Random(seed)  # noqa: S311  # no secret
+        self._chance = random.Random(past.seed)  # noqa: S311  # no secret
+        waiting = random.Random(past.seed)  # noqa: S311  # no secret
         self._waiting = [waiting.choice(WAITING_GPUS) for _ in range(24 * 8)]  # by hour before now
         self._queues = sorted({job.queue for each in past.gpus.values() for gpu in each for job in gpu.jobs})
 
@@ -120,7 +120,7 @@ class PastFigures:
         free = sum(job is None for _, job, _ in loads)
         factor = self._chance.uniform(0.9, 1.1)
         received = SYSTEM_RECEIVED_BYTES_PER_SECOND + jobs * CONTAINER_RECEIVED_BYTES_PER_SECOND * factor
-        cpu = (SYSTEM_CORES + jobs * _CPU_CORES * factor) / CPUS
+        cpu = (SYSTEM_CPU_COUNT + jobs * _CPU_CORES * factor) / CPU_COUNT
         memory = (SYSTEM_MEMORY_BYTES + jobs * _MEMORY_BYTES) / MEMORY_BYTES
         load = sum(load for _, _, load in loads) / len(loads) if loads else None
         shm, sent = float(jobs * _SHM_BYTES), received * TRANSMITTED_RATIO

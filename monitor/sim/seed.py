@@ -20,7 +20,7 @@ from monitor.history.store import FILE as HISTORY_FILE
 from monitor.history.store import HistoryStore
 from monitor.report.store import FILE as USAGE_FILE
 from monitor.report.store import UsageStore
-from monitor.sim.past import SEED, ClusterPast
+from monitor.sim.past import ClusterPast
 from monitor.sim.past_figures import COARSE_WOBBLE_RATIO, WOBBLE_RATIO, PastFigures, past_buckets
 from monitor.sim.past_outages import past_outages, record_alerts
 
@@ -32,11 +32,11 @@ FINE_HOURS = FINE_SPAN_SECONDS // HOUR_SECONDS
 class Seeding:
     """Writes the past of a cluster into a state directory."""
 
-    def __init__(self, past: ClusterPast, state: Path, seed: int = SEED) -> None:
+    def __init__(self, past: ClusterPast, state: Path) -> None:
         self._past = past
         self._state = state
         self._outages = past_outages(past)
-        self._figures = PastFigures(past, self._outages, seed)
+        self._figures = PastFigures(past, self._outages)
         self._open_at = int(past.now // HOUR_SECONDS) * HOUR_SECONDS  # start of the current hour
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None

@@ -33,7 +33,7 @@ REGISTRY = "https://harbor.lab"
 RUNTIME_ROOT = "/var/lib/docker"
 IDLE_WATTS, BUSY_WATTS = 62.0, 330.0
 IDLE_CELSIUS, BUSY_CELSIUS = 34.0, 74.0
-CPUS, SYSTEM_CORES = 96, 4.0  # cores that a node needs without containers
+CPU_COUNT, SYSTEM_CPU_COUNT = 96, 4.0  # of a node, and what it uses without containers
 MEMORY_BYTES, SYSTEM_MEMORY_BYTES = 1024 * GIB, 96 * GIB
 SYSTEM_RECEIVED_BYTES_PER_SECOND = 4e6
 TRANSMITTED_RATIO = 0.5  # of what is received
@@ -80,9 +80,9 @@ def _host(node: SimNode, now: float) -> HostFact:
     received = up * SYSTEM_RECEIVED_BYTES_PER_SECOND + node.received_bytes
     used = SYSTEM_MEMORY_BYTES + sum(container.memory_bytes for container in node.containers.values())
     return HostFact(
-        cpus=CPUS, memory_total_bytes=MEMORY_BYTES, memory_available_bytes=MEMORY_BYTES - used,
+        cpus=CPU_COUNT, memory_total_bytes=MEMORY_BYTES, memory_available_bytes=MEMORY_BYTES - used,
         cpu_seconds_total={
-            "user": up * SYSTEM_CORES + worked, "idle": up * (CPUS - SYSTEM_CORES) - worked,
+            "user": up * SYSTEM_CPU_COUNT + worked, "idle": up * (CPU_COUNT - SYSTEM_CPU_COUNT) - worked,
             "iowait": node.waited_seconds,
         },
         load1=21.0, booted_at=node.booted_at, kernel="5.15.0",

@@ -64,7 +64,7 @@ def test_a_failed_installation_shows_the_reason_and_what_to_do(tmp_path: Path) -
 
 
 def packages(directory: Path, *, update: int, install: int) -> subprocess.CompletedProcess[str]:
-    """Install the packages for tests, of which none is there, as root of a machine with this apt."""
+    """Install the packages for benchmarks as root of a machine that has none of them, with this apt."""
     executable(directory / "dpkg-query", "#!/bin/sh\nexit 1\n")
     executable(directory / "id", "#!/bin/sh\necho 0\n")
     executable(directory / "apt-get", APT.replace("{update}", str(update)).replace("{install}", str(install)))

@@ -98,7 +98,7 @@ def test_the_last_day_and_the_last_hour_are_complete(seeded: Seeded) -> None:
 
 
 def test_figures_are_possible_and_agree_with_each_other(seeded: Seeded) -> None:
-    figures = PastFigures(seeded.past, past_outages(seeded.past), 1)
+    figures = PastFigures(seeded.past, past_outages(seeded.past))
     for hours in range(0, 168, 5):
         found = {(subject, name): values for subject, name, values in figures.samples(NOW - hours * 3600.0)}
         load, held, free, _ = found[HistorySubject.CLUSTER, "cluster"]
@@ -154,7 +154,7 @@ def test_past_alerts_are_over_and_have_a_timeline(seeded: Seeded) -> None:
 def test_the_same_seed_makes_the_same_past() -> None:
     made = [make_past(cluster()) for _ in range(2)]
     assert made[0] == made[1]
-    samples = [list(PastFigures(past, past_outages(past), 1).samples(NOW - DAY)) for past in made]
+    samples = [list(PastFigures(past, past_outages(past)).samples(NOW - DAY)) for past in made]
     assert samples[0] == samples[1]
 
 
@@ -164,7 +164,7 @@ def test_writing_stops_on_request(tmp_path: Path) -> None:
     seeding.start()
     seeding.stop()
     began = time.monotonic()
-    seeding.write_older()  # does nothing any more
+    seeding.write_older()  # does nothing after stop()
     assert time.monotonic() - began < 60
 
 

@@ -48,7 +48,7 @@ def test_the_guide_fits_and_leads_on(demo: str, tabs: Callable[..., Tab], size: 
     page, texts = tab.page, CATALOGS[lang]
     page.goto(f"{demo}/?lang={lang}")
     guide = page.locator("#guide")
-    expect(guide.get_by_role("heading")).to_contain_text("/13")
+    expect(guide.get_by_role("heading")).to_contain_text("/13", timeout=TIMEOUT_MILLISECONDS)
     expect(page.get_by_role("region")).to_have_count(1)
     assert overflow(page) <= 0
     box = guide.bounding_box()
@@ -58,16 +58,16 @@ def test_the_guide_fits_and_leads_on(demo: str, tabs: Callable[..., Tab], size: 
     assert box["height"] < size["height"] / 2
     tab.shoot(f"guide-{lang}-{size['width']}")
     guide.get_by_role("link").click()
-    expect(page).not_to_have_url(f"{demo}/?lang={lang}")
-    expect(page.locator("#guide")).to_be_visible()  # on every page
+    expect(page).not_to_have_url(f"{demo}/?lang={lang}", timeout=TIMEOUT_MILLISECONDS)
+    expect(page.locator("#guide")).to_be_visible(timeout=TIMEOUT_MILLISECONDS)  # on every page
     page.get_by_role("button", name=texts["page.guide.hide"]).click()
-    expect(page.locator("#guide")).to_be_hidden()
+    expect(page.locator("#guide")).to_be_hidden(timeout=TIMEOUT_MILLISECONDS)
     page.goto(f"{demo}/nodes")
-    expect(page.locator("#nodes tbody tr").first).to_be_visible()
-    expect(page.locator("#guide")).to_be_hidden()  # until the browser is closed ...
+    expect(page.locator("#nodes tbody tr").first).to_be_visible(timeout=TIMEOUT_MILLISECONDS)
+    expect(page.locator("#guide")).to_be_hidden(timeout=TIMEOUT_MILLISECONDS)  # until the browser is closed ...
     page.get_by_role("button", name=texts["page.guide.show"], exact=True).press("Enter")
-    expect(page.locator("#guide")).to_be_visible()  # ... or the button is used
-    expect(page.get_by_role("button", name=texts["page.guide.hide"])).to_be_focused()
+    expect(page.locator("#guide")).to_be_visible(timeout=TIMEOUT_MILLISECONDS)  # ... or the button is used
+    expect(page.get_by_role("button", name=texts["page.guide.hide"])).to_be_focused(timeout=TIMEOUT_MILLISECONDS)
 
 
 def test_the_guide_follows_the_story(demo: str, tabs: Callable[..., Tab]) -> None:

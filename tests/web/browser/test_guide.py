@@ -60,6 +60,7 @@ def test_the_guide_fits_and_leads_on(demo: str, tabs: Callable[..., Tab], size: 
     guide.get_by_role("link").click()
     expect(page).not_to_have_url(f"{demo}/?lang={lang}", timeout=TIMEOUT_MILLISECONDS)
     expect(page.locator("#guide")).to_be_visible(timeout=TIMEOUT_MILLISECONDS)  # on every page
+    page.wait_for_load_state()  # the script of the button is deferred
     page.get_by_role("button", name=texts["page.guide.hide"]).click()
     expect(page.locator("#guide")).to_be_hidden(timeout=TIMEOUT_MILLISECONDS)
     page.goto(f"{demo}/nodes")

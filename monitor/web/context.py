@@ -20,6 +20,7 @@ from monitor.history.model import HistoryMetric, HistorySubject, Point
 from monitor.i18n import LANGUAGES
 from monitor.leader.elector import LeaseState
 from monitor.present.findings import LocalizedFinding
+from monitor.present.guide import Guide
 from monitor.queries.cluster import PodExplanation
 from monitor.queries.fits import FitsAnswer
 from monitor.report.model import ReportSource
@@ -29,6 +30,7 @@ from monitor.web.cleanup_api import CleanupBackend
 
 THEMES = ("light", "dark")
 LANG, THEME = "lang", "theme"  # query parameter (LANG only) and cookie
+GUIDE, GUIDE_OFF = "guide", "off"  # cookie of a browser session whose user has hidden the guide
 COOKIE_LIFETIME_SECONDS = 365 * 86400
 
 
@@ -69,6 +71,14 @@ class HeaderLink:
 
 
 @dataclass(frozen=True)
+class PageExtras:
+    """What the demo adds to every page: links, and the guide to its current scene."""
+
+    links: tuple[HeaderLink, ...] = ()
+    guide: Callable[[], Guide] | None = None
+
+
+@dataclass(frozen=True)
 class PageData:
     """Data that pages show in addition to the API. All of it is optional."""
 
@@ -76,7 +86,7 @@ class PageData:
     findings: Callable[[], tuple[Finding, ...] | None] = lambda: None
     history: PageHistory | None = None
     alerts: Callable[[], Sequence[AlertView]] | None = None  # not rendered yet
-    links: tuple[HeaderLink, ...] = ()
+    extras: PageExtras = PageExtras()
     lease: Callable[[], LeaseState] | None = None  # with several replicas
     timezone: str = "UTC"
 

@@ -8,6 +8,7 @@ from monitor.i18n.en import (
     cleanup,
     cleanup_runs,
     crashes,
+    demo,
     device_claims,
     doctor,
     findings_conditions,
@@ -67,6 +68,6 @@ CLEANUP = cleanup.WORDS | cleanup_runs.WORDS
 REPORT = report.WORDS | incident.WORDS
 ACCESS = access.WORDS | keep.WORDS
 DOCTOR = doctor.WORDS
-SETUP = setup.WORDS
+SETUP = setup.WORDS | demo.WORDS
 PAGE = page.WORDS | page_charts.WORDS | page_work.WORDS
 TABLES = tables.WORDS

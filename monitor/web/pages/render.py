@@ -27,10 +27,20 @@ from monitor.history.model import HistoryMetric, HistorySubject, HistoryUnit
 from monitor.i18n import LANGUAGES, Value, code, say
 from monitor.i18n.figures import duration, number, percent
 from monitor.present import disks
+from monitor.present.guide import guide_text
 from monitor.present.rows import MAX_ROWS, page_text
 from monitor.present.shares import gpu_value, gpus_cell, holder_share, queue_free, queue_used, share_lines
 from monitor.present.timeline import entry_text
-from monitor.web.context import COOKIE_LIFETIME_SECONDS, LANG, PageDeps, language_of, principal_of, theme_of
+from monitor.web.context import (
+    COOKIE_LIFETIME_SECONDS,
+    GUIDE,
+    GUIDE_OFF,
+    LANG,
+    PageDeps,
+    language_of,
+    principal_of,
+    theme_of,
+)
 from monitor.web.responses import NO_STORE
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
@@ -186,13 +196,14 @@ class PageRequest:
 
     def respond(self, layout: str, title: str, *sections: PageSection, status: int = 200, **values: object) -> Response:
         """The page, or the changed sections if it is already open."""
-        lease = self._lease_sections()
+        lease, guide = self._lease_sections(), self._guide_sections()
         versions = self.request.query_params.get(VERSIONS)
         if versions is not None:
-            return _changed_sections(versions, (*sections, *lease))
+            return _changed_sections(versions, (*sections, *lease, *guide))
         rendered = {section.id: section.render() for section in sections}
         leads = [section.render() for section in lease]
-        page = self._render(layout, {"title": title, "s": rendered, "leads": leads, **values})
+        frame = {"title": title, "s": rendered, "leads": leads, "guides": [section.render() for section in guide]}
+        page = self._render(layout, frame | values)
         response = HTMLResponse(page, status, headers=NO_STORE)
         wanted = self.request.query_params.get(LANG)
         if wanted in LANGUAGES:
@@ -214,6 +225,14 @@ class PageRequest:
             return ()
         return (self.section("lease", "lease", polite=True, lease=self.deps.data.lease()),)
 
+    def _guide_sections(self) -> tuple[PageSection, ...]:
+        """The strip that explains the current scene of the demo."""
+        source = self.deps.data.extras.guide
+        if source is None:
+            return ()
+        guide = source()
+        return (self.section(GUIDE, "guide", guide=guide, text=guide_text(guide, self.lang)),)
+
     def _render(self, template: str, values: Mapping[str, object]) -> str:
         context: dict[str, object] = {
             "t": self.t,
@@ -232,7 +251,8 @@ class PageRequest:
             context |= {
                 "theme": theme_of(self.request),
                 "request": self.request,
-                "links": self.deps.data.links,
+                "links": self.deps.data.extras.links,
+                "guide_off": self.request.cookies.get(GUIDE) == GUIDE_OFF,
                 "menu": _menu(self),
                 "words": json.dumps({key: self.t(f"script.{key}") for key in SCRIPT_TEXTS}, ensure_ascii=False),
             }

@@ -90,6 +90,7 @@ class LiveCluster:
         self._versions = count(1)
         self._version = 0  # assigned from a counter: two threads never set the same value
         self._view: tuple[int, ClusterView] = (-1, ClusterView(at=time.time()))
+        self._overview = self._view
 
     def start(self) -> None:
         if self.kube:
@@ -126,6 +127,16 @@ class LiveCluster:
         with self._building:
             self._view = self._version, self._builder.view()
             return self._view[1]
+
+    @property
+    def overview(self) -> ClusterView:
+        """The joined view with only those pods that are not scheduled yet."""
+        version, view = self._overview
+        if version == self._version:
+            return view
+        with self._building:
+            self._overview = self._version, self._builder.overview()
+            return self._overview[1]
 
     def take_update(self) -> FactsUpdate:
         """What has changed since the last call; everything at the first. For one caller only."""

@@ -75,7 +75,9 @@ class PodIndex:
             self._put_view(pod)
         else:
             self._drop_view(pod)
-        return affected | ({pod.node} if pod.node else set())
+        if pod.node:
+            affected.add(pod.node)
+        return affected
 
     def drop(self, uid: str) -> set[str]:
         """Remove a pod, and return the affected nodes."""

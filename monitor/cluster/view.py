@@ -135,7 +135,7 @@ class ViewBuilder:
             affected |= self._change_agent(agent)
         for target in changes.gone:
             affected |= self._drop_agent(target)
-        self._join(affected & (self._nodes.keys() | self._agents.keys()), now)
+        self._join([name for name in affected if name in self._nodes or name in self._agents], now)
         return self
 
     def take_changes(self) -> tuple[Changes, dict[str, KnownNode | None], dict[str, KnownPod | None]]:

@@ -111,7 +111,14 @@ class AgentPoller:
         """Facts of all agents, sorted by target, with times by the clock as it is set now."""
         offset = self.clock_offset()
         with self._lock:
-            return tuple([_shifted(polled.fact, offset - polled.clock_offset) for polled in self._polled.values()])
+            return tuple(
+                [
+                    polled.fact
+                    if abs(step := offset - polled.clock_offset) < CLOCK_STEP_SECONDS
+                    else _shifted(polled.fact, step)
+                    for polled in self._polled.values()
+                ]
+            )
 
     def answered_once(self) -> bool:
         """Whether every agent has answered or failed once."""

@@ -86,7 +86,8 @@ def _agent_disks(agent: AgentFact, before: _AgentDisks | None) -> _AgentDisks:
     if snapshot is None:
         return _AgentDisks(agent)
     node = agent.node or snapshot.node
-    local, shared = [], []
+    local: list[_RankedDisk] = []
+    shared: list[_RankedDisk] = []
     for disk in snapshot.disk or ():
         ratio = used_ratio(disk)
         kind = shared if "nas" in disk.roles else local

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
@@ -13,12 +14,12 @@ from monitor.kube.store import ObjectChange
 LABEL = {"app": "agent"}
 
 
-def pod(uid: str = "1", **changed: object) -> PodFact:
-    values: dict[str, object] = {
+def pod(uid: str = "1", **changed: Any) -> PodFact:
+    values: dict[str, Any] = {
         "uid": uid, "name": f"agent-{uid}", "namespace": "gpu", "labels": LABEL, "pod_ip": f"10.0.0.{uid}",
         "phase": "Running", "node": f"node-{uid}",
     }  # fmt: skip
-    return PodFact(**(values | changed))  # type: ignore[arg-type]  # named fields of the test's own
+    return PodFact(**(values | changed))
 
 
 def test_a_running_agent_is_a_target_on_its_node() -> None:
@@ -31,7 +32,7 @@ def test_a_running_agent_is_a_target_on_its_node() -> None:
     "changed",
     [{"labels": {}}, {"labels": {"app": "other"}}, {"phase": "Failed"}, {"pod_ip": None}, {"namespace": "mine"}],
 )
-def test_a_pod_that_is_no_agent_is_not_a_target_and_stops_being_one(changed: dict[str, object]) -> None:
+def test_a_pod_that_is_no_agent_is_not_a_target_and_stops_being_one(changed: dict[str, Any]) -> None:
     agents = AgentPods("app=agent", 9835, "gpu")
     agents.note([ObjectChange(None, pod(**changed))])
     assert not agents.targets()

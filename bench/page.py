@@ -149,6 +149,9 @@ class Cluster:
     def view(self) -> ClusterView:
         return next(self._views)
 
+    def overview(self) -> ClusterView:
+        return self.view()
+
     def findings(self, lang: str) -> tuple[LocalizedFinding, ...]:
         return localize_findings(self._found, lang)
 

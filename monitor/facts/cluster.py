@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping
 from enum import StrEnum
+from functools import cached_property
 
 import msgspec
 
@@ -156,6 +159,11 @@ class PodView(Fact, frozen=True, kw_only=True):
     gpu_shares: Amounts = msgspec.field(default_factory=dict)
     usage: UsageView = UsageView()
 
+    @property
+    def waiting(self) -> bool:
+        """Whether the pod is not scheduled yet."""
+        return self.node is None and self.phase == "Pending"
+
 
 class FreeView(Fact, frozen=True, kw_only=True):
     """Free GPUs of one model: in total, and the most on one node."""
@@ -204,7 +212,7 @@ class SourceView(Fact, frozen=True, kw_only=True):
     since: float | None = None
 
 
-class ClusterView(Fact, frozen=True, kw_only=True):
+class ClusterView(Fact, frozen=True, kw_only=True, dict=True, gc=True):
     """The whole cluster at one moment. Equal inputs give an equal view, in whatever order they arrive."""
 
     at: float
@@ -216,3 +224,16 @@ class ClusterView(Fact, frozen=True, kw_only=True):
     users: dict[str, UsageView] = msgspec.field(default_factory=dict)
     sources: tuple[SourceView, ...] = ()
     gpu_requests: Amounts = msgspec.field(default_factory=dict)
+
+    @cached_property
+    def gpus_by_node(self) -> Mapping[str, tuple[GpuView, ...]]:
+        """GPUs of each node that has any."""
+        gpus: defaultdict[str, list[GpuView]] = defaultdict(list)
+        for gpu in self.gpus:
+            gpus[gpu.node].append(gpu)
+        return {node: tuple(group) for node, group in gpus.items()}
+
+    def with_known_nodes(self, gpus: Mapping[str, tuple[GpuView, ...]]) -> ClusterView:
+        """The view, given its GPUs by node: those of an unchanged node stay the same tuple."""
+        vars(self)["gpus_by_node"] = gpus
+        return self

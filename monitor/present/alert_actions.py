@@ -69,7 +69,7 @@ def silence_scopes(alert: LocalizedAlert) -> list[SilenceScope]:
 
 
 def _release(labels: Mapping[str, str], index: ClusterIndex) -> list[AlertAction]:
-    gpus = index.gpus_by_node.get(labels.get("node", ""), [])
+    gpus = index.gpus_by_node.get(labels.get("node", ""), ())
     rows = [GpuRow(gpu, ()) for gpu in gpus if str(gpu.index) == labels.get("gpu")]
     return [
         AlertAction("release-gpu", (f"{row.gpu.node}/{row.gpu.index}",), (row.owner,)) for row in rows if row.releasable

@@ -186,7 +186,7 @@ def _node_rows(view: ClusterView) -> list[TopRow]:
     by_node = ClusterIndex(view).gpus_by_node
     rows = []
     for node in view.nodes:
-        gpus = by_node.get(node.name, [])
+        gpus = by_node.get(node.name, ())
         total = node.cards if node.allocatable is None else node.allocatable
         rows.append(
             TopRow(

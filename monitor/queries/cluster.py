@@ -88,6 +88,9 @@ class ClusterQueries:
     def view(self) -> ClusterView:
         return self._cluster.view
 
+    def overview(self) -> ClusterView:
+        return self._cluster.overview
+
     def findings(self, lang: str) -> tuple[LocalizedFinding, ...] | None:
         """Findings in one language; None before the first evaluation."""
         findings = self._findings()

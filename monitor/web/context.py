@@ -39,6 +39,10 @@ class ClusterBackend(Protocol):
 
     def view(self) -> ClusterView: ...
 
+    def overview(self) -> ClusterView:
+        """The view with only those pods that are not scheduled yet."""
+        ...
+
     def findings(self, lang: str, /) -> tuple[LocalizedFinding, ...] | None:
         """Findings in one language; None before the first evaluation."""
         ...

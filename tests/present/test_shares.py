@@ -126,6 +126,9 @@ class Cluster:
     def view(self) -> ClusterView:
         return self._given.view
 
+    def overview(self) -> ClusterView:
+        return self._given.view
+
     def findings(self, _lang: str) -> None:
         return None
 

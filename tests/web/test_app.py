@@ -47,6 +47,9 @@ class FakeCluster:
         gpu = GpuView(node=self._name, state=GpuState.ZOMBIE, index=0, evidence=(Evidence(key="pod-deleted"),))
         return ClusterView(at=AT, nodes=(NodeView(name=self._name, has_agent=True),), gpus=(gpu,))
 
+    def overview(self) -> ClusterView:
+        return self.view()
+
     def findings(self, lang: str) -> tuple[LocalizedFinding, ...] | None:
         return localize_findings((finding(self._name), finding(f"{self._name}-2", explained_by="x")), lang)
 

@@ -78,6 +78,9 @@ class FakeCluster:
             gpus=gpus, pods=pods, queues=(QueueView(name="vc", used=1, waiting=8),), users={"li": UsageView(gpus=1)},
         )  # fmt: skip
 
+    def overview(self) -> ClusterView:
+        return self.view()
+
     def findings(self, lang: str) -> tuple[LocalizedFinding, ...] | None:
         return localize_findings((finding(), finding(labels={"node": "b"}, explained_by=finding().key)), lang)
 

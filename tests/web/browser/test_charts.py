@@ -75,6 +75,9 @@ class World:
     def view(self) -> ClusterView:
         return self.seen
 
+    def overview(self) -> ClusterView:
+        return self.seen
+
     def findings(self, _lang: str) -> tuple[LocalizedFinding, ...] | None:
         return ()
 

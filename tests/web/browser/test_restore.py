@@ -48,6 +48,9 @@ class EmptyCluster:
     def view(self) -> ClusterView:
         return ClusterView(at=NOW)
 
+    def overview(self) -> ClusterView:
+        return self.view()
+
     def findings(self, _lang: str) -> tuple[()]:
         return ()
 

@@ -30,6 +30,7 @@ from monitor.present import disks
 from monitor.present.rows import MAX_ROWS, page_text
 from monitor.present.shares import gpu_value, gpus_cell, holder_share, queue_free, queue_used, share_lines
 from monitor.web.context import COOKIE_LIFETIME_SECONDS, LANG, PageDeps, language_of, principal_of, theme_of
+from monitor.web.pages.menu import menu
 from monitor.web.responses import NO_STORE
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
@@ -41,7 +42,7 @@ MAX_QUERY_CHARS = 200
 SCRIPT_TEXTS = ("s", "min", "h", "d", "soon", "asking", "doing", "done", "refused", "failed", "nothing", "restore")
 
 
-ASSETS = ("page.css", "page.js", "htmx.min.js", "chart.css", "chart.js", "uplot.min.css", "uplot.min.js")
+ASSETS = ("page.css", "login.css", "page.js", "htmx.min.js", "chart.css", "chart.js", "uplot.min.css", "uplot.min.js")
 PLOT_SPANS = ("1h", "6h", "24h", "7d")
 # Texts of chart.js.
 PLOT_TEXTS = (
@@ -217,23 +218,10 @@ class PageRequest:
                 "theme": theme_of(self.request),
                 "request": self.request,
                 "links": self.deps.data.links,
-                "menu": _menu(self),
+                "menu": menu(self.request.url.path, self.deps, self.principal),
                 "words": json.dumps({key: self.t(f"script.{key}") for key in SCRIPT_TEXTS}, ensure_ascii=False),
             }
         return environment().get_template(template).render(context | dict(values))
-
-
-def _menu(page: PageRequest) -> list[tuple[str, str]]:
-    """Path and key of the pages that are available to the principal."""
-    deps = page.deps
-    available = {
-        "alerts": deps.alerts is not None,
-        "cleanup": deps.cleanup is not None,
-        "report": deps.reports is not None,
-        "audit": deps.audit is not None and page.principal.has_role("admin"),
-    }
-    keys = ("nodes", "pods", "users", "queues", "alerts", "cleanup", "report", "audit")
-    return [("/", "overview"), *((f"/{key}", key) for key in keys if available.get(key, True))]
 
 
 def _changed_sections(versions: str, sections: tuple[PageSection, ...]) -> Response:

@@ -7,14 +7,24 @@
   const lang = document.body.dataset.lang;
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const two = (number) => String(number).padStart(2, "0");
+  const zone = document.body.dataset.zone;
+
+  // Times are those of the daemon's time zone, as everywhere on the pages.
+  function zoned(at) {
+    try {
+      return uPlot.tzDate(new Date(at * 1000), zone);
+    } catch {
+      return new Date(at * 1000);  // the browser does not know the zone
+    }
+  }
 
   function clock(at) {
-    const when = new Date(at * 1000);
+    const when = zoned(at);
     return `${two(when.getHours())}:${two(when.getMinutes())}`;
   }
 
   function day(at) {
-    const when = new Date(at * 1000);
+    const when = zoned(at);
     return `${two(when.getMonth() + 1)}-${two(when.getDate())}`;
   }
 
@@ -28,13 +38,15 @@
   }
 
   const FORMATS = {
-    "ratio": (value) => `${Math.round(value * 1000) / 10} %`,
+    "ratio": (value) => `${Math.round(value * 1000) / 10}%`,
     "gpus": (value) => String(Math.round(value * 100) / 100),
     "watts": (value) => `${Math.round(value)} W`,
     "celsius": (value) => `${Math.round(value * 10) / 10} °C`,
     "bytes": size,
     "bytes-per-second": (value) => `${size(value)}/s`,
   };
+  // Steps of the axis: powers of two, so that its labels are round in binary units.
+  const BYTE_STEPS = [...Array(51).keys()].map((power) => 2 ** power);
   const shown = (unit, value) => (value === null || value === undefined ? "–" : FORMATS[unit](value));
 
   class Plots {
@@ -73,6 +85,7 @@
       } catch (error) {
         if (asked === this.asked) this.say(this.texts.failed + error.message);
       }
+      if (asked === this.asked) this.panel.removeAttribute("aria-busy");
     }
 
     say(text) {
@@ -177,11 +190,11 @@
       const labels = (_, found) => found.map((at) => (spans > 2 * 86400 || clock(at) === "00:00" ? day(at) : clock(at)));
       const scale = unit === "ratio" ? { range: (_, low, high) => [0, Math.max(1, high)] } : { range: (_, low, high) => [0, (high || 1) * 1.1] };
       return {
-        width: this.width(), height: HEIGHT_PIXELS, series: lines, bands,
+        width: this.width(), height: HEIGHT_PIXELS, series: lines, bands, tzDate: zoned,
         scales: { x: { time: true, range }, y: scale },
         axes: [
           { ...axis, size: 28, values: labels, space: spans > 2 * 86400 ? 60 : 52, incrs: [60, 300, 600, 1800, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 86400, 2 * 86400] },
-          { ...axis, size: 62, values: (_, found) => found.map((value) => shown(unit, value)) },
+          { ...axis, size: 62, ...(unit.startsWith("bytes") && { incrs: BYTE_STEPS }), values: (_, found) => found.map((value) => shown(unit, value)) },
         ],
         cursor: { sync: { key: "history", setSeries: false }, points: { size: 6 }, drag: { x: false, y: false } },
         legend: { live: true },

@@ -27,6 +27,7 @@ from monitor.history.model import HistoryMetric, HistorySubject, HistoryUnit
 from monitor.i18n import LANGUAGES, Value, code, say
 from monitor.i18n.figures import duration, number, percent
 from monitor.present import disks
+from monitor.present.cluster import source_reason
 from monitor.present.rows import MAX_ROWS, page_text
 from monitor.present.shares import gpu_value, gpus_cell, holder_share, queue_free, queue_used, share_lines
 from monitor.web.context import COOKIE_LIFETIME_SECONDS, LANG, PageDeps, language_of, principal_of, theme_of
@@ -90,6 +91,7 @@ def environment() -> jinja2.Environment:
         gpus_cell=gpus_cell,
         share_lines=share_lines,
         holder_share=holder_share,
+        source_reason=source_reason,
         gpu_value=gpu_value,
         queue_used=queue_used,
         queue_free=queue_free,

@@ -1,4 +1,4 @@
-"""Every page of a cluster full of problems: it fits desktop and phone, is readable in both themes, and fails nothing."""
+"""Every page of a cluster full of problems: it fits desktop and phone, is readable in both themes, and logs nothing."""
 
 from __future__ import annotations
 

@@ -48,8 +48,8 @@ def agent_sources(agents: Iterable[AgentFact]) -> tuple[SourceView, ...]:
             SourceView(name="agents", ok=False, why="starting", text=Text("source.resource", {"state": "starting"})),
         )
     names = ", ".join(agent.node or agent.target for agent in silent[:MAX_NAMED])
-    unnamed = len(silent) - MAX_NAMED
-    more = f" and {unnamed} more" if unnamed > 0 else ""
+    unnamed = max(0, len(silent) - MAX_NAMED)
+    more = f" and {unnamed} more" if unnamed else ""
     values: dict[str, Value] = {"count": len(silent), "total": len(agents), "names": names, "more": unnamed}
     return (
         SourceView(

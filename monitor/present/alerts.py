@@ -13,11 +13,10 @@ from monitor.alert.store import AlertEvent, Delivery
 from monitor.base.localtime import local_seconds
 from monitor.facts.base import Fact
 from monitor.facts.findings import Severity
-from monitor.i18n import say
 from monitor.i18n.figures import brief_duration
 from monitor.i18n.notes import sentence
 from monitor.present.findings import subject, subject_labels
-from monitor.present.table import Rows, TextTable, make_limited_table, make_table, table_text
+from monitor.present.table import Rows, TextTable, make_limited_table, make_table, page_word, table_text
 
 PHASE_ORDER = (Phase.FIRING, Phase.PENDING, Phase.RESOLVED)
 
@@ -177,9 +176,9 @@ def deliveries_table(deliveries: Sequence[Delivery], timezone: str = "UTC", lang
         (
             local_seconds(delivery.at, timezone),
             delivery.receiver,
-            delivery.reason.value if lang == "en" else say(lang, f"page.reason.{delivery.reason.value}", {}),
+            page_word(lang, "reason", delivery.reason.value),
             delivery.group,
-            delivery.state,
+            page_word(lang, "delivery", delivery.state),
             brief_duration(delivery.late, lang),
             str(delivery.attempts),
             delivery.word or "",

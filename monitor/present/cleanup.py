@@ -14,7 +14,7 @@ from monitor.facts.base import Fact
 from monitor.i18n import CATALOGS
 from monitor.i18n.figures import brief_duration
 from monitor.i18n.notes import sentence
-from monitor.present.table import Rows, TextTable, make_table, table_list, table_text
+from monitor.present.table import Rows, TextTable, make_table, page_word, table_list, table_text
 
 MAX_ROWS = 200
 
@@ -107,20 +107,18 @@ def plan_tables(plans: Iterable[ShownPlan], timezone: str = "UTC", lang: str = "
 
 def _plan_title(plan: ShownPlan, timezone: str, lang: str) -> str:
     """What a plan is about, what it frees and keeps, and when it runs next."""
-
-    def word(key: str, code: str) -> str:
-        return code if lang == "en" else CATALOGS[lang].get(f"page.cleanup.{key}.{code}", code)
-
     title = table_text(
         lang, "plan-on-node" if plan.node else "plan", policy=plan.policy, node=plan.node or "",
-        kind=word("kind", plan.kind), mode=word("mode", plan.mode), items=len(plan.items),
-        size=format_size(plan.frees_bytes),
+        kind=page_word(lang, "cleanup.kind", plan.kind), mode=page_word(lang, "cleanup.mode", plan.mode),
+        items=len(plan.items), size=format_size(plan.frees_bytes),
     )  # fmt: skip
     if plan.needed_bytes is not None:
         title = table_text(lang, "plan-needed", plan=title, size=format_size(plan.needed_bytes))
     if plan.kept_counts:
         counts = plan.kept_counts.items()
-        kept = (table_text(lang, "kept", count=count, why=word("kept", protection)) for protection, count in counts)
+        kept = (
+            table_text(lang, "kept", count=count, why=page_word(lang, "cleanup.kept", why)) for why, count in counts
+        )
         title = table_text(lang, "plan-kept", plan=title, kept=table_list(lang, kept))
     if plan.next_run_at is not None:
         title = table_text(lang, "plan-next", plan=title, at=local_minute(plan.next_run_at, timezone))
@@ -169,14 +167,13 @@ def history_table(runs: Iterable[ShownRun], timezone: str = "UTC", lang: str = "
 
 def _trigger(run: CleanupRun, lang: str) -> str:
     """What started a run, and who."""
-    trigger = run.trigger if lang == "en" else CATALOGS[lang].get(f"page.cleanup.trigger.{run.trigger}", run.trigger)
+    trigger = page_word(lang, "cleanup.trigger", run.trigger)
     return trigger if run.by is None else table_text(lang, "by", trigger=trigger, user=run.by)
 
 
 def _end(run: CleanupRun, lang: str) -> str:
     """Why a run ended, or its state."""
-    end = run.end or run.state.value
-    return end if lang == "en" else CATALOGS[lang].get(f"page.cleanup.end.{end}", end)
+    return page_word(lang, "cleanup.end", run.end or run.state.value)
 
 
 def items_table(shown: ShownRun, lang: str = "en") -> TextTable:

@@ -14,7 +14,7 @@ from monitor.i18n.figures import brief_duration
 from monitor.i18n.notes import sentence
 from monitor.present.rows import ClusterIndex, evidence_texts, users_by_gpus, waiting_by_user, waiting_pods
 from monitor.present.shares import gpus_cell, holder_share, queue_free, share_lines
-from monitor.present.table import Rows, TextTable, make_limited_table, table_list, table_text, table_word
+from monitor.present.table import Rows, TextTable, make_limited_table, page_word, table_list, table_text, table_word
 
 NORMAL_STATES = (GpuState.FREE, GpuState.BUSY)
 # States that need attention, worst first; the GPUs of silent nodes are last, they would hide all others.
@@ -25,7 +25,7 @@ MAX_NAMED_NODES = 8
 def headline(view: ClusterView, timezone: str = "UTC", lang: str = "en") -> str:
     """One line: number of nodes, and of GPUs by state."""
     counts = Counter(gpu.state for gpu in view.gpus)
-    named = [(counts[state], table_word(state.value, lang)) for state in GpuState if counts[state]]
+    named = [(counts[state], page_word(lang, "state", state.value)) for state in GpuState if counts[state]]
     states = [say(lang, "top.state", {"count": count, "state": state}) for count, state in named]
     return table_text(
         lang,
@@ -97,7 +97,7 @@ def _nodes(view: ClusterView, lang: str) -> TextTable:
             node_state(node, view, lang),
             _count(node.free),
             _count(node.cards if node.allocatable is None else node.allocatable),
-            " ".join(f"{gpu.index}:{table_word(gpu.state.value, lang)}" for gpu in gpus.get(node.name, ())),
+            " ".join(f"{gpu.index}:{page_word(lang, 'state', gpu.state.value)}" for gpu in gpus.get(node.name, ())),
         )
         for node in view.nodes
     ]

@@ -29,7 +29,7 @@ def headline(snapshot: NodeSnapshot, timezone: str = "UTC", lang: str = "en") ->
         if host.booted_at is not None:
             parts.append(table_text(lang, "up", time=brief_duration(snapshot.at - host.booted_at, lang)))
         parts += [f"Linux {host.kernel}"] if host.kernel else []
-    return printable((", " if lang == "en" else "，").join(parts))
+    return printable(table_text(lang, "clause").join(parts))
 
 
 def failed_collectors(snapshot: NodeSnapshot) -> tuple[str, ...]:

@@ -70,7 +70,12 @@ def table_word(word: str, lang: str) -> str:
 
 def table_text(lang: str, key: str, **values: Value) -> str:
     """A sentence or compound word of a table in one language."""
-    return say(lang, f"table.{key}", values)
+    return say(lang, f"tables.{key}", values)
+
+
+def page_word(lang: str, group: str, word: str) -> str:
+    """The name of a code that the pages have. English uses the code itself."""
+    return word if lang == "en" else CATALOGS[lang].get(f"page.{group}.{word}", word)
 
 
 def table_list(lang: str, words: Iterable[str]) -> str:

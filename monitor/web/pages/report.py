@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
+from monitor.present.rows import MAX_ROWS
 from monitor.report.model import ReportSource
 from monitor.web.pages.render import PageRequest
 from monitor.web.report_api import DEFAULT_SINCE, parse_by, parse_since
@@ -27,7 +28,7 @@ class ReportPage:
             since, by = DEFAULT_SINCE, "user"
             report = self._reports.report(parse_since(since), parse_by(by))
         most = max((row.allocated_hours for row in report.rows), default=0.0)
-        content = page.part("report", report=report, most=most)
+        content = page.part("report", report=report, most=most, max_rows=MAX_ROWS)
         return page.respond(
             "report.html", page.t("nav.report"), since=since, by=by, told=content, sinces=SINCE_CHOICES, bys=BY_CHOICES
         )

@@ -15,6 +15,10 @@ from tests.web.test_app import FakeCluster
 FRAGMENTS = frozenset({"/suggest", "/cleanup/plan", "/cleanup/preview-run", "/alerts/preview-silence"})
 
 
+def _gpus(pod: dict[str, Any]) -> float:
+    return float(pod.get("requested_gpus", 0.0))
+
+
 @dataclass(frozen=True)
 class Objects:
     """What the cluster contains: the JSON of its view, and of its alerts."""
@@ -29,13 +33,21 @@ class Objects:
 
     def pods(self) -> Iterable[str]:
         """One pod in each phase, with a GPU if possible."""
-        pods = sorted(self.view["pods"], key=lambda pod: pod.get("requested_gpus", 0))
+        pods = sorted(self.view["pods"], key=_gpus)
         by_phase = {pod.get("phase"): pod for pod in pods}
         return [f"/pods/{pod['namespace']}/{pod['name']}" for pod in by_phase.values()]
 
     def jobs(self) -> Iterable[str]:
-        jobs = [(pod["namespace"], pod["identity"].get("job")) for pod in self.view["pods"]]
-        return [f"/jobs/{namespace}/{quote(job, safe='')}" for namespace, job in jobs if job and namespace == "nlp"][:1]
+        pod = max((pod for pod in self.view["pods"] if pod["identity"].get("job")), key=_gpus)
+        return [f"/jobs/{pod['namespace']}/{quote(pod['identity']['job'], safe='')}"]
+
+    def users(self) -> Iterable[str]:
+        """The user with most GPUs."""
+        return [f"/users/{max(self.view['users'], key=lambda user: self.view['users'][user].get('gpus', 0))}"]
+
+    def queues(self) -> Iterable[str]:
+        """The queue for which most GPUs are waited for."""
+        return [f"/queues/{max(self.view['queues'], key=lambda queue: queue['waiting'])['name']}"]
 
     def nodes(self) -> Iterable[str]:
         """One node in each condition."""
@@ -45,7 +57,8 @@ class Objects:
     def alert_pages(self) -> Iterable[str]:
         """An alert with actions, one with symptoms, one that is silenced, and one that is resolved."""
         found = {alert["rule"]: alert["fingerprint"] for alert in self.alerts}
-        return [f"/alerts/{found[rule]}" for rule in ("gpu-zombie", "node-down", "image-oversize", "service-down")]
+        wanted = ("gpu-zombie", "node-down", "image-oversize", "service-down")
+        return [f"/alerts/{found[rule]}" for rule in wanted if rule in found] or [f"/alerts/{min(found.values())}"]
 
 
 EXAMPLES: dict[str, Callable[[Objects], Iterable[str]]] = {
@@ -53,16 +66,16 @@ EXAMPLES: dict[str, Callable[[Objects], Iterable[str]]] = {
     "/nodes": lambda _: ["/nodes", "/nodes?q=nothing-like-this"],
     "/nodes/{name}": lambda objects: [*objects.nodes(), "/nodes/nothing-like-this"],
     "/nodes/{name}/disk": lambda objects: [
-        f"{next(iter(objects.nodes()))}/disk?mount=/var/lib/docker", "/nodes/gpu01/disk?mount=/nothing-like-this",
+        f"{next(iter(objects.nodes()))}/disk?mount=/", "/nodes/gpu01/disk?mount=/nothing-like-this",
     ],
     "/gpus/{node}/{index:int}": lambda objects: [*objects.gpus(), "/gpus/gpu01/99"],
     "/pods": lambda _: ["/pods", "/pods?what=all", "/pods?what=waiting", "/pods?user=nothing-like-this"],
     "/pods/{namespace}/{name}": lambda objects: [*objects.pods(), "/pods/nlp/nothing-like-this"],
     "/jobs/{namespace}/{name:path}": lambda objects: [*objects.jobs(), "/jobs/nlp/nothing-like-this"],
     "/users": lambda _: ["/users", "/users?q=nothing-like-this"],
-    "/users/{name}": lambda _: ["/users/zhang", "/users/nothing-like-this"],
+    "/users/{name}": lambda objects: [*objects.users(), "/users/nothing-like-this"],
     "/queues": lambda _: ["/queues"],
-    "/queues/{name}": lambda _: ["/queues/vc-nlp", "/queues/nothing-like-this"],
+    "/queues/{name}": lambda objects: [*objects.queues(), "/queues/nothing-like-this"],
     "/why": lambda _: ["/why", "/why?q=zhang", "/why?q=nothing-like-this"],
     "/alerts": lambda _: ["/alerts?all", "/alerts?rule=nothing-like-this"],  # with everything, and with nothing
     "/alerts/{fingerprint}": lambda objects: [*objects.alert_pages(), "/alerts/0123456789abcdef"],

@@ -6,7 +6,6 @@ import json
 import re
 import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -18,8 +17,9 @@ from tests.support import wait_until
 from tests.support.command import get
 from tests.support.local_token import local_headers
 from tests.web.browser.conftest import PHONE_SIZE, SCREENSHOTS, Site, running_site
-from tests.web.browser.inspection import COLOUR_RULES, Witness, accessibility, overflows, wait_settled
-from tests.web.browser.page_examples import EXAMPLES, FRAGMENTS, Objects, routes
+from tests.web.browser.inspection import COLOUR_RULES, accessibility, overflows, wait_settled
+from tests.web.browser.page_examples import EXAMPLES, FRAGMENTS, routes
+from tests.web.browser.visits import Visit, signed_in
 
 SIZES = {"desktop": {"width": 1440, "height": 900}, "phone": PHONE_SIZE}
 THEMES = ("light", "dark")
@@ -44,16 +44,6 @@ FIRING = {
 SILENCE = {"matchers": ["alertname=ImageOversize"], "duration": "1h", "comment": "being rebuilt"}
 
 
-@dataclass
-class Visit:
-    """A signed-in page of a site, its complaints, and what there is to see."""
-
-    site: Site
-    page: Page
-    witness: Witness
-    objects: Objects
-
-
 @pytest.fixture(scope="module")
 def troubled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A site on which all outages of the demo have begun, one alert is silenced, and one is resolved."""
@@ -70,14 +60,8 @@ def troubled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @pytest.fixture(scope="module")
 def visit(troubled: Site, chromium: Browser) -> Iterator[Visit]:
-    context = chromium.new_context()
-    page = context.new_page()
-    witness = Witness(page, expected=re.compile(r"nothing-like-this|/99$|/0123456789abcdef"))
-    page.goto(troubled.login_link())
-    page.get_by_role("button", name="sign out").wait_for()
-    objects = Objects(json.loads(get(f"{troubled.url}/v1/view")[2]), json.loads(get(f"{troubled.url}/v1/alerts")[2]))
-    yield Visit(troubled, page, witness, objects)
-    context.close()
+    with signed_in(troubled, chromium) as visit:
+        yield visit
 
 
 def _rules(site: Site, phase: str) -> set[str]:
@@ -101,8 +85,7 @@ def test_every_route_has_an_example() -> None:
 @pytest.mark.parametrize("lang", LANGUAGES)
 @pytest.mark.parametrize("route", EXAMPLES)
 def test_a_page_fits_and_is_readable_and_fails_nothing(visit: Visit, route: str, lang: str) -> None:
-    visit.page.context.add_cookies([{"name": "lang", "value": lang, "url": visit.site.url}])
-    visit.witness.complaints.clear()
+    visit.speak(lang)
     problems: list[str] = []
     addresses = list(EXAMPLES[route](visit.objects))
     assert addresses
@@ -134,8 +117,7 @@ def inspect(page: Page, lang: str, name: str, part: str = "html") -> list[str]:
 
 def test_a_dialog_fits_and_is_readable(visit: Visit) -> None:
     page = visit.page
-    visit.witness.complaints.clear()
-    page.context.add_cookies([{"name": "lang", "value": "en", "url": visit.site.url}])
+    visit.speak("en")
     problems = []
     for number, (address, begin) in enumerate(DIALOGS.items()):
         page.set_viewport_size({"width": 1440, "height": 900})

@@ -20,7 +20,7 @@ from starlette.responses import HTMLResponse, Response
 from monitor.alert.message.commands import with_commands
 from monitor.base.localtime import local_instant, local_minute
 from monitor.base.logs import printable
-from monitor.base.units import format_size
+from monitor.base.units import format_size, parse_duration
 from monitor.facts.agents import AgentFact
 from monitor.facts.node import NodeSnapshot
 from monitor.history.model import HistoryMetric, HistorySubject, HistoryUnit
@@ -93,6 +93,7 @@ def environment() -> jinja2.Environment:
         share_lines=share_lines,
         holder_share=holder_share,
         source_reason=source_reason,
+        seconds_of=parse_duration,
         gpu_value=gpu_value,
         queue_used=queue_used,
         queue_free=queue_free,

@@ -148,9 +148,9 @@ STARTS = [
 
 @pytest.mark.parametrize(("name", "started_at", "expect"), STARTS)
 def test_a_gpu_is_not_idle_for_longer_than_its_pod_exists(name: str, started_at: float | None, expect: float) -> None:
-    held = {} if started_at is None else {"devices": (device(LIVE),)}
+    devices = () if started_at is None else (device(LIVE),)
     pods = () if started_at is None else (pod("bert", started_at=started_at),)
-    view = view_of(Case(name, "", agent(card(), **held), pods=pods, memory=IDLE_LONG))
+    view = view_of(Case(name, "", agent(card(), devices=devices), pods=pods, memory=IDLE_LONG))
     assert view.idle_since == expect
     said = [evidence.values["since"] for evidence in view.evidence if evidence.key == "idle"]
     assert said == ([expect] if view.state is GpuState.IDLE_HELD else [])

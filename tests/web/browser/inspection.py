@@ -36,12 +36,12 @@ OVERFLOWS = r"""() => {
 SETTLED = """() => {
   const plots = [...document.querySelectorAll(".plot .u-wrap")];
   const plans = document.querySelector("#plans");
-  return document.fonts.status === "loaded" && !document.querySelector("[aria-busy=true]")
+  return document.fonts.status === "loaded" && !document.querySelector("[aria-busy=true], .htmx-request")
     && (!plans || plans.querySelector("h2") !== null)
     && plots.every((each) => each.offsetWidth <= each.closest(".plot").offsetWidth);
 }"""
-# An open page is updated every 1.5 s; one that is inspected must not change meanwhile.
-STOP_UPDATES = "document.querySelector('#poll')?.remove()"
+# An open page is updated every 1.5 s unless it is hidden; one that is inspected must not change meanwhile.
+STOP_UPDATES = "Object.defineProperty(document, 'hidden', { value: true, configurable: true })"
 RUN_AXE = """async ([part, rules]) => {
   const options = { resultTypes: ["violations"], ...(rules && { runOnly: { type: "rule", values: rules } }) };
   return (await axe.run(part, options)).violations;

@@ -15,6 +15,7 @@ from tests.web.browser.conftest import Site
 from tests.web.browser.inspection import Witness
 from tests.web.browser.page_examples import Objects
 
+TIMEOUT_MILLISECONDS = 120_000  # a screenshot of a long page takes long on a machine with fully busy cores
 MISSING = re.compile(r"nothing-like-this|/99$|/0123456789abcdef")  # in EXAMPLES
 
 
@@ -37,6 +38,7 @@ class Visit:
 def signed_in(site: Site, chromium: Browser) -> Iterator[Visit]:
     """A page that is signed in as an admin, in a context of its own."""
     context = chromium.new_context()
+    context.set_default_timeout(TIMEOUT_MILLISECONDS)
     page = context.new_page()
     witness = Witness(page, expected=MISSING)
     page.goto(site.login_link())

@@ -33,7 +33,7 @@ from monitor.facts.text import Evidence, Text
 from monitor.i18n import CATALOGS, LANGUAGES
 from monitor.present.cleanup import ShownPlan
 from monitor.present.findings import LocalizedFinding, localize_findings
-from monitor.present.rows import gpu_rows
+from monitor.present.rows import gpu_rows, page_text
 from monitor.queries.cluster import PodExplanation
 from monitor.web.context import PageData, PageDeps
 from monitor.web.pages.routes import page_routes
@@ -399,3 +399,9 @@ def test_what_an_agent_reports_besides_is_in_the_language_of_the_page() -> None:
     body = Visitor(deps()).text("/nodes/gpu-01", accept_language="zh")
     assert "<h3>采集器</h3>" in body
     assert "Collectors" not in body
+
+
+def test_a_pod_that_is_not_scheduled_waits_on_its_page_as_in_the_list() -> None:
+    visitor, said = Visitor(deps()), page_text("en", "pods.waits")
+    assert f"<dd>{said}</dd>" in visitor.text("/pods/nlp/wait-gpu-01", accept_language="en")
+    assert f">{said}</strong>" in visitor.text("/pods?what=all", accept_language="en")

@@ -69,7 +69,7 @@ def table_word(word: str, lang: str) -> str:
 
 
 def table_text(lang: str, key: str, **values: Value) -> str:
-    """A sentence or compound word of a table in one language."""
+    """A sentence or part of one that tables contain, in one language."""
     return say(lang, f"tables.{key}", values)
 
 

@@ -1,4 +1,4 @@
--- alerts.db (version 1, journal mode wal, file mode 600)
+-- alerts.db (version 2, journal mode wal, file mode 600)
 CREATE INDEX attempts_at ON attempts (receiver, at);
 CREATE INDEX history_at ON history (at);
 CREATE INDEX outbox_parcel ON outbox (parcel) WHERE parcel IS NOT NULL;
@@ -10,6 +10,7 @@ CREATE TABLE health (receiver TEXT PRIMARY KEY, body BLOB NOT NULL);
 CREATE TABLE history (
     place INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, what TEXT NOT NULL, body BLOB NOT NULL
 );
+CREATE TABLE merged (fingerprint TEXT PRIMARY KEY, into_fingerprint TEXT NOT NULL);
 CREATE TABLE notes (name TEXT PRIMARY KEY, body BLOB NOT NULL);
 CREATE TABLE outbox (
     place INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -25,16 +26,18 @@ CREATE TABLE silences (id TEXT PRIMARY KEY, ends_at REAL NOT NULL, body BLOB NOT
 CREATE TABLE sqlite_sequence(name,seq);
 CREATE TABLE told (receiver TEXT NOT NULL, topic TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (receiver, topic));
 
--- cleanup.db (version 1, journal mode wal, file mode 600)
+-- cleanup.db (version 2, journal mode wal, file mode 600)
 CREATE INDEX items_ended ON items (ended_at);
 CREATE INDEX items_trash ON items (trash) WHERE trash IS NOT NULL;
 CREATE INDEX runs_state ON runs (state);
 CREATE TABLE announced (policy TEXT NOT NULL, fingerprint TEXT NOT NULL, at REAL NOT NULL,
     PRIMARY KEY (policy, fingerprint));
+CREATE TABLE answered (link TEXT PRIMARY KEY, expires_at REAL NOT NULL);
 CREATE TABLE items (
     run TEXT NOT NULL, place INTEGER NOT NULL, id TEXT NOT NULL, state TEXT NOT NULL, request TEXT,
     ended_at REAL, trash TEXT, body BLOB NOT NULL, PRIMARY KEY (run, place)
 );
+CREATE TABLE keeps (item TEXT PRIMARY KEY, until REAL NOT NULL, body BLOB NOT NULL);
 CREATE TABLE messages (place INTEGER PRIMARY KEY AUTOINCREMENT, body BLOB NOT NULL);
 CREATE TABLE notes (name TEXT PRIMARY KEY, body TEXT NOT NULL);
 CREATE TABLE notices (

@@ -7,7 +7,7 @@ VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' monitor/__init__.py)
 PYTEST := $(BIN)/python -m pytest
 # Versions of the lab, the Kubernetes of the end-to-end tests: 1.35 with containerd, or 1.20 with Docker.
 export LAB ?= 1.35
-E2E := tests/e2e tests/scorecard tests/deploy/test_install.py tests/docs/test_shell.py
+E2E := tests/e2e tests/scorecard tests/deploy/test_install.py tests/docs/test_shell.py tests/web/browser/test_thousand_nodes.py
 
 # With compiled modules, collecting the tests takes a third of the time and starting the daemon two thirds.
 unexport PYTHONDONTWRITEBYTECODE

@@ -180,7 +180,7 @@ def status(everything: bool, lang: str | None, config_path: str | None, as_json:
         content = msgspec.to_builtins(view) | {"findings": findings}
         click.echo(msgspec.json.format(msgspec.json.encode(content)))
     else:
-        shown = finding_tables.findings_table(findings, view.at, everything)
+        shown = finding_tables.findings_table(findings, view.at, everything, language(lang))
         tables.print_view(view, sys.stdout, shown, timezone=config.daemon.zone, lang=language(lang))
     sys.exit(PROBLEM_EXIT_CODE if cluster_tables.needs_attention(view) or finding_tables.has_urgent(findings) else 0)
 

@@ -12,7 +12,7 @@ import msgspec
 from monitor.facts.base import Fact
 from monitor.facts.gpu_resources import SHARED_GPU, WHOLE_OR_SHARED
 from monitor.facts.kube import Amounts
-from monitor.facts.text import Evidence
+from monitor.facts.text import Evidence, Text
 
 
 class GpuState(StrEnum):
@@ -204,12 +204,16 @@ class QueueView(Fact, frozen=True, kw_only=True):
 
 
 class SourceView(Fact, frozen=True, kw_only=True):
-    """Visibility of a data source: kubernetes, one of its resources, or the agents."""
+    """Visibility of a data source: kubernetes, one of its resources, or the agents.
+
+    `why` is for programs and logs, in English; `text` is the same where it is a sentence of ours.
+    """
 
     name: str
     ok: bool
     why: str | None = None
     since: float | None = None
+    text: Text | None = None
 
 
 class ClusterView(Fact, frozen=True, kw_only=True, dict=True, gc=True):

@@ -109,7 +109,12 @@ def waiting_pods(view: ClusterView) -> list[PodView]:
 
 def gpu_rows(gpus: Iterable[GpuView], lang: str) -> list[GpuRow]:
     """GPUs with their evidence in one language."""
-    return [GpuRow(gpu, tuple(_evidence_text(evidence, lang) for evidence in gpu.evidence)) for gpu in gpus]
+    return [GpuRow(gpu, evidence_texts(gpu, lang)) for gpu in gpus]
+
+
+def evidence_texts(gpu: GpuView, lang: str) -> tuple[str, ...]:
+    """The evidence for the state of a GPU in one language; two sources may give the same."""
+    return tuple(dict.fromkeys(_evidence_text(evidence, lang) for evidence in gpu.evidence))
 
 
 def _evidence_text(evidence: Evidence, lang: str) -> str:

@@ -60,6 +60,11 @@ ALIKE |= {
     "table.inodes %",
     "table.titled",
     "top.state",
+    "source.resource",
+    "source.resource-with-details",
+    "tables.plan-warning",
+    "tables.by",
+    "tables.clause",
 }
 
 

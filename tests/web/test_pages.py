@@ -34,6 +34,7 @@ from monitor.facts.text import Evidence, Text
 from monitor.i18n import CATALOGS, LANGUAGES
 from monitor.present.cleanup import ShownPlan
 from monitor.present.findings import LocalizedFinding, localize_findings
+from monitor.present.rows import gpu_rows, page_text
 from monitor.queries.cluster import PodExplanation
 from monitor.queries.fits import FitsAnswer
 from monitor.web.context import PageData, PageDeps
@@ -396,3 +397,32 @@ def test_pages_name_the_time_zone_for_their_times() -> None:
     html = Visitor(given).text("/cleanup")
     assert 'data-zone="Asia/Shanghai"' in html
     assert " CST</time>" in html
+
+
+CURRENT = [
+    ("/", "/"), ("/nodes/gpu-01", "/nodes"), ("/gpus/gpu-01/0", "/nodes"), ("/jobs/nlp/bert", "/pods"), ("/why", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "entry"), CURRENT)
+def test_the_menu_marks_where_a_page_belongs(path: str, entry: str | None) -> None:
+    marked = re.findall(r'<a href="([^"]+)" aria-current="page"', Visitor(deps()).text(path))
+    assert marked == ([] if entry is None else [entry])
+
+
+def test_the_reason_of_a_state_is_told_once() -> None:
+    held = tuple(Evidence(key="held", values={"pod": "nlp/bert-0", "by": by}) for by in ("kubelet", "process"))
+    gpu = GpuView(node="n", state=GpuState.BUSY, index=0, evidence=held)
+    assert len(gpu_rows([gpu], "en")[0].evidence) == 1
+
+
+def test_what_an_agent_reports_besides_is_in_the_language_of_the_page() -> None:
+    body = Visitor(deps()).text("/nodes/gpu-01", accept_language="zh")
+    assert "<h3>采集器</h3>" in body
+    assert "Collectors" not in body
+
+
+def test_a_pod_that_is_not_scheduled_waits_on_its_page_as_in_the_list() -> None:
+    visitor, said = Visitor(deps()), page_text("en", "pods.waits")
+    assert f"<dd>{said}</dd>" in visitor.text("/pods/nlp/wait-gpu-01", accept_language="en")
+    assert f">{said}</strong>" in visitor.text("/pods?what=all", accept_language="en")

@@ -39,7 +39,7 @@ _FRAME = {
     "not-allowed": "Only administrators may see this. Sign in.",
     "to-do": "What to do",
     "because": "Why",
-    "for": "for",
+    "for": "For",
     "when": "When",
     "age": "Age",
     "state": "State",

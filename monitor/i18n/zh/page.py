@@ -58,7 +58,7 @@ _FRAME = {
     "severity.warning": "警告",
     "severity.info": "提示",
     "script.s": "秒",
-    "script.min": "分",
+    "script.min": "分钟",
     "script.h": "小时",
     "script.d": "天",
     "script.soon": "还有",

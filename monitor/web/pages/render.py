@@ -20,13 +20,14 @@ from starlette.responses import HTMLResponse, Response
 from monitor.alert.message.commands import with_commands
 from monitor.base.localtime import local_instant, local_minute
 from monitor.base.logs import printable
-from monitor.base.units import format_size
+from monitor.base.units import format_size, parse_duration
 from monitor.facts.agents import AgentFact
 from monitor.facts.node import NodeSnapshot
 from monitor.history.model import HistoryMetric, HistorySubject, HistoryUnit
 from monitor.i18n import LANGUAGES, Value, code, say
 from monitor.i18n.figures import duration, number, percent
 from monitor.present import disks
+from monitor.present.cluster import source_reason
 from monitor.present.guide import guide_text
 from monitor.present.rows import MAX_ROWS, page_text
 from monitor.present.shares import gpu_value, gpus_cell, holder_share, queue_free, queue_used, share_lines
@@ -41,6 +42,7 @@ from monitor.web.context import (
     principal_of,
     theme_of,
 )
+from monitor.web.pages.menu import menu
 from monitor.web.responses import NO_STORE
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
@@ -53,8 +55,8 @@ SCRIPT_TEXTS = ("s", "min", "h", "d", "soon", "asking", "doing", "done", "refuse
 
 
 ASSETS = (
-    "page.css", "page.js", "htmx.min.js", "chart.css", "figures.js", "chart.js", "heatmap.js", "uplot.min.css",
-    "uplot.min.js",
+    "page.css", "login.css", "page.js", "htmx.min.js", "chart.css", "figures.js", "chart.js", "heatmap.js",
+    "uplot.min.css", "uplot.min.js",
 )  # fmt: skip
 PLOT_SPANS = ("1h", "6h", "24h", "7d")
 HEAT_SPAN = "24h"  # at first
@@ -109,6 +111,8 @@ def environment() -> jinja2.Environment:
         gpus_cell=gpus_cell,
         share_lines=share_lines,
         holder_share=holder_share,
+        source_reason=source_reason,
+        seconds_of=parse_duration,
         gpu_value=gpu_value,
         queue_used=queue_used,
         queue_free=queue_free,
@@ -253,23 +257,10 @@ class PageRequest:
                 "request": self.request,
                 "links": self.deps.data.extras.links,
                 "guide_off": self.request.cookies.get(GUIDE) == GUIDE_OFF,
-                "menu": _menu(self),
+                "menu": menu(self.request.url.path, self.deps, self.principal),
                 "words": json.dumps({key: self.t(f"script.{key}") for key in SCRIPT_TEXTS}, ensure_ascii=False),
             }
         return environment().get_template(template).render(context | dict(values))
-
-
-def _menu(page: PageRequest) -> list[tuple[str, str]]:
-    """Path and key of the pages that are available to the principal."""
-    deps = page.deps
-    available = {
-        "alerts": deps.alerts is not None,
-        "cleanup": deps.cleanup is not None,
-        "report": deps.reports is not None,
-        "audit": deps.audit is not None and page.principal.has_role("admin"),
-    }
-    keys = ("nodes", "pods", "users", "queues", "fits", "alerts", "cleanup", "report", "audit")
-    return [("/", "overview"), *((f"/{key}", key) for key in keys if available.get(key, True))]
 
 
 def _changed_sections(versions: str, sections: tuple[PageSection, ...]) -> Response:

@@ -7,6 +7,8 @@
   const lang = document.body.dataset.lang;
   const tzDate = (at) => uPlot.tzDate(new Date(at * 1000), figures.zone);
   const { clock, day, moment, css, formats, shown, ask } = figures;
+  // Steps of the axis: powers of two, so that its labels are round in binary units.
+  const BYTE_STEPS = [...Array(51).keys()].map((power) => 2 ** power);
 
   class Plots {
     constructor(panel) {
@@ -41,6 +43,7 @@
       } catch (error) {
         if (asked === this.asked) this.say(this.texts.failed + error.message);
       }
+      if (asked === this.asked) this.panel.removeAttribute("aria-busy");
     }
 
     say(text) {
@@ -149,7 +152,7 @@
         scales: { x: { time: true, range }, y: scale },
         axes: [
           { ...axis, size: 28, values: labels, space: spans > 2 * 86400 ? 60 : 52, incrs: [60, 300, 600, 1800, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 86400, 2 * 86400] },
-          { ...axis, size: 62, values: (_, found) => found.map((value) => shown(unit, value)) },
+          { ...axis, size: 62, ...(unit.startsWith("bytes") && { incrs: BYTE_STEPS }), values: (_, found) => found.map((value) => shown(unit, value)) },
         ],
         cursor: { sync: { key: "history", setSeries: false }, points: { size: 6 }, drag: { x: false, y: false } },
         legend: { live: true },

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from monitor.access.principal import Principal, Role
 from monitor.web.context import PageDeps
 
-KEYS = ("nodes", "pods", "users", "queues", "alerts", "cleanup", "report", "audit")
+KEYS = ("nodes", "pods", "users", "queues", "fits", "alerts", "cleanup", "report", "audit")
 # Pages without an entry of their own belong to that of the list that leads to them.
 PARENTS = {"gpus": "nodes", "jobs": "pods"}
 

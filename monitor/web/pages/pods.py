@@ -9,7 +9,7 @@ from starlette.responses import Response
 from monitor.facts.cluster import GpuState, PodView
 from monitor.history.model import HistorySubject
 from monitor.present.explanation import ExplanationParts, explanation_parts
-from monitor.present.rows import ClusterIndex, PodRow, gpu_rows, is_waiting, pod_rows
+from monitor.present.rows import ClusterIndex, PodRow, gpu_rows, pod_rows
 from monitor.queries.cluster import PodExplanation
 from monitor.web.pages.alerts import firing_alerts
 from monitor.web.pages.render import PageRequest
@@ -61,9 +61,7 @@ def show(page: PageRequest) -> Response:
     alerts = [row for row in firing_alerts(page, pod=name) if row.alert.labels.get("namespace") in (None, namespace)]
     sections = [
         page.section("why", "why", chain=parts_of(explanation), polite=True),
-        page.section(
-            "facts", "pod", pod=pod, waiting=pod is not None and is_waiting(pod), namespace=namespace, name=name
-        ),
+        page.section("facts", "pod", pod=pod, waiting=pod is not None and pod.waiting, namespace=namespace, name=name),
         page.history(HistorySubject.POD, f"{namespace}/{name}"),
         page.section("alerts", "alerts", polite=True, rows=alerts),
         page.section("cards", "cards", rows=gpu_rows(gpus, page.lang), where=True),

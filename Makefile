@@ -108,6 +108,7 @@ generate: $(VENV)/.dev ## regenerate what is derived: reference pages, Prometheu
 	deploy/setup/manifests
 
 screenshots: $(VENV)/.dev ## take the pictures of README and tutorial from the demo, in both languages; ARGS selects some
+	@$(SETUP) screenshots
 	$(BIN)/python -m docs.screenshots $(ARGS)
 
 proto: $(VENV)/.dev ## regenerate the protocol buffer modules

@@ -8,7 +8,7 @@ PYTEST := $(BIN)/python -m pytest
 # Versions of the lab, the Kubernetes of the end-to-end tests: 1.35 with containerd, or 1.20 with Docker.
 export LAB ?= 1.35
 E2E := tests/e2e tests/scorecard tests/deploy/test_install.py tests/deploy/test_wheel.py \
-	tests/docs/test_shell.py tests/docs/test_tutorial.py
+	tests/docs/test_shell.py tests/docs/test_screenshots.py tests/docs/test_tutorial.py
 
 # With compiled modules, collecting the tests takes a third of the time and starting the daemon two thirds.
 unexport PYTHONDONTWRITEBYTECODE

@@ -66,7 +66,6 @@ def _firing(demo: Demo) -> dict[str, str]:
 SHOTS = (
     Shot("overview", DESKTOP, _overview),
     Shot("overview-phone", PHONE, _overview),
-    Shot("alert", DESKTOP, _alert),
     Shot("alert-phone", PHONE, _alert),
     Shot("wecom-phone", PHONE, _group),
     Shot("cleanup", DESKTOP, _cleanup),

@@ -6,14 +6,17 @@ Every command is typed in a terminal and has to succeed; what the tutorial shows
 from __future__ import annotations
 
 import os
+import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
 import pytest
 
+from monitor.cli.main import main
 from tests.docs.pages import ROOT, blocks
 from tests.docs.reader import DEMO, Reader
 from tests.docs.terminal import machine, terminal
@@ -83,6 +86,7 @@ def place(source: Path, tmp_path: Path) -> Iterator[Place]:
         yield Place(reader, home, port)
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("language", PAGES)
 def test_it_does_what_it_says(language: str, place: Place) -> None:
     page = blocks(PAGES[language])
@@ -97,3 +101,40 @@ def test_it_does_what_it_says(language: str, place: Place) -> None:
     assert "imagenet-2012" in place.reader.shell.run("ls /mnt/share/datasets")
 
 
+@pytest.mark.parametrize("language", PAGES)
+def test_its_commands_exist(language: str) -> None:
+    lines = [line for block in blocks(PAGES[language]) if block.kind == "sh" for line in block.text.splitlines()]
+    commands = [shlex.split(line.partition(" > ")[0])[1:] for line in lines if line.startswith("gpuwarden ")]
+    assert len(commands) > 5
+    for words in commands:
+        command: click.Command = main
+        while isinstance(command, click.Group):
+            command = command.commands[words.pop(0)]
+        command.make_context(command.name, words).close()  # checks arguments and options, and runs nothing
+
+
+@pytest.mark.parametrize(
+    ("page", "says"),
+    [
+        ("```sh\nls /nonexistent\n```\n", "ended with code 2"),
+        ("```sh\necho one\n```\n\n```text\none\ntwo\n```\n", "is shown:\none\ntwo"),
+        ("```sh\nread -p 'Which [a]: '\n```\n\n```text\nWhat [a]: b\n```\n", "What [a]:"),
+        ("```sh\ntrue\n```\n\n<!-- in the group -->\n```text\nhello\n```\n", "in the group:\nhello"),
+    ],
+    ids=["command", "output", "question", "message"],
+)
+def test_a_wrong_page_fails(page: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "page.md"
+    file.write_text(page, encoding="utf-8")
+    with machine(tmp_path) as first, terminal(first, tmp_path, os.environ) as shell, WeComBot() as robot:
+        reader = Reader(shell, lambda: shell, robot, {})
+        monkeypatch.setattr("tests.docs.terminal.MIN_WAIT_SECONDS", 2)
+        monkeypatch.setattr("tests.docs.reader.wait_until", impatient)
+        with pytest.raises((AssertionError, pytest.fail.Exception)) as failure:
+            list(reader.follow(blocks(file)))
+    assert says in str(failure.value)
+
+
+def impatient(predicate: Callable[[], object], _: float, what: str) -> None:
+    if not predicate():
+        pytest.fail(what)

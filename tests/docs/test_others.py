@@ -19,8 +19,8 @@ from tests.support import need
 PROMETHEUS = {block.text: block for block in every_block(("yaml-prometheus",))}
 ALERTMANAGER = {block.text: block for block in every_block(("yaml-alertmanager",))}
 SERVICE_DISCOVERY = "kubernetes_sd_configs: [{role: pod}]"
-# Values files by the name in their first line.
 OWN_VALUES = {"values.yaml": "{}"}  # what `helm get values` printed: nothing was set
+# Values files by the name in their first line.
 VALUES = OWN_VALUES | {
     block.text.splitlines()[0].removeprefix("# "): block.text for block in every_block(("yaml-values",))
 }

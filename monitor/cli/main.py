@@ -29,6 +29,7 @@ from monitor.cli.base import (
 )
 from monitor.cli.cleanup import cleanup
 from monitor.cli.doctor import doctor
+from monitor.cli.incident import incident
 from monitor.cli.init import init
 from monitor.cli.keys import keys
 from monitor.cli.reload import reload
@@ -53,6 +54,7 @@ main.add_command(init)
 main.add_command(alerts)
 main.add_command(cleanup)
 main.add_command(report)
+main.add_command(incident)
 main.add_command(top)
 main.add_command(doctor)
 main.add_command(reload)

@@ -14,7 +14,9 @@ from monitor.alert.silences import Silence
 from monitor.alert.store import AlertEvent, AlertEventKind
 from monitor.facts.base import Fact
 from monitor.facts.findings import Severity
+from monitor.i18n import CATALOGS
 from monitor.present.alerts import LocalizedAlert
+from monitor.present.rows import page_text
 
 MERGED_SECONDS = 60.0  # notifications for the same reason within this time are one entry
 MAX_ENTRIES = 60
@@ -82,6 +84,27 @@ def action_entries(audited: Iterable[AuditEntry], alert: LocalizedAlert, now: fl
         and since <= entry.at <= until
         and not targets.isdisjoint(entry.on.split())
     ]
+
+
+def entry_text(entry: TimelineEntry, lang: str) -> str:
+    """What happened, in words. The time at which a silence ends is not part of them."""
+    key = f"timeline.{entry.what}"
+    if entry.what in ("fired", "escalated"):
+        severity = page_text(lang, f"severity.{entry.severity.value}") if entry.severity is not None else ""
+        return page_text(lang, key, severity=severity)
+    if entry.what == "notified":
+        return page_text(lang, f"{key}.{entry.state}", who=entry.who)
+    if entry.what in ("began", "unsilenced", "resolved"):
+        return page_text(lang, key)
+    if entry.what in ("silenced", "acknowledged") or entry.state == "done":
+        return page_text(lang, key, who=entry.who)
+    action, result = known_text(lang, "audit.what", entry.what), known_text(lang, "audit.result", entry.state)
+    return page_text(lang, "timeline.not-done", action=action, who=entry.who, result=result)
+
+
+def known_text(lang: str, table: str, word: str) -> str:
+    """The text of a word from the record; the word itself if it has none."""
+    return CATALOGS[lang].get(f"page.{table}.{word}", word)
 
 
 def _targets(labels: Mapping[str, str]) -> set[str]:

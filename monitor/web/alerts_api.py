@@ -6,7 +6,7 @@ Reading needs the role viewer; `monitor.web.authorization` authorizes changes.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Protocol
@@ -52,6 +52,12 @@ class AlertsBackend(Protocol):
         ...
 
     def history(self, since: float, limit: int, lang: str, /) -> tuple[LocalizedAlertEvent, ...]: ...
+
+    def events_about(
+        self, labels: Mapping[str, str], since: float, limit: int, lang: str, /
+    ) -> tuple[LocalizedAlertEvent, ...]:
+        """Events of the alerts with these labels, newest first."""
+        ...
 
     def deliveries(self, limit: int, /) -> tuple[Delivery, ...]: ...
 

@@ -27,12 +27,15 @@ from monitor.web.cleanup_api import CleanupBackend, cleanup_routes
 from monitor.web.context import ClusterBackend, PageData, PageDeps
 from monitor.web.history_api import HistoryBackend, history_routes
 from monitor.web.http_errors import http_error
+from monitor.web.incident_api import incident_routes
+from monitor.web.mcp_api import mcp_routes
 from monitor.web.metrics_api import metrics_routes
 from monitor.web.openapi import openapi_routes
 from monitor.web.pages.routes import page_routes
 from monitor.web.report_api import report_routes
 from monitor.web.responses import NO_STORE, error_response, json_response
 from monitor.web.security import HANDLERS, HEADERS, Security, open_security
+from monitor.web.tools import query_tools
 
 STATIC_FILES = Path(__file__).parent / "static"
 MIN_COMPRESSED_BYTES = 2048
@@ -68,8 +71,10 @@ def create_app(
         ),
         Mount("/static", StaticFiles(directory=STATIC_FILES)),
     ]
+    security = security or open_security(token)
+    audit = security.audit.latest if security.audit is not None else None
     if alerts is not None:
-        routes += alert_routes(alerts, tokens or ApiTokens())
+        routes += alert_routes(alerts, tokens or ApiTokens()) + incident_routes(alerts, audit, data.timezone)
     if cleanup is not None:
         routes += cleanup_routes(cleanup, token)
     if reports is not None:
@@ -78,10 +83,9 @@ def create_app(
         routes += history_routes(history)
     if metrics is not None:
         routes += metrics_routes(metrics)
-    security = security or open_security(token)
+    routes += mcp_routes(query_tools(cluster, alerts, reports, data.timezone))
     routes += security.routes()
     routes += openapi_routes(routes)
-    audit = security.audit.latest if security.audit is not None else None
     deps = PageDeps(cluster, data, alerts, cleanup, reports, audit)
     routes += page_routes(deps)
     handlers = HANDLERS | {HTTPException: partial(http_error, deps)}

@@ -24,6 +24,7 @@ from monitor.leader.elector import LeaseState
 from monitor.present.alerts import LocalizedAlert, LocalizedAlertEvent, ReceiverTestResult
 from monitor.present.cleanup import ShownPlan, ShownRun
 from monitor.present.findings import LocalizedFinding
+from monitor.present.incident import Incident
 from monitor.queries.alerts import AcknowledgeRequest, SilenceRequest
 from monitor.queries.cluster import PodExplanation
 from monitor.queries.history import HistoryAnswer
@@ -129,6 +130,7 @@ POLICY = Parameter("policy")
 SINCE = Parameter("since", {"type": "string", "description": "How far back: 90m, 24h, 7d."})
 BY = Parameter("by", {"type": "string", "enum": ["user", "queue", "node"]})
 FORMAT = Parameter("format", {"type": "string", "enum": ["json", "csv", "html"]})
+INCIDENT_FORMAT = Parameter("format", {"type": "string", "enum": ["json", "markdown", "html"]})
 FINGERPRINT = Parameter("fingerprint", where="path")
 SILENCE_ID = Parameter("own", where="path")
 TRASH_ID = Parameter("trash", where="path")
@@ -141,6 +143,8 @@ HISTORY = (
     Parameter("until", {"type": "integer", "minimum": 0, "description": "End as Unix time; default: now."}),
     LANG,
 )
+# Statuses whose response is an error of JSON-RPC.
+JSON_RPC_ERRORS = (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND, HTTPStatus.NOT_ACCEPTABLE)
 ADMIN = Role.ADMIN
 ACTION: dict[str, Any] = {
     "response": UserActionOutcome, "parameters": (LANG,), "role": Role.USER,
@@ -159,7 +163,15 @@ GENERAL_OPERATIONS = (
         "GET", "/v1/report", "report", "GPU hours, disks, cleanup and incidents.", Report, (SINCE, BY, FORMAT, LANG),
         also=("text/csv", "text/html"),
     ),
+    Operation(
+        "GET", "/v1/incidents/{fingerprint}", "incident", "An alert with its cause, its symptoms and their timeline.",
+        Incident, (FINGERPRINT, INCIDENT_FORMAT, LANG), also=("text/markdown", "text/html"),
+    ),
     Operation("GET", "/v1/history", "history", "Figures of one entity over time.", HistoryAnswer, HISTORY),
+    Operation(
+        "POST", "/v1/mcp", "mcp", "Questions of assistants: a JSON-RPC message of the Model Context Protocol.",
+        dict[str, Any], body=dict[str, Any], errors=dict.fromkeys(JSON_RPC_ERRORS, dict[str, Any]),
+    ),
     Operation(
         "GET", "/v1/audit", "audit", "The audit log, newest first.", tuple[AuditEntry, ...],
         (_limit(MAX_AUDIT_ROWS), BEFORE), role=ADMIN,

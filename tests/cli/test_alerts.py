@@ -71,6 +71,21 @@ def test_what_fires_is_listed_silenced_and_unsilenced(environ: dict[str, str]) -
 
 
 @pytest.mark.usefixtures("daemon")
+def test_an_incident_is_a_document(environ: dict[str, str]) -> None:
+    fingerprint = alerts(environ, "list")[1]["alerts"][0]["fingerprint"]
+    written = run("incident", fingerprint, "--lang", "zh", environ=environ)
+    assert (written.returncode, written.stderr) == (0, "")
+    assert written.stdout.startswith("# ")
+    assert "## 时间线" in written.stdout
+    assert run("incident", fingerprint, "--format", "html", environ=environ).stdout.startswith("<!doctype html>")
+    shown = json.loads(run("incident", fingerprint, "--json", environ=environ).stdout)
+    assert [each["entry"]["what"] for each in shown["timeline"]].count("fired") == 1
+    unknown = run("incident", "other", environ=environ)
+    assert (unknown.returncode, unknown.stdout) == (1, "")
+    assert unknown.stderr == "gpuwarden: the daemon says: there is no such alert on record\n"
+
+
+@pytest.mark.usefixtures("daemon")
 def test_what_happened_and_what_was_sent(environ: dict[str, str]) -> None:
     code, past = alerts(environ, "history", "--since", "1h")
     assert (code, [each["what"] for each in past["events"]]) == (0, ["fired"])

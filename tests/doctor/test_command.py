@@ -54,6 +54,7 @@ def run_command(environ: dict[str, str], *arguments: str) -> tuple[int, Outcomes
     completed = run("doctor", "--json", "--lang", "en", *arguments, environ=environ)
     assert time.monotonic() - started < MAX_SECONDS
     assert "Traceback" not in completed.stderr, completed.stderr
+    assert completed.stdout, (completed.returncode, completed.stderr)
     rows = msgspec.json.decode(completed.stdout, type=list[VerdictRow])
     assert all(row.keys() == {"check", "status", "what", "do"} for row in json.loads(completed.stdout))
     return completed.returncode, by_check(rows), completed.stdout + completed.stderr

@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
@@ -81,6 +81,12 @@ class FakeAlerts:
                 headline="full",
             ),
         )  # fmt: skip
+
+    def events_about(
+        self, labels: Mapping[str, str], since: float, limit: int, lang: str
+    ) -> tuple[LocalizedAlertEvent, ...]:
+        self.calls.append(("events_about", dict(labels), since))
+        return self.history(since, limit, lang)
 
     def deliveries(self, limit: int) -> tuple[Delivery, ...]:
         self.calls.append(("deliveries", limit))

@@ -33,9 +33,10 @@ BODIES: dict[str, Any] = {
     "deletePods": {"pods": [{"namespace": "a", "name": "b"}]},
     "cordon": {"nodes": ["gpu01"]},
     "uncordon": {"nodes": ["gpu01"]},
+    "mcp": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
 }
 QUERIES = {"why": "?name=x", "cleanupScan": "?policy=data", "history": "?subject=cluster"}
-ABSENT = ("snapshot", "report")  # this site has neither an agent nor a report
+ABSENT = ("snapshot", "report", "incident")  # this site has neither an agent nor a report, nor the alert
 
 
 class FakeHistory:
@@ -63,7 +64,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def ask(client: Client, operation: Operation, **headers: str) -> int:
     path = operation.path.replace("{own}", "s1").replace("{trash}", "t1") + QUERIES.get(operation.name, "")
     if operation.method == "POST":
-        return client.post(path, BODIES.get(operation.name, {}), **headers).status
+        return client.post(path, BODIES.get(operation.name, {}), Accept="application/json", **headers).status
     return client.ask(operation.method, path, **headers).status
 
 

@@ -21,6 +21,7 @@ from monitor.i18n.en import (
     findings_pods,
     findings_storage,
     images,
+    incident,
     log_tails,
     nodes,
     page,
@@ -60,7 +61,7 @@ FINDINGS = (
 )
 ALERTS = alerts.WORDS
 CLEANUP = cleanup.WORDS | cleanup_runs.WORDS
-REPORT = report.WORDS
+REPORT = report.WORDS | incident.WORDS
 ACCESS = access.WORDS
 DOCTOR = doctor.WORDS
 SETUP = setup.WORDS

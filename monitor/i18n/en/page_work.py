@@ -30,6 +30,8 @@ _ALERTS = {
     "alert.evidence-then": "Evidence at the time",
     "alert.explains": "Alerts that it explains",
     "alert.related": "Related alerts",
+    "alert.incident": "Incident report",
+    "alert.incident.about": "Timeline of this alert, its cause and its symptoms, for a ticket or a review",
     "timeline.title": "Timeline",
     "timeline.none": "Nothing is recorded about this alert.",
     "timeline.began": "The problem began",

@@ -30,6 +30,8 @@ _ALERTS = {
     "alert.evidence-then": "当时的依据",
     "alert.explains": "由它引起的告警",
     "alert.related": "相关告警",
+    "alert.incident": "故障报告",
+    "alert.incident.about": "导出这条告警及其起因和连带告警的时间线，可用于工单或复盘",
     "timeline.title": "时间线",
     "timeline.none": "没有关于这条告警的记录。",
     "timeline.began": "问题开始",

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from starlette.responses import Response
 
-from monitor.access.audit import AuditEntry
 from monitor.alert.model import Phase
 from monitor.present.alert_actions import silence_scopes
 from monitor.present.alerts import AlertRow, LocalizedAlert, alert_rows
 from monitor.present.rows import ClusterIndex
-from monitor.present.timeline import TimelineEntry, action_entries, in_order
+from monitor.present.timeline import TimelineEntry
+from monitor.queries.incident import MAX_AUDITED, full_timeline
 from monitor.web.alerts_api import AlertsBackend
 from monitor.web.pages.alerts import DURATIONS, actions_for
 from monitor.web.pages.cached import TimedCache
 from monitor.web.pages.render import PageRequest
 
-MAX_AUDITED = 300  # entries of the audit log in which actions are searched
 MAX_RELATED = 20
 RELATING_LABELS = ("node", "pod", "mount", "service", "job")
 
@@ -51,7 +51,7 @@ class AlertPage:
             ),
         ]
         return page.respond(
-            "alert.html", page.rule(alert.rule), *sections, durations=DURATIONS, scopes=silence_scopes(alert)
+            "alert.html", page.rule(alert.rule), *sections, row=row, durations=DURATIONS, scopes=silence_scopes(alert)
         )
 
     def _past(self, page: PageRequest, fingerprint: str) -> AlertRow | None:
@@ -60,12 +60,10 @@ class AlertPage:
 
     def _timeline(self, page: PageRequest, alert: LocalizedAlert) -> tuple[TimelineEntry, ...]:
         """The events of the alert, and what people did about it."""
-        return self._timelines.get((alert.fingerprint,), lambda: self._compute_timeline(page, alert))
-
-    def _compute_timeline(self, page: PageRequest, alert: LocalizedAlert) -> tuple[TimelineEntry, ...]:
-        entries = self._alerts.timeline(alert.fingerprint)
-        audited: Sequence[AuditEntry] = page.deps.audit(MAX_AUDITED) if page.deps.audit is not None else ()
-        return in_order((*entries, *action_entries(audited, alert, page.now)))
+        audited = partial(page.deps.audit, MAX_AUDITED) if page.deps.audit is not None else tuple
+        return self._timelines.get(
+            (alert.fingerprint,), lambda: full_timeline(self._alerts, audited(), alert, page.now)
+        )
 
 
 def _related(rows: Sequence[AlertRow], row: AlertRow) -> list[AlertRow]:

@@ -29,6 +29,7 @@ from monitor.i18n.figures import duration, number, percent
 from monitor.present import disks
 from monitor.present.rows import MAX_ROWS, page_text
 from monitor.present.shares import gpu_value, gpus_cell, holder_share, queue_free, queue_used, share_lines
+from monitor.present.timeline import entry_text
 from monitor.web.context import COOKIE_LIFETIME_SECONDS, LANG, PageDeps, language_of, principal_of, theme_of
 from monitor.web.responses import NO_STORE
 
@@ -92,6 +93,7 @@ def environment() -> jinja2.Environment:
         gpu_value=gpu_value,
         queue_used=queue_used,
         queue_free=queue_free,
+        entry_text=entry_text,
     )
     templates.filters.update(size=_size, ratio=_ratio, figure=_figure, plain=_plain)
     return templates

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Collection, Iterator
+from functools import partial
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page, StorageState, sync_playwright
@@ -47,7 +48,7 @@ def _take(browser: Browser, language: str, names: Collection[str]) -> Iterator[P
         for shot in SHOTS:
             if shot.name not in names:
                 continue
-            address = wait_for(lambda shot=shot: shot.find(demo), SHOW_LIMIT_SECONDS, f"what {shot.name} shows")
+            address = wait_for(partial(shot.find, demo), SHOW_LIMIT_SECONDS, f"what {shot.name} shows")
             if shot.screen not in pages:
                 pages[shot.screen] = _open(browser, shot.screen, language, session)
             content = small_png(blank, _picture(pages[shot.screen], address))

@@ -61,9 +61,11 @@ def _started(process: subprocess.Popen[bytes], out: Path) -> Demo | None:
     text = out.read_text(encoding="utf-8")
     if process.poll() is not None:
         raise RuntimeError(f"the demo ended:\n{text}")
-    login = re.search(r"(?P<page>http://[\d.:]+)/login#code=\S+", text)
-    group = re.search(r"WeCom +(http://\S+)", text)
-    return Demo(login["page"], login[0], group[1]) if login is not None and group is not None else None
+    login = re.search(r"(http://[\d.:]+)/login#code=\S+", text)
+    if login is None:
+        return None
+    others = [address for address in re.findall(r"http://[\d.:]+(?=/)", text) if address != login[1]]
+    return Demo(login[1], login[0], f"{others[0]}/") if others else None
 
 
 def wait_for(find: Callable[[], T | None], limit_seconds: float, what: str) -> T:

@@ -31,7 +31,7 @@ def test_the_wheel_has_every_file_of_the_package(tmp_path: Path) -> None:
 
 
 @pytest.mark.e2e
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_the_documented_commands_install_it(tmp_path: Path) -> None:
     source = repository(tmp_path / "source")
     environ = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
@@ -39,7 +39,7 @@ def test_the_documented_commands_install_it(tmp_path: Path) -> None:
     for commands in COMMANDS:
         line = commands.replace("URL", str(source))
         done = subprocess.run(
-            ["bash", "-ec", line], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=800, check=False
+            ["bash", "-ec", line], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=850, check=False
         )
         need("No matching distribution" not in done.stderr and "Connection" not in done.stderr, "a package index")
         assert done.returncode == 0, done.stderr

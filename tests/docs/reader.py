@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from tests.docs.pages import Block
 from tests.docs.terminal import Terminal
@@ -36,8 +37,7 @@ class Reader:
             if block.kind == "sh":
                 self._type(block, dialogue_of(following))
             elif block.mark == GROUP:
-                words = pattern(self._own(block.text))
-                wait_until(lambda words=words: re.search(words, self._received()), 60, f"in the group:\n{block.text}")
+                wait_until(partial(self._has_received, block.text), 60, f"in the group:\n{block.text}")
             else:
                 words = "\n".join(line for line in block.text.splitlines() if not QUESTION.fullmatch(line))
                 self.shell.wait_for(pattern(self._own(words)), f"is shown:\n{words}", self._start)
@@ -66,13 +66,15 @@ class Reader:
                 self.shell.wait_for(f"{re.escape(found['question'])} $", found["question"], self._start)
                 self.shell.type(self._own(found["answer"] or ""))
 
-    def _received(self) -> str:
+    def _has_received(self, words: str) -> bool:
+        """Whether messages to the group contain these lines."""
         contents = (message[message["msgtype"]]["content"] for message in self.robot.taken)
-        return "\n".join(_MARKUP.sub("", content) for content in contents)
+        received = "\n".join(_MARKUP.sub("", content) for content in contents)
+        return re.search(pattern(self._own(words)), received) is not None
 
     def _own(self, words: str) -> str:
         for address, replacement in self.addresses.items():
-            words = re.sub(rf"(?<!\w){re.escape(address)}(?!\w)", lambda _, by=replacement: by, words)
+            words = re.sub(rf"(?<!\w){re.escape(address)}(?!\w)", replacement.replace("\\", r"\\"), words)
         return words
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 import zlib
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -52,5 +53,5 @@ def test_a_picture_with_a_palette() -> None:
 def test_the_demo_shows_what_the_pictures_are_about() -> None:
     with running_demo("en") as demo:
         for shot in SHOTS:
-            address = wait_for(lambda find=shot.find: find(demo), SHOW_LIMIT_SECONDS, shot.name)
+            address = wait_for(partial(shot.find, demo), SHOW_LIMIT_SECONDS, shot.name)
             assert address.startswith("http://127.0.0.1:")

@@ -96,7 +96,7 @@ def test_it_does_what_it_says(language: str, place: Place) -> None:
             place.lend_environment()
         elif page[number - 1].text.strip() == DEMO:
             findings = f"http://127.0.0.1:{place.port}/v1/findings"
-            wait_until(lambda url=findings: '"rule"' in get(url)[2], 60, "the demo shows an outage")
+            wait_until(lambda url=findings: '"rule"' in get(url)[2], 120, "the demo shows an outage")
     assert "</html>" in (place.clone / "report.html").read_text(encoding="utf-8")
     assert "imagenet-2012" in place.reader.shell.run("ls /mnt/share/datasets")
 

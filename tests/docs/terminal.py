@@ -119,7 +119,7 @@ def machine(directory: Path) -> Iterator[int]:
 
 
 def make_datasets(image: Path) -> None:
-    """A filesystem with two datasets, the first of which was last used 92 days ago. Only debugfs sets change times."""
+    """A filesystem with a dataset that was last used 92 days ago, and a new one. Only debugfs sets change times."""
     source = image.with_suffix("")
     for name, megabytes in (("imagenet-2012", 6), ("coco-2017", 3)):
         (source / "datasets" / name).mkdir(parents=True)

@@ -48,6 +48,9 @@ class Place:
     def clone(self) -> Path:
         return self.home / "gpuwarden"
 
+    def shows_an_outage(self) -> bool:
+        return '"rule"' in get(f"http://127.0.0.1:{self.port}/v1/findings")[2]
+
     def lend_environment(self) -> None:
         """Lend the clone the command of the tests' environment, newer than its lock file: nothing is installed."""
         commands = self.clone / ".venv" / "bin"
@@ -95,8 +98,7 @@ def test_it_does_what_it_says(language: str, place: Place) -> None:
         if number == 0:
             place.lend_environment()
         elif page[number - 1].text.strip() == DEMO:
-            findings = f"http://127.0.0.1:{place.port}/v1/findings"
-            wait_until(lambda url=findings: '"rule"' in get(url)[2], 120, "the demo shows an outage")
+            wait_until(place.shows_an_outage, 120, "the demo shows an outage")
     assert "</html>" in (place.clone / "report.html").read_text(encoding="utf-8")
     assert "imagenet-2012" in place.reader.shell.run("ls /mnt/share/datasets")
 

@@ -114,12 +114,20 @@ class Symptoms(Fact, frozen=True, kw_only=True):
     examples: tuple[dict[str, str], ...] = ()
 
 
+class AnswerLink(Fact, frozen=True, kw_only=True):
+    """Where the owner of an object can answer a notice: the name of the object, and a path of the page."""
+
+    name: str
+    path: str
+
+
 class Notification(Fact, frozen=True, kw_only=True):
     """One notification to one receiver, decided at `at`; retries keep the `id`.
 
     `subjects` are the firing alerts of the group and those resolved since the previous notification: fresh ones first,
     then by severity. `users` are the owners of the affected jobs. A digest has a `summary` and possibly no subjects.
     `sample` marks a test message. `omitted` counts the subjects that were left out because there are too many.
+    `answers` are links for the owner.
     """
 
     id: str
@@ -134,6 +142,7 @@ class Notification(Fact, frozen=True, kw_only=True):
     summary: Summary | None = None
     sample: bool = False
     omitted: int = 0
+    answers: tuple[AnswerLink, ...] = ()
 
     @property
     def resolved(self) -> bool:

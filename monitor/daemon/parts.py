@@ -171,7 +171,9 @@ def start_cleanup(config: Config, cluster: LiveCluster, alerting: AlertingServic
         access = daemon.cleanup.agents.access(daemon.agents.settings().tls)
         outbox, elector = AlertOutbox(alerting), alerting.leading
         policies = daemon.cleanup.settings(daemon.zone)
-        cleanup = CleanupController(policies, access, daemon.state, cluster, outbox, leading=elector)
+        cleanup = CleanupController(
+            policies, access, daemon.state, cluster, outbox, leading=elector, max_keep=daemon.cleanup.max_keep
+        )
     except ValueError as error:
         raise StartError(f"daemon.cleanup: {error}") from None
     cleanup.start()
@@ -237,7 +239,7 @@ def build_app(
     ).daemon_metrics()  # fmt: skip
     return create_app(
         queries, own_node, alert_queries, tokens, parts.cleanup, parts.recording.reports, parts.security,
-        page_data, metrics.render, history,
+        page_data, metrics.render, history, parts.cleanup.answers,
     )  # fmt: skip
 
 

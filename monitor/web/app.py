@@ -31,6 +31,7 @@ from monitor.web.incident_api import incident_routes
 from monitor.web.mcp_api import mcp_routes
 from monitor.web.metrics_api import metrics_routes
 from monitor.web.openapi import openapi_routes
+from monitor.web.owner_page import OwnerAnswersBackend, owner_routes
 from monitor.web.pages.routes import page_routes
 from monitor.web.report_api import report_routes
 from monitor.web.responses import NO_STORE, error_response, json_response
@@ -52,6 +53,7 @@ def create_app(
     page_data: PageData | None = None,
     metrics: Callable[[], bytes] | None = None,
     history: HistoryBackend | None = None,
+    answers: OwnerAnswersBackend | None = None,
 ) -> ASGIApp:
     """Create the application from its backends; only `cluster` is required.
 
@@ -77,6 +79,8 @@ def create_app(
         routes += alert_routes(alerts, tokens or ApiTokens()) + incident_routes(alerts, audit, data.timezone)
     if cleanup is not None:
         routes += cleanup_routes(cleanup, token)
+    if answers is not None:
+        routes += owner_routes(answers, security.audit, data.timezone)
     if reports is not None:
         routes += report_routes(reports, data.timezone)
     if history is not None:

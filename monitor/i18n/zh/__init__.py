@@ -22,6 +22,7 @@ from monitor.i18n.zh import (
     findings_storage,
     images,
     incident,
+    keep,
     log_tails,
     nodes,
     page,
@@ -62,7 +63,7 @@ FINDINGS = (
 ALERTS = alerts.WORDS
 CLEANUP = cleanup.WORDS | cleanup_runs.WORDS
 REPORT = report.WORDS | incident.WORDS
-ACCESS = access.WORDS
+ACCESS = access.WORDS | keep.WORDS
 DOCTOR = doctor.WORDS
 SETUP = setup.WORDS
 PAGE = page.WORDS | page_charts.WORDS | page_work.WORDS

@@ -22,6 +22,7 @@ from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Scope
 from monitor.facts.gpu_resources import resource_kind
 from monitor.facts.kube import PodFact
+from monitor.facts.subject import identifying_labels
 from monitor.facts.text import Text, Value
 
 NAME = "gpu-fragmented"
@@ -111,7 +112,7 @@ def _judge(jobs: Sequence[Sequence[PodFact]], uids: tuple[str, ...], facts: Clus
         pod = max(pods, key=lambda pod: requested_gpus(pod, facts))
         nodes = cache.seen_by(pod)
         if nodes is None:
-            unknown.append(Scope(labels=_labels(pods, facts)))
+            unknown.append(Scope(labels=identifying_labels(NAME, _labels(pods, facts))))
         elif nodes.too_scattered(requested_gpus(pod, facts)):
             findings.append(_finding(pods, pod, nodes, cache.plan(pod, nodes.fits), facts))
     return _Judged(now, uids, tuple(findings), tuple(unknown))

@@ -1,4 +1,4 @@
--- alerts.db (version 1, journal mode wal, file mode 600)
+-- alerts.db (version 2, journal mode wal, file mode 600)
 CREATE INDEX attempts_at ON attempts (receiver, at);
 CREATE INDEX history_at ON history (at);
 CREATE INDEX outbox_parcel ON outbox (parcel) WHERE parcel IS NOT NULL;
@@ -10,6 +10,7 @@ CREATE TABLE health (receiver TEXT PRIMARY KEY, body BLOB NOT NULL);
 CREATE TABLE history (
     place INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, what TEXT NOT NULL, body BLOB NOT NULL
 );
+CREATE TABLE merged (fingerprint TEXT PRIMARY KEY, into_fingerprint TEXT NOT NULL);
 CREATE TABLE notes (name TEXT PRIMARY KEY, body BLOB NOT NULL);
 CREATE TABLE outbox (
     place INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -24,7 +24,7 @@ const figures = (() => {
   }
 
   const formats = {
-    "ratio": (value) => `${Math.round(value * 1000) / 10} %`,
+    "ratio": (value) => `${Math.round(value * 1000) / 10}%`,
     "gpus": (value) => String(Math.round(value * 100) / 100),
     "watts": (value) => `${Math.round(value)} W`,
     "celsius": (value) => `${Math.round(value * 10) / 10} °C`,

@@ -7,7 +7,6 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -18,13 +17,13 @@ from monitor.history.reader import HistoryReader
 from monitor.history.recorder import HistoryRecorder
 from monitor.history.store import FILE, HistoryStore
 from monitor.present.findings import LocalizedFinding
-from monitor.queries.cluster import PodExplanation
 from monitor.queries.history import HistoryQueries
 from monitor.web.app import create_app
 from monitor.web.context import PageData
 from monitor.web.server import WebServer
 from tests.support.clock import FakeClock
 from tests.web.browser.conftest import PHONE_SIZE, Tab
+from tests.web.test_app import FakeCluster
 
 FEW, MANY = 6, 120
 HOURS, STEP_SECONDS = 26, 600.0
@@ -39,20 +38,18 @@ COLOURS = """(canvas, [row, rows, hours]) => {
 }"""
 
 
-@dataclass(frozen=True)
-class World:
-    """The cluster now."""
+class World(FakeCluster):
+    """A cluster of several nodes, without findings."""
 
-    seen: ClusterView
+    def __init__(self, seen: ClusterView) -> None:
+        super().__init__()
+        self._seen = seen
 
     def view(self) -> ClusterView:
-        return self.seen
+        return self._seen
 
     def findings(self, _lang: str) -> tuple[LocalizedFinding, ...] | None:
         return ()
-
-    def why(self, name: str, _namespace: str | None, _lang: str) -> PodExplanation:
-        return PodExplanation(name=name, status="running", cause="running", well=True, lines=("It runs.",))
 
 
 def name_of(node: int) -> str:

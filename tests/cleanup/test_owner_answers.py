@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace as changed
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
 from msgspec.structs import replace
@@ -16,14 +15,9 @@ from monitor.cleanup.inputs import Planner
 from monitor.cleanup.journal import FILE, CleanupJournal
 from monitor.cleanup.model import CleanupPlan, Item, PodWrite
 from monitor.cleanup.owner_answers import LINK_VALID_SECONDS, PATH, AlreadyAnsweredError, NotDueError, OwnerAnswers
-from monitor.cleanup.plan.gpus import plan_gpus
-from monitor.cleanup.plan.keeps import Keep, keep_protection
 from monitor.cleanup.policy import CleanupPolicy, GpuPolicy, ImagePolicy
 from monitor.leader.elector import SingleReplica
-from tests.cleanup.builders import DAY, names, scan, unit
-from tests.cleanup.builders import NOW as UNITS_NOW
-from tests.cleanup.builders import kept as kept_of
-from tests.cleanup.plan import test_datasets, test_gpus
+from tests.cleanup.builders import DAY
 from tests.cleanup.support import NOW, item, plan
 
 HOUR = 3600.0
@@ -128,44 +122,3 @@ def test_past_keeps_and_links_are_forgotten(desk: Desk) -> None:
     desk.planner.items = (ITEM, replace(ITEM, id="gpu-pod/u3"))
     desk.answers.keep(desk.link("gpu-pod/u3"), HOUR, "")
     assert list(desk.journal.keeps.all()) == ["gpu-pod/u3"]
-
-
-def keep(item_id: str, at: float, until: float, reason: str = "") -> dict[str, Keep]:
-    one = Keep(item=item_id, name="x", policy="p", owner="zhang", at=at, until=until, reason=reason)
-    return {item_id: one}
-
-
-def test_a_kept_pod_keeps_its_gpu_until_then() -> None:
-    context = test_gpus.scene(test_gpus.holding(test_gpus.alone()), idle_after=HOUR)
-    (due,) = plan_gpus(context).items
-    held = plan_gpus(changed(context, keeps=keep(due.id, context.now - 60, context.now + 1, "debugging")))
-    assert held.items == ()
-    assert [(one.protection, one.detail, one.until) for one in held.kept] == [
-        ("kept", "zhang: debugging", context.now + 1)
-    ]
-    assert plan_gpus(changed(context, keeps=keep(due.id, context.now - 60, context.now))).items == (due,)
-    assert plan_gpus(changed(context, keeps=keep("gpu-pod/other", context.now - 60, context.now + 60))).items == (due,)
-
-
-def test_a_kept_dataset_stays_and_the_next_one_goes() -> None:
-    given = scan(unit("zhang/datasets/a", days=200), unit("zhang/datasets/b", days=100))
-    context: Any = test_datasets.ON_NAS
-    found = test_datasets.plan(given, context=context)
-    keeps = keep(found.items[0].id, UNITS_NOW - 60, UNITS_NOW + 60)
-    held = test_datasets.plan(given, context=changed(context, keeps=keeps))
-    assert names(held) == ["zhang/datasets/b"]
-    assert kept_of(held) == {"zhang/datasets/a": "kept"}
-
-
-def test_nobody_keeps_what_is_over_their_quota() -> None:
-    given = scan(unit("zhang/datasets/a", days=200))
-    (due,) = test_datasets.plan(given, quota=1).items
-    keeps = keep(due.id, UNITS_NOW - 60, UNITS_NOW + 60)
-    context = changed(test_datasets.ON_NAS, keeps=keeps)
-    assert names(test_datasets.plan(given, context=context, quota=1)) == ["zhang/datasets/a"]
-
-
-def test_a_keep_without_a_reason_names_its_owner() -> None:
-    protection = keep_protection(keep("i", NOW, NOW + 1), "i", NOW)
-    assert protection is not None
-    assert (protection.detail, protection.until) == ("zhang", NOW + 1)

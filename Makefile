@@ -7,13 +7,15 @@ VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' monitor/__init__.py)
 PYTEST := $(BIN)/python -m pytest
 # Versions of the lab, the Kubernetes of the end-to-end tests: 1.35 with containerd, or 1.20 with Docker.
 export LAB ?= 1.35
-E2E := tests/e2e tests/scorecard tests/deploy/test_install.py tests/docs/test_shell.py
+E2E := tests/e2e tests/scorecard tests/deploy/test_install.py tests/deploy/test_wheel.py \
+	tests/docs/test_shell.py tests/docs/test_screenshots.py tests/docs/test_tutorial.py \
+	tests/web/browser/test_thousand_nodes.py
 
 # With compiled modules, collecting the tests takes a third of the time and starting the daemon two thirds.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test check unit e2e e2e-platforms e2e-read-only bench soak chaos siege mutation coverage threats audit fuzz corpus lab-up lab-down lock generate proto image clean
+.PHONY: help run demo test check unit e2e e2e-platforms e2e-read-only bench soak chaos siege mutation coverage threats audit fuzz corpus lab-up lab-down lock generate screenshots proto image clean
 
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -105,6 +107,10 @@ generate: $(VENV)/.dev ## regenerate what is derived: reference pages, Prometheu
 	$(BIN)/python -m docs.generate
 	$(BIN)/python -m dashboards.generate
 	deploy/setup/manifests
+
+screenshots: $(VENV)/.dev ## take the pictures of README and tutorial from the demo, in both languages; ARGS selects some
+	@$(SETUP) screenshots
+	$(BIN)/python -m docs.screenshots $(ARGS)
 
 proto: $(VENV)/.dev ## regenerate the protocol buffer modules
 	deploy/setup/proto $(BIN)/python

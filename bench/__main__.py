@@ -10,7 +10,7 @@ from bench.report import fails, section, write
 
 BENCHMARKS = (
     "agent", "agent_cluster", "kernel_log", "poll", "view", "detect", "evaluation", "explain", "datasets", "history",
-    "page",
+    "page", "pages",
     "alert", "failures", "scale",
 )  # fmt: skip
 

@@ -5,7 +5,9 @@ benchmark moves, for one hour: from the samples of a cycle to the blocks of the 
 sample, as noise; jobs come and go. *Size* is that of a week: the blocks by the minute, times 25, those by ten minutes,
 times 169, each with the space of its row, and the rest of the file once. *CPU* is that of recording four samples a
 minute, including what is written. *A chart* is an answer of `/v1/history` about a GPU or a node for one of the four
-time spans, read from a store with a day by the minute; nodes are stored apart, so that a few of them are enough.
+time spans, read from a store with a day by the minute; nodes are stored apart, so that a few of them are enough. *A
+heat map* is an answer of `/v1/history/nodes` about another range of the 1,000 nodes, for one of the spans in turn, from
+a week of their utilisation.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from monitor.facts import DiskFact, GpuFact, GpuInventory, HostFact, ShmFact
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, Identity, NodeView, PodView, QueueView, UsageView
 from monitor.facts.node import NodeSnapshot
+from monitor.history.heatmap import NameRange
 from monitor.history.model import HistorySubject
 from monitor.history.reader import HistoryReader
 from monitor.history.recorder import HistoryRecorder
@@ -49,10 +52,12 @@ def run() -> Report:
     with TemporaryDirectory() as name:
         recorded = measure_recording(Path(name) / "large")
         charts = measure_charts(Path(name) / "small")
+        maps = measure_heat_maps(Path(name) / "week")
     goals = (
         Goal("history_mib", recorded["mib"], 300, "size of the history of 1,000 nodes x 8 GPUs after a week"),
         Goal("history_cpu_ratio", recorded["cpu"], 0.02, "share of a core that recording it takes"),
         Goal("chart_p95_ms", charts[int(len(charts) * 0.95) - 1], 100, "answer for a chart, 95th percentile"),
+        Goal("heat_map_p95_ms", maps[int(len(maps) * 0.95) - 1], 100, "answer for the heat map of 1,000 nodes"),
     )
     keys = ("fine_mib", "coarse_mib", "rest_mib", "sample_ms", "hour_s")
     columns = (
@@ -65,10 +70,13 @@ def run() -> Report:
     )
     rows = [(str(NODES), *(f"{recorded[key]:.3g}" for key in keys))]
     how = (__doc__ or "").partition("\n\n")[2].strip()
-    chart_rows = [(f"{statistics.median(charts):.1f}", f"{charts[-1]:.1f}")]
+    chart_rows = [
+        (what, f"{statistics.median(took):.1f}", f"{took[-1]:.1f}")
+        for what, took in (("chart", charts), ("heat map", maps))
+    ]
     return Report(
         "history", "The history", how, goals,
-        [("Recording", columns, rows), ("Charts", ("median ms", "slowest ms"), chart_rows)],
+        [("Recording", columns, rows), ("Charts", ("answer", "median ms", "slowest ms"), chart_rows)],
     )  # fmt: skip
 
 
@@ -203,3 +211,38 @@ def measure_charts(folder: Path) -> list[float]:
         took.append(1000 * (time.perf_counter() - began))
     recorder.close()
     return sorted(took)
+
+
+def measure_heat_maps(folder: Path) -> list[float]:
+    """Milliseconds of answers, sorted: an hour of the nodes is recorded, and repeated for the week before it."""
+    clock, nodes = Clock(), [f"gpu-{node:04d}" for node in range(NODES)]
+    recorder = HistoryRecorder(HistoryStore(str(folder / FILE)), clock.time, clock.time)
+    chance = random.Random(5)
+    for _ in range(90):  # an hour, and half of another one
+        gpus = tuple(
+            GpuView(node=name, state=GpuState.BUSY, index=0, utilization_ratio=chance.random()) for name in nodes
+        )
+        names = tuple(NodeView(name=name, free=0) for name in nodes)
+        recorder.record(ClusterView(at=clock.at, gpus=gpus, nodes=names), ())
+        clock.at += MINUTE_SECONDS
+    recorder.save()
+    repeat_hour(folder / FILE, START)
+    queries, took = HistoryQueries(HistoryReader(recorder, now=clock.time)), []
+    for number in range(CHARTS):
+        nodes_from = NameRange(first=nodes[number % (NODES // 4)])  # no answer is the one of this minute
+        began = time.perf_counter()
+        json_response(queries.heat_map(SPANS_SECONDS[number % 4], None, nodes_from))
+        took.append(1000 * (time.perf_counter() - began))
+    recorder.close()
+    return sorted(took)
+
+
+def repeat_hour(path: Path, hour: int) -> None:
+    """Copy the blocks of an hour to those before it, with as much detail as is kept."""
+    with closing(sqlite3.connect(path)) as file, file:
+        for number in range(1, MAX_HOURS - 1):
+            fine = number < MAX_FINE_HOURS - 1
+            at = hour - number * HOUR_SECONDS
+            file.execute("INSERT INTO hours VALUES (?, ?)", (at, fine))
+            copy = f"INSERT INTO blocks SELECT series, ?, layout, coarse, {'fine' if fine else 'NULL'} FROM blocks"
+            file.execute(f"{copy} WHERE hour = ?", (at, hour))

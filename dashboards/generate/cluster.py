@@ -6,7 +6,7 @@ from dashboards.generate import styles
 from dashboards.generate.board import Board, Row
 from dashboards.generate.findings import findings
 from dashboards.generate.panels import bars, figure, series, timeline
-from dashboards.generate.promql import NODE, bottom, by_node, count, one, top, total
+from dashboards.generate.promql import NODE, bottom, by_node, count, one, rate, top, total
 from dashboards.generate.tables import Column, table
 
 WASTED = "idle-held|zombie|orphan|ghost|wedged|phantom"
@@ -134,6 +134,13 @@ NODES = Row(
             "cluster.node-load",
             (top(by_node("gpuwarden_host_load1 / gpuwarden_host_cpus"), 60), "{{node}}"),
             style=styles.LOAD_RATIO,
+            link="node-gpus",
+        ),
+        series(
+            "cluster.node-network",
+            (top(by_node(rate("gpuwarden_host_network_received_bytes_total"))), "{{node}} <received>"),
+            (top(by_node(rate("gpuwarden_host_network_transmitted_bytes_total"))), "{{node}} <sent>"),
+            style=styles.BYTES_PER_SECOND,
             link="node-gpus",
         ),
     ),

@@ -27,6 +27,7 @@ class AuthMethod(StrEnum):
     TOKEN = "token"  # noqa: S105  # not a secret
     SESSION = "session"
     HEADER = "header"  # set by a trusted proxy
+    LINK = "link"  # the signed link of a notice
 
 
 @dataclass(frozen=True)

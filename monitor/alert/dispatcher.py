@@ -222,14 +222,18 @@ def changed_alerts(before: Mapping[str, Alert], after: Mapping[str, Alert]) -> d
 
 
 def newly_notified(alerts: Mapping[str, Alert], notifications: Iterable[Notification]) -> dict[str, Alert]:
-    """Alerts whose first notification to a receiver is among these, with that receiver."""
+    """Alerts that these notifications change: with new receivers, and routed by their current labels from now on."""
     notified: dict[str, Alert] = {}
     for notification in notifications:
         for subject in notification.subjects:
             alert = notified.get(subject.fingerprint) or alerts.get(subject.fingerprint)
-            if alert is not None and notification.receiver not in alert.notified:
+            if alert is None:
+                continue
+            if notification.receiver not in alert.notified:
                 receivers = (*alert.notified, notification.receiver)
-                notified[subject.fingerprint] = replace(alert, notified=receivers)
+                alert = notified[subject.fingerprint] = replace(alert, notified=receivers)
+            if alert.routed:
+                notified[subject.fingerprint] = replace(alert, routed={})
     return notified
 
 
@@ -246,6 +250,9 @@ def _essence(alert: Alert) -> tuple[object, ...]:
         alert.flapping,
         alert.notified,
         alert.acknowledged,
+        alert.announced,
+        alert.routed,
+        finding.labels,
         finding.severity,
         finding.cause,
         finding.explained_by,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import inf
 
-from monitor.alert.model import SEVERITY_RANK, Alert, Phase, Symptoms, fingerprint_of_key
+from monitor.alert.model import SEVERITY_RANK, Alert, Phase, Symptoms, alerts_by_key
 from monitor.facts.findings import Severity
 
 MAX_EXAMPLES = 5
@@ -46,9 +46,10 @@ def inhibition(alerts: Mapping[str, Alert], linger: float, now: float) -> Inhibi
     explained = [alert for alert in alerts.values() if alert.phase is not Phase.RESOLVED and alert.finding.explained_by]
     if not explained:
         return Inhibition({}, {})
+    by_key = alerts_by_key(alerts.values())
     parents, ends_at = {}, inf
     for alert in explained:
-        cause = alerts.get(fingerprint_of_key(alert.finding.explained_by or ""))
+        cause = by_key.get(alert.finding.explained_by or "")
         if cause is not None and _inhibits(cause, linger, now):
             parents[alert.fingerprint] = cause.fingerprint
             if cause.phase is Phase.RESOLVED and cause.resolved_at is not None:

@@ -8,7 +8,8 @@ from math import inf
 
 from msgspec.structs import replace
 
-from monitor.alert.model import Alert, Phase, alertname, fingerprint_of, labels_of
+from monitor.alert.announced import with_finding
+from monitor.alert.model import Alert, Phase, alertname, alerts_by_key, fingerprint_of_key, labels_of
 from monitor.facts.findings import Finding
 
 GROUP_BY = ("alertname", "cause")
@@ -51,16 +52,17 @@ def advance(
 
     Timestamps later than `now` are clamped to `now`, so that a clock that is set back delays nothing.
     """
-    current = {fingerprint_of(finding): finding for finding in findings}
-    keys = {finding.key for finding in current.values()}
+    current = {finding.key: finding for finding in findings}
+    known = alerts_by_key(alerts.values())
     result = {}
-    for fingerprint, finding in current.items():
-        before = alerts.get(fingerprint)
+    for key, finding in current.items():
+        before = known.get(key)
+        fingerprint = before.fingerprint if before is not None else fingerprint_of_key(key)
         timing = timings.of(finding.rule)
-        alert = _present(before, fingerprint, _keep_cause(finding, before, keys), timing, now)
+        alert = _present(before, fingerprint, _keep_cause(finding, before, current.keys()), timing, now)
         result[fingerprint] = _fire_if_due(alert, timing, group_by, now)
     for fingerprint, alert in alerts.items():
-        if fingerprint not in current:
+        if fingerprint not in result:
             remaining = _absent(_clamped(alert, now), timings.of(alert.finding.rule), now)
             if remaining is not None:
                 result[fingerprint] = remaining
@@ -101,7 +103,7 @@ def _present(before: Alert | None, fingerprint: str, finding: Finding, timing: A
         return replace(alert, finding=finding, phase=Phase.PENDING, first_seen_at=now, seen_at=now)
     # A flapping alert stays firing through short absences; they count as firings, or holding it would end the flapping.
     missed = alert.flapping and alert.absent_since is not None and now - alert.absent_since >= timing.keep
-    alert = replace(alert, finding=finding, seen_at=now, absent_since=None)
+    alert = replace(with_finding(alert, finding), seen_at=now, absent_since=None)
     return _with_firings(alert, (*alert.firings, now) if missed else alert.firings, timing, now)
 
 
@@ -112,8 +114,9 @@ def _fire_if_due(alert: Alert, timing: AlertTiming, group_by: tuple[str, ...], n
         return alert
     group = group_of(alert.finding, group_by)
     fired = replace(
-        alert, phase=Phase.FIRING, fired_at=now, resolved_at=None, group=group, notified=(), acknowledged=None
-    )
+        alert, phase=Phase.FIRING, fired_at=now, resolved_at=None, group=group, notified=(), acknowledged=None,
+        announced={}, routed={},
+    )  # fmt: skip
     return _with_firings(fired, (*alert.firings, now), timing, now)
 
 

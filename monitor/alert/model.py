@@ -10,6 +10,7 @@ from functools import lru_cache
 
 import msgspec
 
+from monitor.alert.charts import MessageCharts
 from monitor.facts.base import Fact
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
@@ -46,13 +47,15 @@ class Acknowledgement(Fact, frozen=True, kw_only=True):
 
 
 class Alert(Fact, frozen=True, kw_only=True):
-    """A finding over time: one alert per fingerprint.
+    """A finding over time: one alert per rule and subject, which is the key of its finding.
 
-    `finding` is the last one seen. `first_seen_at` starts the current uninterrupted presence; `fired_at` and
+    The fingerprint is that of the key; one that schema 1 stored keeps its own until it is forgotten. `finding`
+    is the last one seen. `first_seen_at` starts the current uninterrupted presence; `fired_at` and
     `resolved_at` are the transitions into those phases. `absent_since` is set while a firing alert is not found but not
     yet resolved. `group` is set when the alert fires and then kept, so that a changed cause does not move the alert to
     another message. `firings` are the recent firing times; `flapping` is set while there are too many of them.
     `notified` are the receivers of its notifications since it fired, and `acknowledged` says who takes care of it.
+    `announced` (with severity and cause) and `routed` are labels of its first notification, see `alert.announced`.
     """
 
     fingerprint: str
@@ -68,6 +71,8 @@ class Alert(Fact, frozen=True, kw_only=True):
     flapping: bool = False
     notified: tuple[str, ...] = ()
     acknowledged: Acknowledgement | None = None
+    announced: dict[str, str] = msgspec.field(default_factory=dict)
+    routed: dict[str, str] = msgspec.field(default_factory=dict)
 
     @property
     def since(self) -> float:
@@ -94,7 +99,10 @@ class AlertState:
 
 
 class NotificationSubject(Fact, frozen=True, kw_only=True):
-    """An alert in a notification; `fresh` marks those that are the reason for it, `acknowledged_by` who handles it."""
+    """An alert in a notification; `fresh` marks those that are the reason for it, `acknowledged_by` who handles it.
+
+    `announced` is that of the alert.
+    """
 
     fingerprint: str
     finding: Finding
@@ -104,6 +112,7 @@ class NotificationSubject(Fact, frozen=True, kw_only=True):
     flapping: bool = False
     fresh: bool = True
     acknowledged_by: str | None = None
+    announced: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class Symptoms(Fact, frozen=True, kw_only=True):
@@ -114,12 +123,20 @@ class Symptoms(Fact, frozen=True, kw_only=True):
     examples: tuple[dict[str, str], ...] = ()
 
 
+class AnswerLink(Fact, frozen=True, kw_only=True):
+    """Where the owner of an object can answer a notice: the name of the object, and a path of the page."""
+
+    name: str
+    path: str
+
+
 class Notification(Fact, frozen=True, kw_only=True):
     """One notification to one receiver, decided at `at`; retries keep the `id`.
 
     `subjects` are the firing alerts of the group and those resolved since the previous notification: fresh ones first,
     then by severity. `users` are the owners of the affected jobs. A digest has a `summary` and possibly no subjects.
     `sample` marks a test message. `omitted` counts the subjects that were left out because there are too many.
+    `answers` are links for the owner.
     """
 
     id: str
@@ -134,6 +151,7 @@ class Notification(Fact, frozen=True, kw_only=True):
     summary: Summary | None = None
     sample: bool = False
     omitted: int = 0
+    answers: tuple[AnswerLink, ...] = ()
 
     @property
     def resolved(self) -> bool:
@@ -144,7 +162,7 @@ class Notification(Fact, frozen=True, kw_only=True):
 class Summary(Fact, frozen=True, kw_only=True):
     """Content of a digest: alerts fired and resolved in a period, counted by rule.
 
-    `notes` replace the list of firing alerts; the first one is the title.
+    `notes` replace the list of firing alerts; the first one is the title. `charts` are for receivers that show them.
     """
 
     since: float
@@ -153,6 +171,7 @@ class Summary(Fact, frozen=True, kw_only=True):
     resolved: dict[str, int] = msgspec.field(default_factory=dict)
     still_firing: int = 0
     notes: tuple[Text, ...] = ()
+    charts: MessageCharts | None = None
 
 
 class Batch(Fact, frozen=True, kw_only=True):
@@ -168,8 +187,18 @@ class Batch(Fact, frozen=True, kw_only=True):
 
 
 def fingerprint_of(finding: Finding) -> str:
-    """Fingerprint of a finding's alert: 16 hexadecimal digits derived from rule and labels."""
+    """Fingerprint of a new alert of a finding: 16 hexadecimal digits derived from rule and subject."""
     return fingerprint_of_key(finding.key)
+
+
+def former_key(rule: str, labels: Mapping[str, str]) -> str:
+    """Key of a finding in schema 1, which identified it by rule and all labels."""
+    return rule + "".join(f"|{name}={labels[name]}" for name in sorted(labels))
+
+
+def alerts_by_key(alerts: Iterable[Alert]) -> dict[str, Alert]:
+    """Alerts by the keys of their findings."""
+    return {alert.finding.key: alert for alert in alerts}
 
 
 @lru_cache(MAX_CACHED_FINGERPRINTS)
@@ -194,6 +223,7 @@ def subject_of(alert: Alert, phase: Phase, *, fresh: bool) -> NotificationSubjec
         flapping=alert.flapping,
         fresh=fresh,
         acknowledged_by=alert.acknowledged.by if alert.acknowledged is not None else None,
+        announced=alert.announced,
     )
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from dataclasses import replace as changed
+
+from msgspec.structs import replace
 
 from monitor.alert.inhibition import inhibition
 from monitor.alert.model import Alert, AlertState, Phase, labels_of
@@ -11,7 +14,7 @@ from monitor.alert.routes import NotifyPolicy, Route, routes_by_receiver
 from monitor.alert.silences import Silence, active_silences, matching_silence
 from monitor.alert.windows import MaintenanceWindow, QuietHours, matching_window, open_windows
 from monitor.facts.base import Fact
-from monitor.facts.findings import Finding, Severity
+from monitor.facts.findings import Severity
 
 MIN_CACHED_MATCHES = 1000
 
@@ -73,16 +76,19 @@ def policy_in_force(policy: NotifyPolicy, now: float) -> PolicyInForce:
 
 @dataclass(frozen=True)
 class PolicyMatch:
-    """What a policy says about a finding with these labels, severity and cause. `status` is without inhibition."""
+    """What a policy says about an alert with these labels, severity and cause. `status` is without inhibition."""
 
     labels: Mapping[str, str]
+    routed: Mapping[str, str]
     severity: Severity
     cause: str
     status: MuteStatus
     routes: Mapping[str, Route]  # by receiver
 
-    def applies_to(self, finding: Finding) -> bool:
-        return self.severity is finding.severity and self.cause == finding.cause and self.labels == finding.labels
+    def applies_to(self, alert: Alert) -> bool:
+        finding = alert.finding
+        same = self.severity is finding.severity and self.cause == finding.cause
+        return same and self.labels == finding.labels and self.routed == alert.routed
 
 
 class MatchCache:
@@ -112,7 +118,7 @@ class MuteContext:
 
     def status(self, alert: Alert) -> MuteStatus:
         status, cause = self._match(alert).status, self.inhibition.causes.get(alert.fingerprint)
-        return status if cause is None else replace(status, inhibited_by=cause)
+        return status if cause is None else changed(status, inhibited_by=cause)
 
     def routes(self, alert: Alert) -> Mapping[str, Route]:
         """Route of the alert to each of its receivers."""
@@ -126,23 +132,26 @@ class MuteContext:
 
     def _match(self, alert: Alert) -> PolicyMatch:
         known = self._matches.get(alert.fingerprint)
-        if known is None or not known.applies_to(alert.finding):
-            known = self._matches[alert.fingerprint] = _policy_match(alert.finding, self._policy)
+        if known is None or not known.applies_to(alert):
+            known = self._matches[alert.fingerprint] = _policy_match(alert, self._policy)
         return known
 
 
-def _policy_match(finding: Finding, policy: PolicyInForce) -> PolicyMatch:
+def _policy_match(alert: Alert, policy: PolicyInForce) -> PolicyMatch:
+    finding = alert.finding
     labels = labels_of(finding, policy.cluster)
+    routed = labels_of(replace(finding, labels=alert.routed), policy.cluster) if alert.routed else labels
     silence = matching_silence(labels, policy.silences)
     return PolicyMatch(
         labels=finding.labels,
+        routed=alert.routed,
         severity=finding.severity,
         cause=finding.cause,
         status=MuteStatus(
             silenced_by=None if silence is None else silence.id,
             in_maintenance=matching_window(labels, policy.windows) is not None,
         ),
-        routes=routes_by_receiver(labels, policy.routes),
+        routes=routes_by_receiver(routed, policy.routes),
     )
 
 

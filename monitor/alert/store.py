@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from monitor.alert.bounds import stored_alert
 from monitor.alert.delivery.mentions import Mention, Mentions
-from monitor.alert.delivery.outbox import TABLES as OUTBOX_TABLES
 from monitor.alert.delivery.outbox import Outbox
+from monitor.alert.migrations import MIGRATIONS
 from monitor.alert.model import (
     SEVERITY_RANK,
     Acknowledgement,
@@ -40,20 +40,6 @@ from monitor.facts.findings import Severity
 log = logging.getLogger(__name__)
 
 FILE = "alerts.db"
-# Table `told` is the notification log; `place` is a sequence number, `parcel` a batch.
-MIGRATIONS = (
-    OUTBOX_TABLES
-    + """
-CREATE TABLE alerts (fingerprint TEXT PRIMARY KEY, phase TEXT NOT NULL, body BLOB NOT NULL);
-CREATE TABLE told (receiver TEXT NOT NULL, topic TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (receiver, topic));
-CREATE TABLE silences (id TEXT PRIMARY KEY, ends_at REAL NOT NULL, body BLOB NOT NULL);
-CREATE TABLE history (
-    place INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, what TEXT NOT NULL, body BLOB NOT NULL
-);
-CREATE INDEX history_at ON history (at);
-CREATE TABLE notes (name TEXT PRIMARY KEY, body BLOB NOT NULL);
-""",
-)
 OLDER_HISTORY = """
 DELETE FROM history WHERE place <= (SELECT (MIN(place) + MAX(place)) / 2 FROM history)
 """
@@ -199,6 +185,11 @@ class AlertStore:
         for body, *more in self._database.select(query, (limit,)):
             deliveries += [_delivery(notification, more, now) for notification in _decoded([(body,)], Notification)]
         return tuple(deliveries)
+
+    def merged_into(self, fingerprint: str) -> str:
+        """Fingerprint of the alert into which an upgrade merged one; any other one as it is."""
+        rows = self._database.select("SELECT into_fingerprint FROM merged WHERE fingerprint = ?", (fingerprint,))
+        return str(rows[0][0]) if rows else fingerprint
 
     def mentions(self, alert: Alert, since: float, limit: int) -> tuple[Mention, ...]:
         """Notifications about an alert since a time, the latest first."""

@@ -12,8 +12,8 @@ from itertools import count
 
 from monitor.base.threads import Periodic
 
-INTERVAL_SECONDS = 5.0  # a step stops every thread for as long as it needs for what was created since
-FULL_EVERY_COUNT = 120
+INTERVAL_SECONDS = 1.0  # a step stops every thread for as long as it needs for what was created since
+FULL_EVERY_COUNT = 600
 
 
 class GarbageCollection:

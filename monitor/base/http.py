@@ -72,9 +72,9 @@ def post(way: Endpoint, body: bytes, headers: Mapping[str, str] | None = None) -
     return _ask("POST", way, body, {"Content-Type": "application/json; charset=utf-8", **(headers or {})})
 
 
-def get(way: Endpoint, headers: Mapping[str, str] | None = None) -> Reply:
-    """GET. Raise RequestError."""
-    return _ask("GET", way, None, headers or {})
+def get(way: Endpoint, headers: Mapping[str, str] | None = None, max_bytes: int = MAX_BODY_BYTES) -> Reply:
+    """GET; of the body, at most the first `max_bytes`. Raise RequestError."""
+    return _ask("GET", way, None, headers or {}, max_bytes)
 
 
 def as_json(payload: Any) -> bytes:
@@ -166,17 +166,21 @@ def _read_body(response: requests.Response, max_bytes: int) -> bytes:
     return bytes(content[:max_bytes])
 
 
-def _ask(method: str, way: Endpoint, body: bytes | None, headers: Mapping[str, str]) -> Reply:
-    result = _send(method, way, body, headers)
+def _ask(
+    method: str, way: Endpoint, body: bytes | None, headers: Mapping[str, str], max_bytes: int = MAX_BODY_BYTES
+) -> Reply:
+    result = _send(method, way, body, headers, max_bytes)
     # Raised outside the except block: the exception of urllib3 in its context names the whole address.
     if isinstance(result, RequestError):
         raise result
     return result
 
 
-def _send(method: str, way: Endpoint, body: bytes | None, headers: Mapping[str, str]) -> Reply | RequestError:
+def _send(
+    method: str, way: Endpoint, body: bytes | None, headers: Mapping[str, str], max_bytes: int
+) -> Reply | RequestError:
     try:
-        return _judge(way, exchange(method, way, body, headers))
+        return _judge(way, exchange(method, way, body, headers, max_bytes=max_bytes))
     except Exception as error:  # requests lets through what urllib3, ssl and idna raise: each is a failed request
         return _failure(way, error)
 

@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import quote
 
 from monitor.base.private_files import aside_copies, make_private_directory, replace_file, set_aside
-from monitor.base.sqlite_files import SIDE_FILES, NewerSchemaError, connect, open_migrated, rescue
+from monitor.base.sqlite_files import SIDE_FILES, Migration, NewerSchemaError, connect, open_migrated, rescue
 from monitor.base.sqlite_salvage import reserve_sequences, salvage
 from monitor.base.state_problems import NOTE_SUFFIX, StateProblem, StateProblemKind, read_note
 from monitor.base.threads import spawn
@@ -44,12 +44,12 @@ UNWRITABLE = frozenset(
 
 
 class Database:
-    """One database file, usable from any thread. `migrations` are the schema scripts, oldest first.
+    """One database file, usable from any thread. `migrations` are scripts and functions, oldest first.
 
     `problem` says why the file is currently not written; None while it is.
     """
 
-    def __init__(self, path: str, migrations: Sequence[str], retry: float = RETRY_SECONDS) -> None:
+    def __init__(self, path: str, migrations: Sequence[Migration], retry: float = RETRY_SECONDS) -> None:
         self._path = path
         self._migrations = migrations
         self._retry = retry

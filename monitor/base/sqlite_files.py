@@ -6,8 +6,9 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
+from typing import Any, Protocol
 from urllib.parse import quote
 
 from monitor.base.private_files import make_private_directory, open_private
@@ -15,6 +16,19 @@ from monitor.base.sqlite_salvage import SalvageReport, salvage
 
 RESCUE_TIMEOUT_SECONDS = 0.2  # for a lock, on each way to read a file that cannot be opened
 SIDE_FILES = ("-wal", "-shm")
+
+
+Row = tuple[Any, ...]
+Values = Sequence[str | bytes | int | float | None]
+
+
+class Run(Protocol):
+    """Runs one statement of a migration and returns its rows."""
+
+    def __call__(self, statement: str, values: Values = (), /) -> list[Row]: ...
+
+
+Migration = str | Callable[[Run], None]  # a script, or a function that changes rows
 
 
 class NewerSchemaError(Exception):
@@ -26,7 +40,7 @@ def connect(path: str, timeout: float, uri: bool = False) -> sqlite3.Connection:
     return sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False, uri=uri)
 
 
-def open_migrated(path: str, migrations: Sequence[str], timeout: float) -> sqlite3.Connection:
+def open_migrated(path: str, migrations: Sequence[Migration], timeout: float) -> sqlite3.Connection:
     """Connection to a file that can be written, created if missing.
 
     Raise NewerSchemaError, DatabaseError if the file is damaged or locked for `timeout` seconds, or OSError.
@@ -50,7 +64,7 @@ def open_migrated(path: str, migrations: Sequence[str], timeout: float) -> sqlit
     return connection
 
 
-def check_version(connection: sqlite3.Connection, migrations: Sequence[str]) -> int:
+def check_version(connection: sqlite3.Connection, migrations: Sequence[Migration]) -> int:
     """Schema version of a file. Raise NewerSchemaError, or DatabaseError if it cannot be read."""
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
     if version > len(migrations):
@@ -58,19 +72,26 @@ def check_version(connection: sqlite3.Connection, migrations: Sequence[str]) -> 
     return version
 
 
-def migrate(connection: sqlite3.Connection, migrations: Sequence[str]) -> None:
-    """Apply the schema scripts that a file has not seen yet. Raise NewerSchemaError or DatabaseError."""
+def migrate(connection: sqlite3.Connection, migrations: Sequence[Migration]) -> None:
+    """Apply the migrations that a file has not seen yet. Raise NewerSchemaError or DatabaseError."""
     version = check_version(connection, migrations)
-    for number, script in enumerate(migrations[version:], version + 1):
+    for number, migration in enumerate(migrations[version:], version + 1):
+        seen = f"PRAGMA user_version = {number}"
         try:
-            connection.executescript(f"BEGIN IMMEDIATE; {script}; PRAGMA user_version = {number}; COMMIT")
+            if isinstance(migration, str):
+                connection.executescript(f"BEGIN IMMEDIATE; {migration}; {seen}; COMMIT")
+            else:
+                connection.execute("BEGIN IMMEDIATE")
+                migration(lambda statement, values=(): connection.execute(statement, values).fetchall())
+                connection.execute(seen)
+                connection.execute("COMMIT")
         except BaseException:
             with suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
             raise
 
 
-def rescue(path: str, target: sqlite3.Connection, migrations: Sequence[str]) -> SalvageReport | None:
+def rescue(path: str, target: sqlite3.Connection, migrations: Sequence[Migration]) -> SalvageReport | None:
     """Copy what is readable of a file that cannot be opened for writing, and migrate `target`; None if nothing is.
 
     Raise DatabaseError if `target` cannot be written.
@@ -87,7 +108,7 @@ def rescue(path: str, target: sqlite3.Connection, migrations: Sequence[str]) -> 
     return report
 
 
-def _common_version(source: sqlite3.Connection, target: sqlite3.Connection, migrations: Sequence[str]) -> int:
+def _common_version(source: sqlite3.Connection, target: sqlite3.Connection, migrations: Sequence[Migration]) -> int:
     """Version to which `target` is migrated before rows of `source` are copied: that of `source` if it is known."""
     oldest = check_version(target, migrations)
     try:

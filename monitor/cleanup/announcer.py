@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 import msgspec
 
+from monitor.cleanup.execute.run_plan import OVER_QUOTA
 from monitor.cleanup.inputs import Planner
 from monitor.cleanup.journal import CleanupJournal
-from monitor.cleanup.model import CleanupPlan, Mode
+from monitor.cleanup.model import CleanupPlan, Item, Mode
 from monitor.cleanup.notices import announcement, notices
 from monitor.cleanup.policy import CleanupPolicy, DatasetPolicy, GpuPolicy, RegistryPolicy
 from monitor.cleanup.relay import Relay
@@ -18,19 +20,27 @@ from monitor.cleanup.schedule import Permission, permission
 from monitor.leader.elector import LeaderElector, NotLeaderError
 
 log = logging.getLogger(__name__)
+LinkMaker = Callable[[str, str, str], str]  # policy, item and owner -> path of the page; raises ValueError
 
 
 class Announcer:
     """Decides whether a policy may act yet, and notifies those concerned before it does."""
 
     def __init__(
-        self, journal: CleanupJournal, planner: Planner, relay: Relay, now: Callable[[], float], leading: LeaderElector
+        self,
+        journal: CleanupJournal,
+        planner: Planner,
+        relay: Relay,
+        now: Callable[[], float],
+        leading: LeaderElector,
+        links: LinkMaker | None = None,
     ) -> None:
         self._journal = journal
         self._planner = planner
         self._relay = relay
         self._now = now
         self._leading = leading
+        self._links = links
 
     def permission(self, policy: CleanupPolicy) -> Permission:
         return permission(policy, self._announced_at(policy), self._now())
@@ -70,7 +80,7 @@ class Announcer:
         if not isinstance(policy, (DatasetPolicy, GpuPolicy)):
             return
         pending = [item for item in plan.items if item.not_before is None]
-        notified, messages = notices(policy, pending, self._relay.routing(), self._now())
+        notified, messages = notices(policy, pending, self._relay.routing(), self._now(), partial(self._path, policy))
         if len(notified) < len(pending):
             log.warning(
                 "%s: %d items are skipped because no receiver can be notified; configure a receiver or set notice: 0s",
@@ -78,6 +88,14 @@ class Announcer:
             )  # fmt: skip
         if notified:
             self._journal.record_notices(policy.name, notified, messages, self._now())
+
+    def _path(self, policy: CleanupPolicy, item: Item) -> str | None:
+        """Where the owner of an item can keep it; None if they cannot."""
+        if self._links is None or item.owner is None or item.why.key == OVER_QUOTA:
+            return None
+        with suppress(ValueError):  # a name that is too long for a link
+            return self._links(policy.name, item.id, item.owner)
+        return None
 
     def _announced_at(self, policy: CleanupPolicy) -> float | None:
         """When any replica first announced a policy with its current fingerprint."""

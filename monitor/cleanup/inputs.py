@@ -13,10 +13,12 @@ from monitor.cleanup.execute.references_reader import ReferencesReader, Template
 from monitor.cleanup.execute.scanner import RootScan
 from monitor.cleanup.journal import CleanupJournal
 from monitor.cleanup.model import CleanupPlan, Item
+from monitor.cleanup.on_demand import RELEASE
 from monitor.cleanup.plan.datasets import DatasetContext, plan_datasets
 from monitor.cleanup.plan.gpu_context import GpuPlanContext
 from monitor.cleanup.plan.gpus import plan_gpus
 from monitor.cleanup.plan.images import plan_images, runtime_disk
+from monitor.cleanup.plan.keeps import Keeps
 from monitor.cleanup.plan.pods import FRESH_SECONDS, PodContext, plan_pods
 from monitor.cleanup.plan.references import References, image_references
 from monitor.cleanup.plan.select import PlanSubject, Selection, make_plan, refuse
@@ -192,7 +194,12 @@ class Planner:
             notices=self._deps.journal.notices(policy.name),
             tried=self._deps.journal.first_evictions(),
             tenant_namespaces=self._tenant_namespaces(),
+            keeps={} if policy.name == RELEASE else self.keeps(),
         )
+
+    def keeps(self) -> Keeps:
+        """What owners keep."""
+        return self._deps.journal.keeps.all()
 
     def volumes(self) -> VolumeList:
         """Directories that pods and templates mount, read now."""
@@ -210,7 +217,7 @@ class Planner:
             return refuse(PlanSubject(policy, now, policy.node), "not-scanned", root=policy.root, node=policy.node)
         fact = self.current_agents.get(policy.node)
         disk = policy_disk(policy, fact.snapshot) if fact is not None and fact.snapshot is not None else None
-        context = DatasetContext(disk, last.trash, self._refused(now))
+        context = DatasetContext(disk, last.trash, self._refused(now), self.keeps())
         notices = self._deps.journal.notices(policy.name)
         return plan_datasets(policy, last.scan, last.uses, notices, now, context)
 

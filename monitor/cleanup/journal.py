@@ -19,6 +19,7 @@ from monitor.base.sqlite import Database, DatabaseSession, Row
 from monitor.base.state_problems import StateProblem
 from monitor.base.state_size import compact
 from monitor.cleanup.journal_records import CleanupRun, JournalEntry, RunState
+from monitor.cleanup.keep_store import KEEPS_TABLES, KeepStore
 from monitor.cleanup.model import CleanupPlan, Item
 from monitor.cleanup.totals import CleanupCounters
 
@@ -46,6 +47,7 @@ CREATE TABLE announced (policy TEXT NOT NULL, fingerprint TEXT NOT NULL, at REAL
 CREATE TABLE messages (place INTEGER PRIMARY KEY AUTOINCREMENT, body BLOB NOT NULL);
 CREATE TABLE notes (name TEXT PRIMARY KEY, body TEXT NOT NULL);
 """,
+    KEEPS_TABLES,
 )
 MAX_RUNS = 2000
 MAX_PLAN_BYTES = 1 << 20
@@ -65,6 +67,7 @@ class CleanupJournal:
         self._path = path
         self._database = Database(path, MIGRATIONS)
         self.counters = CleanupCounters()
+        self.keeps = KeepStore(self._database)
         with self._database.transaction() as session:
             session.run("INSERT OR IGNORE INTO notes VALUES ('journal', ?)", (secrets.token_hex(8),))
 

@@ -67,6 +67,7 @@ class KeptItem(Fact, frozen=True, kw_only=True):
     node: str | None = None
     bytes: int | None = None
     detail: str | None = None
+    until: float | None = None
 
 
 class CleanupPlan(Fact, frozen=True, kw_only=True):

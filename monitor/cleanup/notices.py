@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from monitor.alert.model import Notification, NotificationReason, NotificationSubject, Phase, fingerprint_of, labels_of
+from msgspec.structs import replace as changed
+
+from monitor.alert.model import (
+    AnswerLink,
+    Notification,
+    NotificationReason,
+    NotificationSubject,
+    Phase,
+    fingerprint_of,
+    labels_of,
+)
 from monitor.alert.routes import Route, routes_for
 from monitor.cleanup.journal_records import CleanupRun, ItemState, JournalEntry
 from monitor.cleanup.model import CleanupPlan, Item
@@ -132,18 +142,28 @@ def announcement(
 
 
 def notices(
-    policy: DatasetPolicy | GpuPolicy, items: Iterable[Item], routing: NoticeRouting, now: float
+    policy: DatasetPolicy | GpuPolicy,
+    items: Iterable[Item],
+    routing: NoticeRouting,
+    now: float,
+    answer: Callable[[Item], str | None] = lambda _: None,
 ) -> tuple[dict[str, str | None], tuple[Notification, ...]]:
-    """Owners by item id, and one notification per owner and receiver; items without a receiver are left out."""
+    """Owners by item id, and one notification per owner and receiver; items without a receiver are left out.
+
+    `answer` returns the path of the page where the owner of an item answers, if there is one.
+    """
     by_owner: dict[str | None, list[Item]] = {}
     for item in items:
         by_owner.setdefault(item.owner, []).append(item)
     notified: dict[str, str | None] = {}
     messages: list[Notification] = []
     for owner, owned in sorted(by_owner.items(), key=lambda pair: pair[0] or ""):
+        links = () if owner is None else _answer_links(owned[:MAX_NAMED_ITEMS], answer)
         finding = _notice(policy, owner, owned, now)
+        if links:
+            finding = changed(finding, advice=(*finding.advice, Text(key="cleanup.notice.keep")))
         digest = hashlib.sha256(f"{owner} {now!r}".encode()).hexdigest()[:8]
-        created = _notifications(policy, finding, digest, routing, now, (owner,) if owner is not None else ())
+        created = _notifications(policy, finding, digest, routing, now, owner, links)
         if created:
             notified |= {item.id: owner for item in owned}
             messages += created
@@ -169,6 +189,11 @@ def _notice(policy: DatasetPolicy | GpuPolicy, owner: str | None, items: Sequenc
         advice=(Text(key=f"cleanup.notice.{policy.kind}.advice"),),
         since=now,
     )
+
+
+def _answer_links(items: Iterable[Item], answer: Callable[[Item], str | None]) -> tuple[AnswerLink, ...]:
+    paths = ((item.name[:_MAX_CHARS], answer(item)) for item in items)
+    return tuple(AnswerLink(name=name, path=path) for name, path in paths if path is not None)
 
 
 def _headline(run: CleanupRun, entries: Sequence[JournalEntry], counts: dict[str, Value]) -> Text:
@@ -217,7 +242,8 @@ def _notifications(
     digest: str,
     routing: NoticeRouting,
     now: float,
-    users: tuple[str, ...] = (),
+    owner: str | None = None,
+    answers: tuple[AnswerLink, ...] = (),
 ) -> tuple[Notification, ...]:
     """One notification per receiver, each in its own group: pending notifications are not merged."""
     group = f"{finding.key}|{digest}"
@@ -231,7 +257,8 @@ def _notifications(
             severity=finding.severity,
             at=now,
             subjects=(subject,),
-            users=users,
+            users=(owner,) if owner is not None else (),
+            answers=answers,
         )
         for receiver in routing.receivers_for(policy, finding)
     )

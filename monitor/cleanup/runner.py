@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from monitor.cleanup.announcer import Announcer
+from monitor.cleanup.announcer import Announcer, LinkMaker
 from monitor.cleanup.execute.disk_level import DiskLevel, ReadDisk
 from monitor.cleanup.execute.harbor import Harbor, HarborError
 from monitor.cleanup.execute.registry_plan import dry_run_items
@@ -63,6 +63,7 @@ class RunnerDeps:
     relay: Relay
     level: Callable[[ReadDisk, int], DiskLevel]
     harbors: Mapping[str, Harbor]  # by policy
+    links: LinkMaker | None = None  # to the page where owners answer
 
 
 class PolicyRunner:
@@ -81,7 +82,7 @@ class PolicyRunner:
         self._deps = deps
         self._registry_items = registry_items
         self._now = now
-        self._announcer = Announcer(deps.journal, deps.planner, deps.relay, now, self._leading)
+        self._announcer = Announcer(deps.journal, deps.planner, deps.relay, now, self._leading, deps.links)
 
     def forward(self) -> None:
         """Forward pending notifications."""

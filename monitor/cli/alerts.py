@@ -53,8 +53,8 @@ def list_alerts(everything: bool, lang: str | None, config_path: str | None, as_
     show(
         {"alerts": active, "silences": silences},
         as_json,
-        alert_tables.alerts_table(active, now, everything),
-        *([alert_tables.silences_table(silences, now)] if silences else []),
+        alert_tables.alerts_table(active, now, everything, language(lang)),
+        *([alert_tables.silences_table(silences, now, language(lang))] if silences else []),
         lang=lang,
     )
     sys.exit(PROBLEM_EXIT_CODE if alert_tables.has_urgent(active) else 0)
@@ -134,21 +134,23 @@ def history(since: str, messages: bool, lang: str | None, config_path: str | Non
         show(
             {"deliveries": deliveries},
             as_json,
-            alert_tables.deliveries_table(deliveries, config.daemon.zone),
+            alert_tables.deliveries_table(deliveries, config.daemon.zone, language(lang)),
             lang=lang,
         )
         return
     path = f"/v1/alerts/history?{urlencode({'since': since, 'lang': language(lang)})}"
     events = or_exit(lambda: call_daemon(config, "GET", path, tuple[alert_tables.LocalizedAlertEvent, ...]))
-    show({"events": events}, as_json, alert_tables.history_table(events, config.daemon.zone), lang=lang)
+    table = alert_tables.history_table(events, config.daemon.zone, language(lang))
+    show({"events": events}, as_json, table, lang=lang)
 
 
 @alerts.command()
 @click.option("--receiver", metavar="R", help="Receiver to test. Default: all of them.")
 @click.option("--rule", metavar="X", help="Rule of the sample alert, for example disk-full.")
+@lang_option
 @config_option
 @json_option
-def test(receiver: str | None, rule: str | None, config_path: str | None, as_json: bool) -> None:
+def test(receiver: str | None, rule: str | None, lang: str | None, config_path: str | None, as_json: bool) -> None:
     """Send a test message, and show the response of each receiver. Exit code 1 if one fails."""
     config = load_config(config_path)
     from monitor.present import alerts as alert_tables
@@ -156,7 +158,7 @@ def test(receiver: str | None, rule: str | None, config_path: str | None, as_jso
     if not config.daemon.alerts.receivers:
         raise click.UsageError("no receiver is configured; add one to daemon.alerts.receivers")
     results = or_exit(lambda: send_test(config, receiver, rule))
-    show({"results": results}, as_json, alert_tables.receiver_tests_table(results))
+    show({"results": results}, as_json, alert_tables.receiver_tests_table(results), lang=lang)
     sys.exit(0 if all(result.ok for result in results) else PROBLEM_EXIT_CODE)
 
 

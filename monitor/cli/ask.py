@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import http
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 from urllib.parse import urlencode
 
@@ -20,11 +20,13 @@ from monitor.base.threads import with_deadline
 from monitor.config.root import Config
 from monitor.config.types import Listen
 from monitor.daemon.build import make_cluster
+from monitor.explain.fits.model import FitsVerdict
 from monitor.explain.not_created import PODS_UNSEEN
 from monitor.facts.cluster import ClusterView
 from monitor.kube.client import ApiConnectionError, ApiError, KubeApi, KubeCredentialsError
 from monitor.present.findings import LocalizedFinding
 from monitor.queries.cluster import ClusterQueries, PodExplanation, pods_unseen
+from monitor.queries.fits import TOLERATE, FitsAnswer, parse_request
 from monitor.queries.search import search_why
 
 TIMEOUT_SECONDS = 10.0
@@ -80,6 +82,18 @@ def why_now(config: Config, name: str, namespace: str | None, lang: str) -> PodE
     if explanation.cause == PODS_UNSEEN:
         raise UnreachableError(explanation.lines[1].rstrip(".。"))
     return explanation
+
+
+def fits_now(config: Config, fields: Mapping[str, str], tolerations: Sequence[str], lang: str) -> FitsAnswer:
+    """Whether a job would fit, by words that are valid. Raise QueryError."""
+    query = [*fields.items(), *((TOLERATE, text) for text in tolerations), ("lang", lang)]
+    answer = try_daemon(config, f"/v1/fits?{urlencode(query)}", FitsAnswer)
+    if answer is None:
+        with direct_queries(config, pods=True) as queries:
+            answer = queries.fits(parse_request(fields, tolerations), lang)
+    if answer.verdict == FitsVerdict.UNSEEN:
+        raise UnreachableError(answer.lines[0].rstrip(".。"))
+    return answer
 
 
 def call_daemon(

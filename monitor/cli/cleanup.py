@@ -57,7 +57,7 @@ def plan(policy: str | None, no_scan: bool, lang: str | None, config_path: str |
     query = {"lang": language(lang)} | ({"policy": policy} if policy else {})
     path = f"/v1/cleanup/plan?{urlencode(query)}"
     plans = or_exit(lambda: call_daemon(config, "GET", path, tuple[ShownPlan, ...], None, PLAN_TIMEOUT_SECONDS))
-    show({"plans": plans}, as_json, *cleanup_tables.plan_tables(plans, config.daemon.zone), lang=lang)
+    show({"plans": plans}, as_json, *cleanup_tables.plan_tables(plans, config.daemon.zone, language(lang)), lang=lang)
     sys.exit(PROBLEM_EXIT_CODE if any(shown.refused is not None for shown in plans) else 0)
 
 
@@ -84,9 +84,12 @@ def run(policy: str, node: str | None, config_path: str | None, as_json: bool) -
 @click.argument("policy", required=False)
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="Number of runs.")
 @click.option("--items", is_flag=True, help="Show the outcome of each item.")
+@lang_option
 @config_option
 @json_option
-def history(policy: str | None, limit: int, items: bool, config_path: str | None, as_json: bool) -> None:
+def history(
+    policy: str | None, limit: int, items: bool, lang: str | None, config_path: str | None, as_json: bool
+) -> None:
     """Show the latest runs of one POLICY, or of all."""
     config = load_config(config_path)
     from monitor.cli.ask import call_daemon
@@ -96,8 +99,9 @@ def history(policy: str | None, limit: int, items: bool, config_path: str | None
     query = {"limit": str(limit)} | ({"policy": policy} if policy else {})
     path = f"/v1/cleanup/history?{urlencode(query)}"
     runs = or_exit(lambda: call_daemon(config, "GET", path, tuple[ShownRun, ...], None, PLAN_TIMEOUT_SECONDS))
-    item_tables = [cleanup_tables.items_table(shown) for shown in runs if shown.items] if items else []
-    show({"runs": runs}, as_json, cleanup_tables.history_table(runs, config.daemon.zone), *item_tables)
+    item_tables = [cleanup_tables.items_table(shown, language(lang)) for shown in runs if shown.items] if items else []
+    table = cleanup_tables.history_table(runs, config.daemon.zone, language(lang))
+    show({"runs": runs}, as_json, table, *item_tables, lang=lang)
 
 
 @cleanup.command()

@@ -29,6 +29,7 @@ from monitor.cli.base import (
 )
 from monitor.cli.cleanup import cleanup
 from monitor.cli.doctor import doctor
+from monitor.cli.fits import fits
 from monitor.cli.incident import incident
 from monitor.cli.init import init
 from monitor.cli.keys import keys
@@ -56,6 +57,7 @@ main.add_command(cleanup)
 main.add_command(report)
 main.add_command(incident)
 main.add_command(top)
+main.add_command(fits)
 main.add_command(doctor)
 main.add_command(reload)
 main.add_command(hash_password)
@@ -97,26 +99,39 @@ def daemon(config_path: str | None) -> None:
 
 
 @main.command()
-@click.option("--nodes", type=click.IntRange(2, 250), default=6, show_default=True, help="Nodes with 8 GPUs each.")
+@click.option(
+    "--nodes",
+    type=click.IntRange(2, 250),
+    default=6,
+    show_default=True,
+    help="Nodes with 8 GPUs each; more than 16 begin without history.",
+)
 @click.option("--listen", default="127.0.0.1:9836", show_default=True, help="Address of the web page.")
+@click.option(
+    "--speed",
+    type=click.FloatRange(0.5, 20),
+    default=1.0,
+    show_default=True,
+    help="How fast the scenes follow each other: 2 takes half the time.",
+)
 @lang_option
-def demo(nodes: int, listen: str, lang: str | None) -> None:
-    """Run the daemon on a simulated cluster with an outage of every kind within minutes."""
+def demo(nodes: int, listen: str, speed: float, lang: str | None) -> None:
+    """Run the daemon on a simulated cluster: seven days of history, and ten outages within ten minutes."""
     from monitor.config.root import Config
     from monitor.config.types import Listen, parse_listen
     from monitor.daemon.main import run_daemon
     from monitor.sim.demo import run_demo
-    from monitor.web.context import HeaderLink
+    from monitor.web.context import PageExtras
 
-    def run(config: Config, robot: str) -> int:
-        return run_daemon(config, sys.stdout, (HeaderLink("WeCom", robot),))
+    def run(config: Config, extras: PageExtras, ready: Callable[[], None]) -> int:
+        return run_daemon(config, sys.stdout, extras, lang=language(lang), ready=ready)
 
     try:
         address = Listen.model_validate(parse_listen(listen))
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--listen") from None
     _run(
-        lambda: run_demo(run, nodes, address, language(lang), click.echo),
+        lambda: run_demo(run, nodes, address, language(lang), click.echo, speed),
         Config.model_validate({"log_level": "warning"}),
     )
 
@@ -165,7 +180,7 @@ def status(everything: bool, lang: str | None, config_path: str | None, as_json:
         content = msgspec.to_builtins(view) | {"findings": findings}
         click.echo(msgspec.json.format(msgspec.json.encode(content)))
     else:
-        shown = finding_tables.findings_table(findings, view.at, everything)
+        shown = finding_tables.findings_table(findings, view.at, everything, language(lang))
         tables.print_view(view, sys.stdout, shown, timezone=config.daemon.zone, lang=language(lang))
     sys.exit(PROBLEM_EXIT_CODE if cluster_tables.needs_attention(view) or finding_tables.has_urgent(findings) else 0)
 

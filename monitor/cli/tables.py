@@ -26,7 +26,7 @@ PLAIN_COLUMNS = 120
 
 def print_snapshot(snapshot: NodeSnapshot, file: TextIO, timezone: str = "UTC", *, lang: str = "en") -> None:
     """Print the tables of a node snapshot."""
-    _print(node.headline(snapshot, timezone), node.tables(snapshot), file, lang)
+    _print(node.headline(snapshot, timezone, lang), node.tables(snapshot, lang), file, lang)
 
 
 def print_machine(
@@ -45,7 +45,7 @@ def print_machine(
 
 def print_view(view: ClusterView, file: TextIO, *first: TextTable, timezone: str = "UTC", lang: str = "en") -> None:
     """Print the tables of a cluster view, after the tables `first`."""
-    _print(cluster_tables.headline(view, timezone), (*first, *cluster_tables.tables(view)), file, lang)
+    _print(cluster_tables.headline(view, timezone, lang), (*first, *cluster_tables.tables(view, lang)), file, lang)
 
 
 def print_tables(tables: Iterable[TextTable], file: TextIO, lang: str = "en") -> None:

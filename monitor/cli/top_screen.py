@@ -104,7 +104,7 @@ def _cell(row: TopRow, name: str, lang: str) -> Text:
     if name in ("GPU", "node"):
         return Text(row.name, style="bold")
     if name == "state":
-        return Text(table_word(row.state, lang), style=word_style(row.state))
+        return Text(row.state_text or table_word(row.state, lang), style=word_style(row.state))
     if name == "util":
         return _load(row.utilization_ratio)
     if name == "GPU memory":

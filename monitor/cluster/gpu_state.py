@@ -145,9 +145,6 @@ def _idle(known: GpuInput) -> list[Evidence]:
     live = [claim for claim in known.claims if claim.fate is PodFate.LIVE]
     if not live or known.idle_since is None or known.now - known.idle_since < known.limits.idle_after:
         return []
-    ages = [known.now - claim.pod.started_at for claim in live if claim.pod and claim.pod.started_at is not None]
-    if ages and max(ages) < known.limits.idle_after:
-        return []
     return [Evidence(key="idle", values={"pod": _pod(live[0]), "since": known.idle_since})]
 
 

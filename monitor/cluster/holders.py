@@ -111,7 +111,10 @@ def has_process(holder: Holder) -> bool:
 
 def has_live_holder(gpu: GpuView) -> bool:
     """Whether a live pod holds a GPU."""
-    return any(holder.live for holder in gpu.holders)
+    for holder in gpu.holders:  # noqa: SIM110  # a generator costs more, for every GPU twice
+        if holder.live:
+            return True
+    return False
 
 
 def ended_holders(gpu: GpuView) -> tuple[Holder, ...]:
@@ -210,7 +213,7 @@ def merge_holders(claims: Sequence[GpuClaim], identities: Mapping[str, Identity]
     for claim in claims:
         if claim.fate is not PodFate.NO_POD:
             merged.setdefault(claim.pod_uid or f"{claim.namespace}/{claim.pod_name}", []).append(claim)
-    return tuple(_holder(group, identities) for _, group in sorted(merged.items()))
+    return tuple([_holder(merged[pod], identities) for pod in sorted(merged)])
 
 
 def _holder(claims: list[GpuClaim], identities: Mapping[str, Identity]) -> Holder:
@@ -234,7 +237,7 @@ def _holder(claims: list[GpuClaim], identities: Mapping[str, Identity]) -> Holde
         user=identity.user,
         job=identity.job,
         queue=identity.queue,
-        slots=sum(claim.slots for claim in claims) or None,
+        slots=sum([claim.slots for claim in claims]) or None,
         share_memory_bytes=sum(memory) if memory else None,
         share_cores_ratio=sum(cores) if cores else None,
     )

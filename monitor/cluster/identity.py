@@ -27,7 +27,7 @@ _MAX_VALUE_CHARS = 253  # longest name in Kubernetes; annotations may be much lo
 _Object = msgspec.json.Decoder(dict[str, object])
 
 
-class IdentityInput(msgspec.Struct, frozen=True):
+class IdentityInput(msgspec.Struct, frozen=True, gc=False):
     """A pod, its owners, the topmost of them, and the owner of its namespace."""
 
     pod: PodFact
@@ -63,12 +63,14 @@ def identify(
     known = IdentityInput(pod, owners, workload_of(pod, owners), owner)
     naming = user = job = queue = inference = None
     for rule in _candidates(rules, _keys_of(rules, pod)):
-        if rule.when and not any(matches(known) for matches in rule.when):
+        if rule.when and not _applies(rule.when, known):
             continue
-        user = user or _first(rule.user if known.namespace_owner is None else rule.trusted_user, known)
-        queue = queue or _first(rule.queue, known)
+        if not user and (readers := rule.user if owner is None else rule.trusted_user):
+            user = _first(readers, known)
+        if not queue and rule.queue:
+            queue = _first(rule.queue, known)
         inference = rule.inference if inference is None else inference
-        if naming is None and (name := _first(rule.job, known)) and not _is_shared(name):
+        if naming is None and rule.job and (name := _first(rule.job, known)) and not _is_shared(name):
             naming, job = rule, name
     user = user or known.namespace_owner
     if naming is None:
@@ -140,16 +142,25 @@ def _may_match(selector: Selector, keys: frozenset[str]) -> bool:
 
 def _condition(selectors: tuple[Selector, ...]) -> Condition:
     """Condition that all selectors match."""
-    required = tuple(((_reader(selector),), selector.value) for selector in selectors)
+    required = tuple((_reader(selector), selector.value) for selector in selectors)
 
     def matches(known: IdentityInput) -> bool:
-        for readers, required_value in required:
-            value = _first(readers, known)
-            if not value or (required_value and value != required_value):
+        for read, required_value in required:
+            text = read(known)
+            value = text.strip() if text else ""
+            if not value or (required_value and shorten_name(value, _MAX_VALUE_CHARS) != required_value):
                 return False
         return True
 
     return matches
+
+
+def _applies(conditions: tuple[Condition, ...], known: IdentityInput) -> bool:
+    """Whether any condition matches."""
+    for matches in conditions:  # noqa: SIM110  # a generator costs more than most conditions
+        if matches(known):
+            return True
+    return False
 
 
 def _readers(texts: Iterable[str], keys: frozenset[str]) -> tuple[Reader, ...]:

@@ -19,6 +19,7 @@ from typing import Any
 from monitor.base.state_problems import StateProblem
 from monitor.base.threads import Periodic
 from monitor.cluster.agents.poller import CLOCK_STEP_SECONDS, AgentPoller, PollSettings, Targets
+from monitor.cluster.agents.targets import AgentPods
 from monitor.cluster.facts_feed import FactsUpdate
 from monitor.cluster.failures import nodes_with_new_failures
 from monitor.cluster.gpu_state import StateLimits
@@ -72,6 +73,7 @@ class LiveCluster:
         self._no_kubernetes = no_kubernetes
         self.api = api
         self._pending = PendingChanges(self._node_named)
+        self._agent_pods = AgentPods(settings.agent_label, settings.agent_port, settings.agent_namespace)
         self.kube = KubeInformers(api, required_fields(settings.rules), on_change=self._kube_changed) if api else None
         self.poller = AgentPoller(settings.poll, self._targets, on_answer=self._pending.note_agent)
         self._file = ViewMemoryFile(settings.state) if settings.state is not None else None
@@ -88,6 +90,7 @@ class LiveCluster:
         self._versions = count(1)
         self._version = 0  # assigned from a counter: two threads never set the same value
         self._view: tuple[int, ClusterView] = (-1, ClusterView(at=time.time()))
+        self._overview = self._view
 
     def start(self) -> None:
         if self.kube:
@@ -124,6 +127,16 @@ class LiveCluster:
         with self._building:
             self._view = self._version, self._builder.view()
             return self._view[1]
+
+    @property
+    def overview(self) -> ClusterView:
+        """The joined view with only those pods that are not scheduled yet."""
+        version, view = self._overview
+        if version == self._version:
+            return view
+        with self._building:
+            self._overview = self._version, self._builder.overview()
+            return self._overview[1]
 
     def take_update(self) -> FactsUpdate:
         """What has changed since the last call; everything at the first. For one caller only."""
@@ -164,7 +177,7 @@ class LiveCluster:
         if self.kube is not None and not self.kube.wait_settled(0.0):
             return False
         self.poller.update_targets()
-        return all(fact.received_at or fact.failures for fact in self.poller.facts())
+        return self.poller.answered_once()
 
     def wait_settled(self, seconds: float) -> None:
         """Wait until every source has answered once, at most `seconds`, and build the view."""
@@ -239,19 +252,12 @@ class LiveCluster:
 
     def _targets(self) -> Targets:
         """Configured agents, else the running pods with the agent label."""
-        settings = self._settings
-        if settings.agents or self.kube is None:
-            return dict.fromkeys(settings.agents)
-        return {
-            _address(pod.pod_ip, settings.agent_port): pod.node
-            for pod in self.kube.pods.snapshot().items
-            if _has_label(pod, settings.agent_label)
-            and settings.agent_namespace in (None, pod.namespace)
-            and pod.pod_ip
-            and pod.phase == "Running"
-        }
+        agents = self._settings.agents
+        return dict.fromkeys(agents) if agents or self.kube is None else self._agent_pods.targets()
 
     def _kube_changed(self, resource: str, changes: Sequence[ObjectChange[Any]]) -> None:
+        if resource == "pods":
+            self._agent_pods.note(changes)
         was_urgent = self._pending.urgent
         self._pending.note(resource, changes)
         if resource == "events":
@@ -315,16 +321,6 @@ class LiveCluster:
         if self._context.pods_known != before.pods_known:  # affects the fate of every holder
             changes = replace(changes, again=frozenset(self._builder.node_names))
         return replace(changes, around=self._context) if always or self._context != before else changes
-
-
-def _has_label(pod: PodFact, label: str) -> bool:
-    """Whether a pod has the label `key=value`, or `key` with any value."""
-    key, equals, value = label.partition("=")
-    return pod.labels.get(key) == value if equals else key in pod.labels
-
-
-def _address(ip: str, port: int) -> str:
-    return f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
 
 
 def status_line(view: ClusterView) -> str:

@@ -10,7 +10,7 @@ import msgspec
 
 from monitor.cluster.claims import NO_CLAIMS, GpuClaims, NodeInputs
 from monitor.cluster.gpu_state import GpuInput, StateLimits, decide_state
-from monitor.cluster.holders import RESOURCE_CLAIM, has_live_holder
+from monitor.cluster.holders import RESOURCE_CLAIM, GpuClaim, PodFate, has_live_holder
 from monitor.cluster.node_shares import node_shares
 from monitor.facts.cluster import GpuState, GpuView, NodeView
 from monitor.facts.gpu import GpuFact, XidEvent
@@ -123,8 +123,8 @@ def _xids(snapshot: NodeSnapshot | None) -> dict[str | None, list[XidEvent]]:
 
 def _gpu_view(context: _NodeContext, gpu: GpuFact, memory: GpuMemory | None) -> GpuView:
     inputs, blind, now = context.inputs, context.blind, context.now
-    idle_since = None if blind else _idle_since(gpu, memory, now)
     claimed = context.claims.get(gpu.uuid or "", NO_CLAIMS)
+    idle_since = None if blind else _idle_since(gpu, memory, claimed.claims, now)
     known = GpuInput(
         gpu=gpu,
         now=now,
@@ -173,12 +173,17 @@ def _skew(inputs: NodeInputs) -> float:
     return skew if abs(skew) > MAX_LATENCY_SECONDS else 0.0
 
 
-def _idle_since(gpu: GpuFact, memory: GpuMemory | None, now: float) -> float | None:
-    """Start of idleness: no kernel in any of the driver's samples, and no memory traffic."""
+def _idle_since(gpu: GpuFact, memory: GpuMemory | None, claims: Sequence[GpuClaim], now: float) -> float | None:
+    """Start of idleness: no kernel in any of the driver's samples, and no memory traffic.
+
+    A GPU that was idle before its first live holder started is idle since that start; before, no one could use it.
+    """
     activity = (gpu.utilization_peak_ratio, gpu.utilization_ratio, gpu.memory_activity_ratio)
     if any(activity) or activity == (None, None, None):
         return None
-    return min(memory.idle_since, now) if memory and memory.idle_since is not None else now
+    since = min(memory.idle_since, now) if memory and memory.idle_since is not None else now
+    starts = [claim.pod.started_at for claim in claims if claim.fate is PodFate.LIVE and claim.pod]
+    return min(now, max(since, min((start for start in starts if start is not None), default=since)))
 
 
 def _label_model(inputs: NodeInputs) -> str | None:

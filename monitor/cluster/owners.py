@@ -14,6 +14,7 @@ from monitor.facts.kube import OwnerFact, OwnerRef, PodFact
 
 # By uid, and what Kueue queues also by `namespace/kind/name`.
 OwnerLookup = Callable[[str], OwnerFact | None]
+_KUEUE_LABELS = frozenset(label for label, _ in KUEUE_OWNERS)
 MAX_STEPS = 8  # nothing prevents a cycle of owner references
 _TEMPLATE_HASH = "pod-template-hash"
 _SCHEDULE_DIGITS = (8, 10)  # minutes since the epoch; seconds, until Kubernetes 1.21
@@ -55,6 +56,8 @@ def kueue_queue_of(pod: PodFact, lookup: OwnerLookup) -> str | None:
         if owner.queue is not None:
             return owner.queue
         reference = owner.owner
+    if _KUEUE_LABELS.isdisjoint(pod.labels):
+        return None
     names = (f"{pod.namespace}/{kind}/{pod.labels[label]}" for label, kind in KUEUE_OWNERS if label in pod.labels)
     return next((owner.queue for name in names if (owner := lookup(name)) is not None), None)
 

@@ -42,6 +42,7 @@ class PodIndex:
         self._usage: dict[tuple[str | None, str], UsageView] = {}  # by node and pod
         self._keys: list[_Key] = []  # of the unfinished pods, sorted
         self._views: dict[str, PodView] = {}  # of the same pods, by uid
+        self._waiting: dict[str, PodView] = {}  # of those that are not scheduled yet
         self._users: defaultdict[str, UsageTotals] = defaultdict(UsageTotals)
         self._user_views: dict[str, UsageView] = {}
         # Millionths by resource: allocated, waiting.
@@ -74,7 +75,9 @@ class PodIndex:
             self._put_view(pod)
         else:
             self._drop_view(pod)
-        return affected | ({pod.node} if pod.node else set())
+        if pod.node:
+            affected.add(pod.node)
+        return affected
 
     def drop(self, uid: str) -> set[str]:
         """Remove a pod, and return the affected nodes."""
@@ -144,6 +147,10 @@ class PodIndex:
         """Unfinished pods, sorted by namespace and name."""
         return tuple([self._views[uid] for _, _, uid in self._keys])
 
+    def waiting_views(self) -> tuple[PodView, ...]:
+        """Pods that are not scheduled yet, in the same order."""
+        return tuple(sorted(self._waiting.values(), key=_key))
+
     def users(self) -> dict[str, UsageView]:
         """Total usage of each user's scheduled pods."""
         for user in self._users.keys() - self._user_views.keys():
@@ -181,6 +188,10 @@ class PodIndex:
         )
         before = self._views.get(pod.uid)
         self._views[pod.uid] = view
+        if view.waiting:
+            self._waiting[pod.uid] = view
+        else:
+            self._waiting.pop(pod.uid, None)
         if before is None:
             self._add_key(_key(pod))
             self._count(view)
@@ -190,6 +201,7 @@ class PodIndex:
 
     def _drop_view(self, pod: PodFact) -> None:
         view = self._views.pop(pod.uid, None)
+        self._waiting.pop(pod.uid, None)
         if view is not None:
             self._count(view, -1)
             del self._keys[bisect_left(self._keys, _key(view))]

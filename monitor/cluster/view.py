@@ -25,7 +25,7 @@ from monitor.cluster.view_changes import changed_agent_parts, changed_view_parts
 from monitor.cluster.view_inputs import ClusterContext, ViewChanges, ViewInputs
 from monitor.facts.agents import AgentFact
 from monitor.facts.changes import ALL_PARTS, KUBERNETES_NODE, ChangeLog, Changes
-from monitor.facts.cluster import ClusterView, GpuState, GpuView, Identity, NodeView, UsageView
+from monitor.facts.cluster import ClusterView, GpuState, GpuView, Identity, NodeView, PodView, UsageView
 from monitor.facts.facts_index import KnownNode, KnownPod
 from monitor.facts.gpu_resources import resource_kinds
 from monitor.facts.kube import NodeFact, PodFact
@@ -135,7 +135,7 @@ class ViewBuilder:
             affected |= self._change_agent(agent)
         for target in changes.gone:
             affected |= self._drop_agent(target)
-        self._join(affected & (self._nodes.keys() | self._agents.keys()), now)
+        self._join([name for name in affected if name in self._nodes or name in self._agents], now)
         return self
 
     def take_changes(self) -> tuple[Changes, dict[str, KnownNode | None], dict[str, KnownPod | None]]:
@@ -317,18 +317,26 @@ class ViewBuilder:
 
     def view(self) -> ClusterView:
         """The joined view as a whole; equal facts give an equal view."""
-        joined = [self._joined[name] for name in sorted(self._joined)]
-        nodes = tuple(node for node, _ in joined)
+        return self._view_with(self._pods.views())
+
+    def overview(self) -> ClusterView:
+        """The same with only those pods that are not scheduled yet, which costs a fraction."""
+        return self._view_with(self._pods.waiting_views())
+
+    def _view_with(self, pods: tuple[PodView, ...]) -> ClusterView:
+        joined = {name: self._joined[name] for name in sorted(self._joined)}
+        nodes = tuple([node for node, _ in joined.values()])
+        gpus = {name: gpus for name, (_, gpus) in joined.items() if gpus}
         return ClusterView(
             at=self._at,
             nodes=nodes,
-            gpus=tuple(chain.from_iterable(gpus for _, gpus in joined)),
-            pods=self._pods.views(),
+            gpus=tuple(chain.from_iterable(gpus.values())),
+            pods=pods,
             free=free_by_model(nodes),
             queues=self._pods.queue_views(self._context.queues),
             users=self._pods.users(),
             sources=self._context.sources,
-        )
+        ).with_known_nodes(gpus)
 
 
 def _node_of(agent: AgentFact) -> str:

@@ -28,7 +28,7 @@ from monitor.base.peer_http import PeerTls
 from monitor.base.signing import RequestSigner
 from monitor.base.units import quoted
 from monitor.cleanup.execute.agent_client import Access
-from monitor.cleanup.policy import CleanupPolicy, When
+from monitor.cleanup.policy import DAY, CleanupPolicy, When
 from monitor.config.messages import explain
 from monitor.config.policies import (
     DatasetPolicyConfig,
@@ -39,7 +39,7 @@ from monitor.config.policies import (
     RegistryPolicyConfig,
     Root,
 )
-from monitor.config.types import AbsolutePath, Section, Span, parse_list, read_text_file, unique_names
+from monitor.config.types import AbsolutePath, Duration, Section, Span, parse_list, read_text_file, unique_names
 
 KINDS: dict[str, type[PolicyConfig]] = {
     "images": ImagePolicyConfig,
@@ -120,11 +120,15 @@ _UNIQUE_NAMES = unique_names("two policies are called {}; give each its own name
 
 
 class CleanupConfig(Section):
-    """Cleanup policies. Only directories below those in `allow` can be datasets."""
+    """Cleanup policies. Only directories below those in `allow` can be datasets.
+
+    Owners who get a notice may keep what it names, for at most `max_keep`; 0s: not at all.
+    """
 
     allow: Annotated[tuple[Root, ...], BeforeValidator(parse_list)] = ()
     policies: Annotated[tuple[Policy, ...], _UNIQUE_NAMES] = ()
     agents: AgentActionsConfig = AgentActionsConfig()
+    max_keep: Duration = 7 * DAY
 
     def check(self) -> None:
         for policy in self.policies:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -57,7 +58,7 @@ def _lines(answers: StarterAnswers, path: str) -> Iterator[str]:
         yield from _comment(lang, "  ", "report")
         yield f"  report: {{cron: {_quoted(REPORT_HOUR_CRON.format(day=answers.report_day))}}}"
     if answers.cleanup:
-        yield from _cleanup(answers)
+        yield from _cleanup(answers, posixpath.dirname(path))
 
 
 def _receivers(answers: StarterAnswers) -> Iterator[str]:
@@ -74,7 +75,8 @@ def _receivers(answers: StarterAnswers) -> Iterator[str]:
         yield f"        secret: {_quoted(receiver.secret)}"
 
 
-def _cleanup(answers: StarterAnswers) -> Iterator[str]:
+def _cleanup(answers: StarterAnswers, directory: str) -> Iterator[str]:
+    """The policies; the keys of actions are expected beside the configuration file, in `directory`."""
     lang, roots = answers.language, answers.dataset_roots
     cron = _quoted(CLEANUP_CRON)
     yield from _comment(lang, "  ", "cleanup")
@@ -82,8 +84,8 @@ def _cleanup(answers: StarterAnswers) -> Iterator[str]:
     if roots:
         yield from _comment(lang, "    ", "allow")
         yield f"    allow: [{', '.join(map(_quoted, roots))}]"
-        yield from _comment(lang, "    ", "keys")
-        yield "    # agents: {private_key_file: /etc/gpuwarden/action-private-key}"
+        yield from _comment(lang, "    ", "keys", directory=directory)
+        yield f"    # agents: {{private_key_file: {_quoted(f'{directory}/action-private-key')}}}"
     yield "    policies:"
     if answers.kubernetes != "no":
         yield from _comment(lang, "      ", "pods")
@@ -100,7 +102,7 @@ def _cleanup(answers: StarterAnswers) -> Iterator[str]:
         yield "# agent:"
         yield "#   actions:"
         yield "#     enabled: true"
-        yield "#     public_key_file: /etc/gpuwarden/action-public-key"
+        yield f"#     public_key_file: {_quoted(f'{directory}/action-public-key')}"
         yield f"#     dataset_roots: [{', '.join(map(_quoted, roots))}]"
 
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
+from monitor.access.owner_links import load_signer
 from monitor.alert.model import Notification
 from monitor.base.sqlite import DatabaseError
 from monitor.base.state_problems import StateProblem
@@ -27,6 +28,7 @@ from monitor.cleanup.journal_records import ItemState, JournalEntry
 from monitor.cleanup.model import CleanupPlan, Item
 from monitor.cleanup.notices import NoticeRouting
 from monitor.cleanup.on_demand import release_policy
+from monitor.cleanup.owner_answers import OwnerAnswers
 from monitor.cleanup.policy import CleanupPolicy, DatasetPolicy, RegistryPolicy
 from monitor.cleanup.relay import NoticeOutbox, Relay
 from monitor.cleanup.runner import ASKED, PolicyRunner, RunInProgressError, RunnerDeps, RunResult
@@ -79,8 +81,12 @@ class CleanupController:
         now: Callable[[], float] = time.time,
         check_interval: float = CHECK_INTERVAL_SECONDS,
         leading: LeaderElector | None = None,
+        max_keep: float = 0.0,
     ) -> None:
-        """Raise ValueError, with a message for the user, if a required file is missing or a receiver is unknown."""
+        """Raise ValueError, with a message for the user, if a required file is missing or a receiver is unknown.
+
+        Owners may keep what a notice announces for `max_keep` seconds, 0 for not at all.
+        """
         self._policies = {policy.name: policy for policy in policies}
         self._now = now
         self._leading = leading = leading or SingleReplica()
@@ -100,10 +106,19 @@ class CleanupController:
         executor = RemoteItemExecutor(client, executor_deps, journal, stopping, now)
         plan_runner = PlanRunner(journal, executor, stopping, now, leading)
         relay = Relay(journal, outgoing)
-        runner_deps = RunnerDeps(journal, planner, plan_runner, self._scanner, relay, self._disk_level, harbors)
+        self.answers = self._owner_answers(state, max_keep)
+        links = self.answers.path if self.answers is not None else None
+        runner_deps = RunnerDeps(journal, planner, plan_runner, self._scanner, relay, self._disk_level, harbors, links)
         self._runner = PolicyRunner(policies, runner_deps, tried, now, leading)
         deps = CleanupDeps(journal, planner, plan_runner, self._runner, cluster.answered_once, leading)
         self._service = CleanupService(policies, deps, stopping, now, check_interval)
+
+    def _owner_answers(self, state: str, max_keep: float) -> OwnerAnswers | None:
+        """None if owners may not keep anything, or several replicas would have to know it."""
+        if max_keep <= 0 or self._leading.shared:
+            return None
+        signer, keeps = load_signer(state), self.journal.keeps
+        return OwnerAnswers(signer, keeps, self._planner, self._policies, max_keep, self._leading, self._now)
 
     def start(self) -> None:
         self._service.start()

@@ -22,7 +22,8 @@ from monitor.daemon.state_lock import StateLock
 from monitor.daemon.supervisor import DaemonSupervisor, SupervisorDeps
 from monitor.facts import NodeSnapshot
 from monitor.facts.cluster import SourceView
-from monitor.web.context import HeaderLink
+from monitor.i18n import say
+from monitor.web.context import PageExtras
 from monitor.web.security import Security
 from monitor.web.server import WebServer
 
@@ -67,12 +68,17 @@ def run_up(config: Config, out: TextIO, show: ShowMachine, load: LoadConfig | No
 
 
 def run_daemon(
-    config: Config, out: TextIO | None = None, links: tuple[HeaderLink, ...] = (), load: LoadConfig | None = None
+    config: Config,
+    out: TextIO | None = None,
+    extras: PageExtras | None = None,
+    load: LoadConfig | None = None,
+    lang: str = "en",
+    ready: Callable[[], object] = lambda: None,
 ) -> int:
     """Run the daemon until SIGTERM or SIGINT, and return the exit code. Raise StartError.
 
-    The login link is printed to `out`, or to stdout if that is a terminal. `links` are shown on every page. `load`
-    loads the configuration again on SIGHUP.
+    The login link is printed to `out`, or to stdout if that is a terminal, in the language `lang`. `extras` are shown
+    on every page. `load` loads the configuration again on SIGHUP. `ready` is called when the page can be opened.
     """
     limit_malloc()
     raise_descriptor_limit()
@@ -81,17 +87,19 @@ def run_daemon(
     access_settings(config)
     lock = StateLock(config.daemon.state)
     listening = open_socket(config.daemon.listen, "daemon.listen")
-    supervisor = DaemonSupervisor(config, SupervisorDeps(listening, lock, links=links))
+    supervisor = DaemonSupervisor(config, SupervisorDeps(listening, lock, extras=extras))
     log.info("page on %s", page_url(supervisor.web.address))
     if out is not None or sys.stdout.isatty():
-        print_login_link(supervisor.parts.security, supervisor.web, out or sys.stdout)
+        print_login_link(supervisor.parts.security, supervisor.web, out or sys.stdout, lang)
+    ready()
     return serve_until_stopped(stop, supervisor, load)
 
 
-def print_login_link(security: Security, web: WebServer, out: TextIO) -> None:
+def print_login_link(security: Security, web: WebServer, out: TextIO, lang: str = "en") -> None:
     """Print a link that signs a browser in, unless users are configured."""
     if not security.authenticator.settings.closed:
-        out.write(f"to act   {page_url(web.address)[:-1]}{security.authenticator.link()}   (once, within an hour)\n")
+        url = page_url(web.address)[:-1] + security.authenticator.link()
+        out.write(say(lang, "login-link", {"url": url}) + "\n")
         out.flush()
 
 

@@ -43,7 +43,7 @@ from monitor.queries.history import HistoryQueries
 from monitor.web.alerts_api import ApiTokens
 from monitor.web.app import create_app
 from monitor.web.authenticator import Authenticator
-from monitor.web.context import HeaderLink, PageData
+from monitor.web.context import PageData, PageExtras
 from monitor.web.security import Security
 
 log = logging.getLogger(__name__)
@@ -171,7 +171,9 @@ def start_cleanup(config: Config, cluster: LiveCluster, alerting: AlertingServic
         access = daemon.cleanup.agents.access(daemon.agents.settings().tls)
         outbox, elector = AlertOutbox(alerting), alerting.leading
         policies = daemon.cleanup.settings(daemon.zone)
-        cleanup = CleanupController(policies, access, daemon.state, cluster, outbox, leading=elector)
+        cleanup = CleanupController(
+            policies, access, daemon.state, cluster, outbox, leading=elector, max_keep=daemon.cleanup.max_keep
+        )
     except ValueError as error:
         raise StartError(f"daemon.cleanup: {error}") from None
     cleanup.start()
@@ -213,7 +215,7 @@ def build_app(
     config: Config,
     parts: DaemonParts,
     own_node: Callable[[], NodeSnapshot] | None = None,
-    links: tuple[HeaderLink, ...] = (),
+    extras: PageExtras | None = None,
     reloads: Callable[[], ReloadStatus] | None = None,
 ) -> ASGIApp:
     """ASGI application of the page and the API. Raise StartError if a token file cannot be read."""
@@ -228,7 +230,8 @@ def build_app(
     elector, alert_queries = parts.elector, AlertQueries(alerting)
     history = HistoryQueries(parts.recording.history, alert_queries.events_about)
     page_data = PageData(
-        cluster.poller.facts, lambda: evaluator.findings, history, alerting.dispatcher.snapshot, links,
+        cluster.poller.facts, lambda: evaluator.findings, history, alerting.dispatcher.snapshot,
+        extras or PageExtras(),
         elector.state if elector.shared else None, daemon.zone,
     )  # fmt: skip
     metrics = MetricsDeps(
@@ -237,7 +240,7 @@ def build_app(
     ).daemon_metrics()  # fmt: skip
     return create_app(
         queries, own_node, alert_queries, tokens, parts.cleanup, parts.recording.reports, parts.security,
-        page_data, metrics.render, history,
+        page_data, metrics.render, history, parts.cleanup.answers,
     )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from monitor.daemon.reload import (
 )
 from monitor.daemon.state_lock import StateLock
 from monitor.facts import NodeSnapshot
-from monitor.web.context import HeaderLink
+from monitor.web.context import PageExtras
 from monitor.web.reloadable import ReloadableApp
 from monitor.web.server import WebServer
 
@@ -39,7 +39,7 @@ class SupervisorDeps:
     lock: StateLock
     own_agent: str | None = None
     own_node: Callable[[], NodeSnapshot] | None = None
-    links: tuple[HeaderLink, ...] = ()
+    extras: PageExtras | None = None
 
 
 class DaemonSupervisor:
@@ -107,7 +107,7 @@ class DaemonSupervisor:
         deps = self._deps
         parts = start_parts(config, access_settings(config), deps.listening, deps.own_agent, deps.lock, old)
         try:
-            app = build_app(config, parts, deps.own_node, deps.links, lambda: self._status)
+            app = build_app(config, parts, deps.own_node, deps.extras, lambda: self._status)
         except StartError:
             for stop in parts.stops():
                 stop()

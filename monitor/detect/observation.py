@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from monitor.detect.base import Rule, RuleContext, SubjectKind
 from monitor.detect.subjects import NodeReport, NodeSubject
@@ -18,14 +19,23 @@ ABSENT = "absent"
 _GPU_SCOPES = (SubjectKind.GPU, SubjectKind.JOB)
 
 
+class _Sight(NamedTuple):
+    """What one rule can see: nothing at all, or everything but what some nodes hide. `hidden` is by node."""
+
+    blind: bool
+    parts: tuple[str, ...]
+    of_gpus: bool
+    hidden: dict[str, bool]
+
+
 @dataclass(frozen=True)
 class Observation:
     """Facts of one evaluation; nodes are joined once for all rules."""
 
     context: RuleContext
     _nodes: dict[str, NodeSubject] = field(default_factory=dict, init=False)
-    _lost: dict[str, bool] = field(default_factory=dict, init=False)  # by rule
-    _hidden: dict[tuple[str, tuple[str, ...], bool], bool] = field(default_factory=dict, init=False)
+    _sights: dict[str, _Sight] = field(default_factory=dict, init=False)  # by rule
+    _hidden: dict[tuple[tuple[str, ...], bool], dict[str, bool]] = field(default_factory=dict, init=False)
 
     @property
     def facts(self) -> ClusterFacts:
@@ -53,24 +63,33 @@ class Observation:
 
     def blinds(self, rule: Rule, observers: Iterable[str]) -> bool:
         """Whether the rule lacks facts of Kubernetes or of one of these nodes."""
-        if rule.rule not in self._lost:
-            lost = resources_lost if rule.without_kubernetes else resources_unavailable
-            self._lost[rule.rule] = bool(rule.kube) and lost(self.context, *rule.kube)
-        if self._lost[rule.rule]:
-            return True
-        if not rule.needs:
-            return False
-        if not self.facts.agent_of_node and not self.facts.node_by_name:  # nothing is known at all
-            return True
-        of_gpus = "gpu" in rule.needs or rule.scope in _GPU_SCOPES
-        return any(self._hides(node, rule.needs, of_gpus) for node in observers)
+        sight = self._sights.get(rule.rule)
+        if sight is None:
+            sight = self._sights[rule.rule] = self._sight(rule)
+        if sight.blind or not sight.parts:
+            return sight.blind
+        for node in observers:
+            hides = sight.hidden.get(node)
+            if hides is None:
+                hides = sight.hidden[node] = self._hides(node, sight)
+            if hides:
+                return True
+        return False
 
-    def _hides(self, name: str, parts: tuple[str, ...], of_gpus: bool) -> bool:
+    def _sight(self, rule: Rule) -> _Sight:
+        lost = resources_lost if rule.without_kubernetes else resources_unavailable
+        nothing_known = not self.facts.agent_of_node and not self.facts.node_by_name
+        of_gpus = "gpu" in rule.needs or rule.scope in _GPU_SCOPES
+        return _Sight(
+            blind=(bool(rule.kube) and lost(self.context, *rule.kube)) or (bool(rule.needs) and nothing_known),
+            parts=rule.needs,
+            of_gpus=of_gpus,
+            hidden=self._hidden.setdefault((rule.needs, of_gpus), {}),
+        )
+
+    def _hides(self, name: str, sight: _Sight) -> bool:
         """Whether a node lacks parts that a rule needs. One that is gone hides nothing."""
-        key = name, parts, of_gpus
-        if key not in self._hidden:
-            self._hidden[key] = self.is_known(name) and self._lacks(name, parts, of_gpus)
-        return self._hidden[key]
+        return self.is_known(name) and self._lacks(name, sight.parts, sight.of_gpus)
 
     def _lacks(self, name: str, parts: tuple[str, ...], of_gpus: bool) -> bool:
         report = self.node(name).current

@@ -94,31 +94,32 @@ class RuleState:
             self._keep(unit, state.held(), None)
             return
         self._broken.pop(unit, None)
-        self._keep(unit, UnitState(subjects=subjects, observers=observers if subjects else ()), next_at)
+        self._keep(unit, UnitState(subjects=subjects, observers=observers) if subjects else _NO_UNIT, next_at)
 
     def _evaluate_subjects(
         self, unit: str, state: UnitState, seen: Observation, context: RuleContext
     ) -> tuple[dict[str, SubjectState], float | None]:
         """State of each subject, and when the first is due again."""
         after: dict[str, SubjectState] = {}
-        due: list[float] = []
+        next_at: float | None = None
         for key, subject in self._index.subjects(unit, seen).items():
             before = state.subjects.get(key, _NO_STATE)
             result = (
                 self.rule.evaluate(subject, context, before.memory, context.now) if subject is not None else UNKNOWN
             )
-            due += (result.next_at,) if result.next_at is not None else ()
+            if result.next_at is not None and (next_at is None or result.next_at < next_at):
+                next_at = result.next_at
             kept = before.held() if result.unknown else _next_state(before, result)
             if kept.findings or kept.memory is not None:
                 after[key] = kept
-        return after, min(due, default=None)
+        return after, next_at
 
     def _keep(self, unit: str, state: UnitState, next_at: float | None) -> None:
         if state.subjects:
             self.units[unit] = state
         else:
             self.units.pop(unit, None)
-        found = tuple(state.findings())
+        found = tuple(state.findings()) if state.subjects else ()
         if found != self._found.get(unit, ()):
             self._changed = True
             self._found[unit] = found

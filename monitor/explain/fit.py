@@ -9,7 +9,7 @@ from monitor.facts.base import Fact
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.gpu_requests import amount_value, brief, gpu_amounts, main_resource
 from monitor.facts.gpu_resources import resource_kind
-from monitor.facts.kube import NodeFact, PodFact
+from monitor.facts.kube import Amounts, NodeFact, PodFact
 from monitor.facts.text import Value
 
 MAX_ROUNDING_ERROR = 1e-6  # amounts are sums of floats
@@ -103,6 +103,22 @@ def fit(pod: PodFact, node: NodeFact, facts: ClusterFacts, resource: str) -> Nod
     """Fit of the pod on one node, with all obstacles."""
     needs, have = _needs(pod, resource), _offers(pod, node, facts)
     return _fit(PlacementCheck(pod), node, facts, resource, needs, have, facts.gpu_nodes.counts_alike(pod, node.name))
+
+
+def pods_with_room(pod: PodFact, node: NodeFact, facts: ClusterFacts) -> int:
+    """How many pods like this one the free resources of a node hold together, but for exclusions and pod slots."""
+    have, used = _offers(pod, node, facts), facts.used.get(node.name, _NOTHING)
+    counts = (
+        int((have.get(name, 0.0) - used.get(name, 0.0) + rounding_error) // amount)
+        for name, amount, rounding_error, _ in _needs(pod, gpu_resource(pod, facts))
+    )
+    return max(0, min(counts, default=0))
+
+
+def requirements_on(pod: PodFact, node: NodeFact, facts: ClusterFacts) -> tuple[Amounts, Mapping[str, float]]:
+    """What the pod needs of a node, and what it can get there."""
+    needs = {name: amount for name, amount, _, _ in _needs(pod, gpu_resource(pod, facts))}
+    return needs, _offers(pod, node, facts)
 
 
 def _offers(pod: PodFact, node: NodeFact, facts: ClusterFacts) -> Mapping[str, float]:

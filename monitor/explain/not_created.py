@@ -146,9 +146,10 @@ def _queued(name: str, namespace: str | None, facts: ClusterFacts) -> Explanatio
 
 
 def _unknown(name: str, namespace: str | None) -> Explanation:
-    values: dict[str, Value] = {"name": name, "namespace": namespace or "*"}
-    advice = Text(Key.UNKNOWN_NAME_ADVICE, values)
-    diagnosis = PodDiagnosis(PodStatus.NOT_CREATED, UNKNOWN_NAME, Text(Key.UNKNOWN_NAME, values), advice=(advice,))
+    values: dict[str, Value] = {"name": name} if namespace is None else {"name": name, "namespace": namespace}
+    headline = Text(Key.UNKNOWN_NAME_ANYWHERE if namespace is None else Key.UNKNOWN_NAME, values)
+    advice = Text(Key.UNKNOWN_NAME_ADVICE, {"name": name})
+    diagnosis = PodDiagnosis(PodStatus.NOT_CREATED, UNKNOWN_NAME, headline, advice=(advice,))
     return _explanation(name, namespace, diagnosis)
 
 

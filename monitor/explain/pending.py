@@ -35,16 +35,18 @@ def pending(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis:
 def _by_nodes(pod: PodFact, facts: ClusterFacts, verdict: SchedulerVerdict | None, now: float) -> PodDiagnosis:
     fits = fit_all(pod, facts)
     if not fits:
-        return pending_diagnosis(PendingCause.OTHER, Key.NO_NODES, Key.NO_NODES_ADVICE, {})
+        return nothing_fits(pod, fits, facts)
     if diagnosis := has_room.awaiting_preemption(pod):
         return diagnosis
     if any(fit.fits for fit in fits):
         return has_room.explain(pod, fits, facts, verdict, now)
-    return _nothing_fits(pod, fits, facts)
+    return nothing_fits(pod, fits, facts)
 
 
-def _nothing_fits(pod: PodFact, fits: tuple[NodeFit, ...], facts: ClusterFacts) -> PodDiagnosis:
+def nothing_fits(pod: PodFact, fits: tuple[NodeFit, ...], facts: ClusterFacts) -> PodDiagnosis:
     """No node fits: the pod may use none, GPUs are short, or another resource is."""
+    if not fits:
+        return pending_diagnosis(PendingCause.OTHER, Key.NO_NODES, Key.NO_NODES_ADVICE, {})
     needs = listed_gpus(pod, facts)
     if needs and not any(fit.total >= needs for fit in fits):
         return gpu_shortage.too_large(pod, fits, facts)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping
 from enum import StrEnum
+from functools import cached_property
 
 import msgspec
 
 from monitor.facts.base import Fact
 from monitor.facts.gpu_resources import SHARED_GPU, WHOLE_OR_SHARED
 from monitor.facts.kube import Amounts
-from monitor.facts.text import Evidence
+from monitor.facts.text import Evidence, Text
 
 
 class GpuState(StrEnum):
@@ -156,6 +159,11 @@ class PodView(Fact, frozen=True, kw_only=True):
     gpu_shares: Amounts = msgspec.field(default_factory=dict)
     usage: UsageView = UsageView()
 
+    @property
+    def waiting(self) -> bool:
+        """Whether the pod is not scheduled yet."""
+        return self.node is None and self.phase == "Pending"
+
 
 class FreeView(Fact, frozen=True, kw_only=True):
     """Free GPUs of one model: in total, and the most on one node."""
@@ -196,15 +204,19 @@ class QueueView(Fact, frozen=True, kw_only=True):
 
 
 class SourceView(Fact, frozen=True, kw_only=True):
-    """Visibility of a data source: kubernetes, one of its resources, or the agents."""
+    """Visibility of a data source: kubernetes, one of its resources, or the agents.
+
+    `why` is for programs and logs, in English; `text` is the same where it is a sentence of ours.
+    """
 
     name: str
     ok: bool
     why: str | None = None
     since: float | None = None
+    text: Text | None = None
 
 
-class ClusterView(Fact, frozen=True, kw_only=True):
+class ClusterView(Fact, frozen=True, kw_only=True, dict=True, gc=True):
     """The whole cluster at one moment. Equal inputs give an equal view, in whatever order they arrive."""
 
     at: float
@@ -216,3 +228,16 @@ class ClusterView(Fact, frozen=True, kw_only=True):
     users: dict[str, UsageView] = msgspec.field(default_factory=dict)
     sources: tuple[SourceView, ...] = ()
     gpu_requests: Amounts = msgspec.field(default_factory=dict)
+
+    @cached_property
+    def gpus_by_node(self) -> Mapping[str, tuple[GpuView, ...]]:
+        """GPUs of each node that has any."""
+        gpus: defaultdict[str, list[GpuView]] = defaultdict(list)
+        for gpu in self.gpus:
+            gpus[gpu.node].append(gpu)
+        return {node: tuple(group) for node, group in gpus.items()}
+
+    def with_known_nodes(self, gpus: Mapping[str, tuple[GpuView, ...]]) -> ClusterView:
+        """The view, given its GPUs by node: those of an unchanged node stay the same tuple."""
+        vars(self)["gpus_by_node"] = gpus
+        return self

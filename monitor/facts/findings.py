@@ -6,6 +6,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from monitor.facts.base import Fact
+from monitor.facts.subject import identifying_labels
 from monitor.facts.text import Text
 
 # All labels of findings, and therefore of alerts.
@@ -39,7 +40,7 @@ class Scope(Fact, frozen=True, kw_only=True):
 
 
 class Finding(Fact, frozen=True, kw_only=True, dict=True, gc=True):
-    """A detected problem. `labels` name the subject; rule and labels together identify the finding.
+    """A detected problem. `labels` name the subject and its attributes; rule and subject identify the finding.
 
     `headline` is one sentence, `evidence` the figures, `advice` what to do. `since` is the start, if known. `explains`
     selects findings that are only symptoms of this one; on those, `explained_by` is the key of this one. `held` is set
@@ -61,5 +62,6 @@ class Finding(Fact, frozen=True, kw_only=True, dict=True, gc=True):
 
     @cached_property
     def key(self) -> str:
-        """Identity of the finding: a change of cause or severity does not make it a new finding."""
-        return self.rule + "".join(f"|{name}={self.labels[name]}" for name in sorted(self.labels))
+        """Identity of the finding: a change of cause, severity or attributes does not make it a new finding."""
+        subject = identifying_labels(self.rule, self.labels)
+        return self.rule + "".join(f"|{name}={subject[name]}" for name in sorted(subject))

@@ -45,9 +45,11 @@ def gpu_amounts(requests: Amounts, default: str, counted_as: str = GPU_RESOURCE)
     main = main_resource(requests, default)
     if main is None:
         return {}
-    known = sorted(name for name, amount in requests.items() if amount and name != main and resource_kind(name))
-    amounts = {main: requests[main]} | {name: requests[name] for name in known[: MAX_RESOURCES - 1]}
-    return renamed(amounts, counted_as)
+    amounts = {main: requests[main]}
+    for name in sorted([name for name, much in requests.items() if much and name != main and resource_kind(name)]):
+        if len(amounts) < MAX_RESOURCES:
+            amounts[name] = requests[name]
+    return amounts if counted_as == GPU_RESOURCE else renamed(amounts, counted_as)
 
 
 def renamed(amounts: Amounts, counted_as: str) -> dict[str, float]:

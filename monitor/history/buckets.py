@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from monitor.history.blocks import CodeColumn
 from monitor.history.model import ENCODINGS, UNITS, UNKNOWN_CODE, HistoryMetric, HistorySeries
 
 _MAX_DIGITS = 6  # significant ones of a value
+
+
+@dataclass(frozen=True)
+class RangeRequest:
+    """The steps of a range: `count` values from `start` on."""
+
+    start: int
+    step: int
+    count: int
+
+    @property
+    def end(self) -> int:
+        return self.start + self.step * self.count
 
 
 class RangeBuckets:

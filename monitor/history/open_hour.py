@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from monitor.base.text import natural_key
 from monitor.history.blocks import (
     CodeColumn,
     Codes,
@@ -22,6 +23,7 @@ from monitor.history.model import (
     ENCODINGS,
     FINE_POINTS,
     METRICS,
+    MINUTE_SECONDS,
     UNKNOWN_CODE,
     Entity,
     HistoryMetric,
@@ -30,8 +32,10 @@ from monitor.history.model import (
     coarse_codes,
     group_of,
 )
+from monitor.history.node_loads import NODE_LOADS_GROUP, NodeLoads, load_bytes
 
 MAX_SERIES_COUNT = 300_000  # 5,000 nodes; the columns of an hour then take 72 MiB
+_LOAD_NUMBER = METRICS[HistorySubject.NODE].index(HistoryMetric.UTILIZATION)
 _STEP_MINUTES = FINE_POINTS // COARSE_POINTS
 
 
@@ -157,8 +161,20 @@ class OpenHour:
             return {}
         return {metric: self._series(number) for number, metric in enumerate(METRICS[entity[0]], slot)}
 
+    def node_loads(self) -> NodeLoads:
+        """Utilisation of all nodes by the minute."""
+        slots = {
+            name: slot + _LOAD_NUMBER for (subject, name), slot in self._slots.items() if subject is HistorySubject.NODE
+        }
+        names = tuple(sorted(slots, key=natural_key))
+        numbers = [slots[name] for name in names]
+        minutes = (load_bytes(self._means(minute, numbers)) for minute in range(FINE_POINTS))
+        return NodeLoads(self.start, MINUTE_SECONDS, names, b"".join(minutes))
+
     def blocks(self) -> Iterator[HourBlock]:
         """The hour as blocks, one per group."""
+        loads = self.node_loads()
+        yield HourBlock(NODE_LOADS_GROUP, encode_layout(loads.layout()), loads.packed(), loads.packed_coarse())
         groups: dict[str, list[Entity]] = {}
         for entity in self._slots:
             groups.setdefault(group_of(*entity), []).append(entity)
@@ -212,6 +228,14 @@ class OpenHour:
                 for codes, code in ((column.means, mean), (column.tops, top)):
                     codes.extend(unknown_codes(number + 1 - len(codes)))
                     codes[number] = code if codes[number] == UNKNOWN_CODE else codes[number]
+
+    def _means(self, minute: int, numbers: Iterable[int]) -> Iterable[int]:
+        """Mean codes of some series in one minute."""
+        if minute == self.minute:
+            return (self._current(number)[0] for number in numbers)
+        column = self._columns.get(minute)
+        means = column.means if column is not None else ()
+        return (means[number] if number < len(means) else UNKNOWN_CODE for number in numbers)
 
     def _series(self, number: int) -> CodeColumn:
         means, tops = unknown_codes(FINE_POINTS), unknown_codes(FINE_POINTS)

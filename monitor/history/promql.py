@@ -57,7 +57,12 @@ class _Writer:
             ),
             HistoryMetric.MEMORY: self._on_node(f"(1 - {available} / {total})", node),
             HistoryMetric.SHM: self._on_node(shm, node),
+            HistoryMetric.RECEIVED: self._traffic(node, "received"),
+            HistoryMetric.TRANSMITTED: self._traffic(node, "transmitted"),
         }
+
+    def _traffic(self, node: str, direction: str) -> str:
+        return self._on_node(f"rate({self._of(f'gpuwarden_host_network_{direction}_bytes_total')}[2m])", node)
 
     def gpu(self, node: str, index: str) -> dict[HistoryMetric, str]:
         own = _match(gpu=index)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol, TypeVar
 
 from monitor.base.http import RequestError
 from monitor.history.blocks import BlockError, CodeColumn, positions
-from monitor.history.buckets import RangeBuckets
+from monitor.history.buckets import RangeBuckets, RangeRequest
+from monitor.history.heatmap import HEAT_STEPS_SECONDS, MAX_HEAT_COLUMNS, HeatMap, NameRange, make_heat_map
 from monitor.history.model import (
     COARSE_SECONDS,
     FINE_SPAN_SECONDS,
@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 MAX_RANGE_POINTS = 1100
 MAX_CACHED_RANGES = 200
 STEPS_SECONDS = (MINUTE_SECONDS, 2 * MINUTE_SECONDS, 5 * MINUTE_SECONDS, COARSE_SECONDS)
+T = TypeVar("T")
+_POINTS_SECONDS = (HOUR_SECONDS, COARSE_SECONDS, MINUTE_SECONDS)
 
 
 class RangeSource(Protocol):
@@ -40,28 +42,17 @@ class RangeSource(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class RangeRequest:
-    """The steps of a range: `count` values from `start` on."""
-
-    start: int
-    step: int
-    count: int
-
-    @property
-    def end(self) -> int:
-        return self.start + self.step * self.count
-
-
-def range_request(span: float, until: float, now: float) -> RangeRequest:
-    """The steps that cover `span` seconds before a time. Raise ValueError if that is not kept."""
+def range_request(
+    span: float, until: float, now: float, steps: Sequence[int] = STEPS_SECONDS, most: int = MAX_RANGE_POINTS
+) -> RangeRequest:
+    """At most as many steps that cover `span` seconds before a time. Raise ValueError if that is not kept."""
     if not MINUTE_SECONDS <= span <= SPAN_SECONDS:
         raise ValueError("span is a duration from 1m to 7d")
     if not now - SPAN_SECONDS <= until <= now + SPAN_SECONDS:
         raise ValueError("until is a Unix time within the last 7 days")
     is_fine = until - span >= now - FINE_SPAN_SECONDS - HOUR_SECONDS
-    steps = STEPS_SECONDS if is_fine else STEPS_SECONDS[-1:]
-    step = next((step for step in steps if span / step <= MAX_RANGE_POINTS), steps[-1])
+    possible = [step for step in steps if is_fine or step >= COARSE_SECONDS]
+    step = next((step for step in possible if span / step <= most), possible[-1])
     count = int(-(-span // step))
     end = int(until // step + 1) * step
     return RangeRequest(end - count * step, step, count)
@@ -77,7 +68,7 @@ class HistoryReader:
         self._source = source
         self._now = now
         self._lock = threading.Lock()
-        self._cached: dict[tuple[HistorySubject, str, RangeRequest], HistoryRange] = {}
+        self._found: dict[object, Any] = {}  # in this minute, by request
         self._minute = 0
 
     def read(self, subject: HistorySubject, name: str, span: float, until: float | None = None) -> HistoryRange:
@@ -94,17 +85,36 @@ class HistoryReader:
     def recent(self, subject: HistorySubject, name: str, span: float) -> HistoryRange:
         """The same as recorded here, from the cache if it was read within this minute."""
         now = self._now()
-        wanted, minute = range_request(span, now, now), int(now // MINUTE_SECONDS)
-        key = (subject, name, wanted)
+        wanted = range_request(span, now, now)
+        return self._cached((subject, name, wanted), now, lambda: self.recorded(subject, name, wanted))
+
+    def _cached(self, key: object, now: float, read: Callable[[], T]) -> T:
+        """What was read within this minute: the same object, so that what follows from it can be cached, too."""
+        minute = int(now // MINUTE_SECONDS)
         with self._lock:
-            if minute != self._minute or len(self._cached) >= MAX_CACHED_RANGES:
-                self._minute, self._cached = minute, {}
-            if key in self._cached:
-                return self._cached[key]  # the same object: what follows from it can be cached, too
-        found = self.recorded(subject, name, wanted)
+            if minute != self._minute or len(self._found) >= MAX_CACHED_RANGES:
+                self._minute, self._found = minute, {}
+            if key in self._found:
+                found: T = self._found[key]
+                return found
+        found = read()
         with self._lock:
-            self._cached[key] = found
+            self._found[key] = found
         return found
+
+    def heat_map(self, span: float, until: float | None, nodes: NameRange) -> HeatMap:
+        """Utilisation of all nodes, or a range of them, as recorded here. Raise ValueError or DatabaseError."""
+        now = self._now()
+        wanted = range_request(span, now if until is None else until, now, HEAT_STEPS_SECONDS, MAX_HEAT_COLUMNS)
+        return self._cached((wanted, nodes), now, lambda: self._heat_map(wanted, nodes))
+
+    def _heat_map(self, wanted: RangeRequest, nodes: NameRange) -> HeatMap:
+        seconds = next(each for each in _POINTS_SECONDS if each <= wanted.step)
+        unsaved = {hour.start: hour.by(seconds) for hour in self._recorder.node_loads()}
+        since = wanted.start // HOUR_SECONDS * HOUR_SECONDS
+        stored = self._recorder.store.node_loads(since, wanted.end, seconds)
+        hours = [*(hour for hour in stored if hour.start not in unsaved), *unsaved.values()]
+        return make_heat_map(wanted, hours, nodes)
 
     def recorded(self, subject: HistorySubject, name: str, wanted: RangeRequest) -> HistoryRange:
         """Figures from memory and store. Raise DatabaseError."""

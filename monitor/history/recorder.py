@@ -12,6 +12,7 @@ from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView
 from monitor.history.blocks import CodeColumn
 from monitor.history.model import HOUR_SECONDS, MINUTE_SECONDS, Entity, HistoryMetric
+from monitor.history.node_loads import NodeLoads
 from monitor.history.open_hour import OpenHour
 from monitor.history.samples import Sampler
 from monitor.history.store import HistoryStore
@@ -79,6 +80,11 @@ class HistoryRecorder:
         """Codes of an entity in the hours that are not stored yet, by start of the hour."""
         with self._lock:
             return {hour.start: hour.series(entity) for hour in (*self._ended, self._hour)}
+
+    def node_loads(self) -> tuple[NodeLoads, ...]:
+        """Utilisation of all nodes in the hours that are not stored yet, by the minute."""
+        with self._lock:
+            return tuple(hour.node_loads() for hour in (*self._ended, self._hour))
 
     def _begin(self, start: int) -> None:
         """Begin another hour: the next one, or whichever the clock was set to."""

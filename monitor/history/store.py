@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 
 import msgspec
 
@@ -30,6 +31,7 @@ from monitor.history.blocks import (
 )
 from monitor.history.model import (
     COARSE_POINTS,
+    COARSE_SECONDS,
     FINE_POINTS,
     FINE_SPAN_SECONDS,
     HOUR_SECONDS,
@@ -37,6 +39,7 @@ from monitor.history.model import (
     MINUTE_SECONDS,
     SPAN_SECONDS,
 )
+from monitor.history.node_loads import NODE_LOADS_GROUP, NodeLoads, unpacked_coarse_loads, unpacked_loads
 from monitor.history.open_hour import HourBlock, JournalEntity, JournalMinute, OpenHour
 
 log = logging.getLogger(__name__)
@@ -66,6 +69,15 @@ class StoredBlock:
     hour: int
     layout: Layout
     block: UnpackedBlock
+    fine: bool
+
+
+class _BlockRow(NamedTuple):
+    """A stored block before it is decoded."""
+
+    hour: int
+    layout: int
+    body: bytes
     fine: bool
 
 
@@ -124,8 +136,9 @@ class HistoryStore:
     def _restore_blocks(self, opened: OpenHour) -> None:
         """Add the blocks of an hour that was stored completely."""
         rows = self._database.select(
-            "SELECT layout, blocks.fine FROM blocks JOIN hours USING (hour) WHERE hour = ? AND hours.fine",
-            (opened.start,),
+            "SELECT layout, blocks.fine FROM blocks JOIN hours USING (hour)"
+            " WHERE hour = ? AND hours.fine AND series != ?",
+            (opened.start, NODE_LOADS_GROUP),
         )
         for layout, fine in rows:
             try:
@@ -148,6 +161,29 @@ class HistoryStore:
 
     def blocks(self, series: str, since: int, until: int, *, fine: bool) -> Iterator[StoredBlock]:
         """Blocks of a group for the hours in [since, until), oldest first; coarse ones where no fine ones are kept."""
+        for row in self._rows(series, since, until, fine=fine):
+            try:
+                block = UnpackedBlock(row.body, FINE_POINTS if row.fine else COARSE_POINTS)
+                yield StoredBlock(row.hour, self._layout(row.layout), block, row.fine)
+            except BlockError as error:
+                log.warning("a block of the history is lost: %s", error)
+
+    def node_loads(self, since: int, until: int, point_seconds: int) -> Iterator[NodeLoads]:
+        """Utilisation of all nodes in the hours in [since, until), oldest first.
+
+        Points are a minute, ten minutes or an hour long; ten minutes where no minutes are kept.
+        """
+        for row in self._rows(NODE_LOADS_GROUP, since, until, fine=point_seconds == MINUTE_SECONDS):
+            try:
+                layout = self._layout(row.layout)
+                if row.fine:
+                    yield unpacked_loads(row.hour, layout, row.body)
+                else:
+                    yield unpacked_coarse_loads(row.hour, max(point_seconds, COARSE_SECONDS), layout, row.body)
+            except BlockError as error:
+                log.warning("an hour of the heat map is lost: %s", error)
+
+    def _rows(self, series: str, since: int, until: int, *, fine: bool) -> Iterator[_BlockRow]:
         detail = "fine" if fine else "NULL"
         rows = self._database.select(
             f"SELECT hour, layout, CASE WHEN {detail} IS NULL THEN coarse END, {detail} FROM blocks"  # noqa: S608  # constants only
@@ -155,12 +191,7 @@ class HistoryStore:
             (series, since, until),
         )
         for hour, layout, coarse_body, fine_body in rows:
-            is_fine = fine_body is not None
-            try:
-                block = UnpackedBlock(fine_body if is_fine else coarse_body, FINE_POINTS if is_fine else COARSE_POINTS)
-                yield StoredBlock(hour, self._layout(layout), block, is_fine)
-            except BlockError as error:
-                log.warning("a block of the history is lost: %s", error)
+            yield _BlockRow(hour, layout, coarse_body if fine_body is None else fine_body, fine_body is not None)
 
     def shrink(self) -> bool:
         """Delete the older half of the hours. Return whether there were any besides the last."""

@@ -48,8 +48,8 @@ def say(lang: str, key: str, values: Mapping[str, Value]) -> str:
 
 
 def code(lang: str, word: str) -> str:
-    """Name of a cause, state or outcome. English uses the code itself."""
-    return CODES.get(word, word) if lang == "zh" else word
+    """Name of a cause, state or outcome. English uses the code itself. The only cause of a rule may have its name."""
+    return CODES.get(word) or CATALOGS[lang].get(f"rule.{word}", word) if lang == "zh" else word
 
 
 def fields(template: str) -> frozenset[str]:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
+from monitor.base.units import format_duration
+
 _UNITS = {
     "en": ("s", "min", "h", "d"),
     "zh": ("秒", "分钟", "小时", "天"),
 }
 _LENGTHS = (1, 60, 3600, 86400)
+_BRIEF_UNITS = {"zh": {"ms": "毫秒", "s": "秒", "m": "分", "h": "小时", "d": "天"}}
 
 
 def duration(seconds: float, lang: str) -> str:
@@ -19,6 +24,12 @@ def duration(seconds: float, lang: str) -> str:
             parts.append((count, unit))
     shown = [f"{count} {unit}" for count, unit in parts[:2] if count]
     return " ".join(shown) or f"0 {_UNITS[lang][0]}"
+
+
+def brief_duration(seconds: float, lang: str) -> str:
+    """`4m2s`, for cells of tables."""
+    units = _BRIEF_UNITS.get(lang, {})
+    return re.sub(r"ms|[smhd]", lambda unit: units.get(unit[0], unit[0]), format_duration(seconds))
 
 
 def size(amount: float) -> str:

@@ -182,9 +182,9 @@ class Reflector:
         self._must_list = False
         self._health.listed(sum(page.skipped for page in pages))
         self._health.synced(self._now())
-        self._settled.set()
         self._warn_skipped(next((page.problem for page in pages if page.problem), None))
         self._notify(changes)
+        self._settled.set()  # after the listener: it knows what is listed once the resource has settled
 
     def _served_path(self) -> str:
         resource = self._resource

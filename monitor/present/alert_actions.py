@@ -9,6 +9,7 @@ from monitor.access.principal import Principal
 from monitor.alert.matchers import exact_matcher
 from monitor.alert.model import Phase, alertname
 from monitor.facts.cluster import PodView
+from monitor.facts.subject import identifying_labels
 from monitor.present.alerts import LocalizedAlert
 from monitor.present.rows import ClusterIndex, GpuRow
 
@@ -22,8 +23,6 @@ CORDON_RULES = frozenset(
 )  # fmt: skip
 # Rules about what cleanup of images removes.
 CLEANUP_RULES = frozenset({"disk-filling", "disk-full", "image-cache-large", "image-oversize"})
-# Labels of the owner of a subject; they may appear and change while an alert fires.
-OWNER_LABELS = ("user", "job", "queue")
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ def alert_actions(alert: LocalizedAlert, index: ClusterIndex, policies: Iterable
 def silence_scopes(alert: LocalizedAlert) -> list[SilenceScope]:
     """The scopes of a silence, from the narrowest: this alert, its rule on its node, its rule."""
     rule = exact_matcher("alertname", alertname(alert.rule))
-    subject = {name: value for name, value in alert.labels.items() if name not in OWNER_LABELS} or alert.labels
+    subject = identifying_labels(alert.rule, alert.labels)
     exact = tuple(exact_matcher(name, value) for name, value in sorted(subject.items()))
     scopes = [SilenceScope("alert", (rule, *exact))]
     if "node" in alert.labels and subject.keys() != {"node"}:
@@ -70,7 +69,7 @@ def silence_scopes(alert: LocalizedAlert) -> list[SilenceScope]:
 
 
 def _release(labels: Mapping[str, str], index: ClusterIndex) -> list[AlertAction]:
-    gpus = index.gpus_by_node.get(labels.get("node", ""), [])
+    gpus = index.gpus_by_node.get(labels.get("node", ""), ())
     rows = [GpuRow(gpu, ()) for gpu in gpus if str(gpu.index) == labels.get("gpu")]
     return [
         AlertAction("release-gpu", (f"{row.gpu.node}/{row.gpu.index}",), (row.owner,)) for row in rows if row.releasable

@@ -11,12 +11,12 @@ from monitor.alert.mute import AlertView
 from monitor.alert.silences import Silence
 from monitor.alert.store import AlertEvent, Delivery
 from monitor.base.localtime import local_seconds
-from monitor.base.units import format_duration
 from monitor.facts.base import Fact
 from monitor.facts.findings import Severity
+from monitor.i18n.figures import brief_duration
 from monitor.i18n.notes import sentence
 from monitor.present.findings import subject, subject_labels
-from monitor.present.table import Rows, TextTable, make_limited_table, make_table
+from monitor.present.table import Rows, TextTable, make_limited_table, make_table, page_word, table_text
 
 PHASE_ORDER = (Phase.FIRING, Phase.PENDING, Phase.RESOLVED)
 
@@ -117,7 +117,7 @@ def has_urgent(alerts: Iterable[LocalizedAlert]) -> bool:
     )
 
 
-def alerts_table(alerts: Sequence[LocalizedAlert], now: float, everything: bool = False) -> TextTable:
+def alerts_table(alerts: Sequence[LocalizedAlert], now: float, everything: bool = False, lang: str = "en") -> TextTable:
     """Table of firing alerts that are not symptoms; of all alerts with `everything`."""
     selected = [alert for alert in alerts if everything or (alert.phase is Phase.FIRING and alert.explained_by is None)]
     rows: Rows = [
@@ -125,10 +125,10 @@ def alerts_table(alerts: Sequence[LocalizedAlert], now: float, everything: bool 
             alert.phase.value,
             alert.severity.value,
             alert.rule,
-            subject(alert.labels),
+            subject(alert.labels, lang),
             alert.headline,
-            format_duration(max(0.0, (alert.resolved_at or now) - alert.since)),
-            _notified(alert),
+            brief_duration(max(0.0, (alert.resolved_at or now) - alert.since), lang),
+            _notified(alert, lang),
             alert.fingerprint,
         )
         for alert in selected
@@ -137,23 +137,23 @@ def alerts_table(alerts: Sequence[LocalizedAlert], now: float, everything: bool 
     return make_limited_table("Alerts", columns, rows, "no alert is firing")
 
 
-def silences_table(silences: Sequence[Silence], now: float) -> TextTable:
+def silences_table(silences: Sequence[Silence], now: float, lang: str = "en") -> TextTable:
     """Table of silences."""
     rows: Rows = [
         (
             silence.id,
             ", ".join(str(matcher) for matcher in silence.matchers),
-            format_duration(max(0.0, silence.ends_at - now)),
+            brief_duration(max(0.0, silence.ends_at - now), lang),
             silence.author,
             silence.comment,
-            "active" if silence.disabled is None else f"disabled: {silence.disabled}",
+            "active" if silence.disabled is None else table_text(lang, "disabled", reason=silence.disabled),
         )
         for silence in silences
     ]
     return make_table("Silences", "id | matchers | for | author | comment | state", rows, "no active silences")
 
 
-def history_table(events: Sequence[LocalizedAlertEvent], timezone: str = "UTC") -> TextTable:
+def history_table(events: Sequence[LocalizedAlertEvent], timezone: str = "UTC", lang: str = "en") -> TextTable:
     """Table of alert events."""
     rows: Rows = [
         (
@@ -161,31 +161,33 @@ def history_table(events: Sequence[LocalizedAlertEvent], timezone: str = "UTC") 
             event.what,
             event.severity.value,
             event.rule,
-            subject(event.labels),
+            subject(event.labels, lang),
             event.headline,
         )
         for event in events
     ]
-    columns = f"at ({timezone}) | event | severity | rule | subject | headline"
+    columns = f"{table_text(lang, 'at-zone', zone=timezone)} | event | severity | rule | subject | headline"
     return make_table("History", columns, rows, "no events")
 
 
-def deliveries_table(deliveries: Sequence[Delivery], timezone: str = "UTC") -> TextTable:
+def deliveries_table(deliveries: Sequence[Delivery], timezone: str = "UTC", lang: str = "en") -> TextTable:
     """Table of deliveries."""
     rows: Rows = [
         (
             local_seconds(delivery.at, timezone),
             delivery.receiver,
-            delivery.reason.value,
+            page_word(lang, "reason", delivery.reason.value),
             delivery.group,
-            delivery.state,
-            format_duration(delivery.late),
+            page_word(lang, "delivery", delivery.state),
+            brief_duration(delivery.late, lang),
             str(delivery.attempts),
             delivery.word or "",
         )
         for delivery in deliveries
     ]
-    columns = f"at ({timezone}) | receiver | reason | group | state | took | attempts | response"
+    columns = (
+        f"{table_text(lang, 'at-zone', zone=timezone)} | receiver | reason | group | state | took | attempts | response"
+    )
     return make_table("Deliveries", columns, rows, "no deliveries")
 
 
@@ -197,13 +199,13 @@ def receiver_tests_table(results: Sequence[ReceiverTestResult]) -> TextTable:
     return make_table("Test messages", "receiver | kind | result | response", rows, "no receivers configured")
 
 
-def _notified(alert: LocalizedAlert) -> str:
+def _notified(alert: LocalizedAlert, lang: str) -> str:
     if alert.silenced_by is not None:
-        return f"silenced by {alert.silenced_by}"
+        return table_text(lang, "silenced-by", id=alert.silenced_by)
     if alert.in_maintenance:
-        return "maintenance"
+        return table_text(lang, "maintenance")
     if alert.explained_by is not None:
-        return f"explained by {alert.explained_by}"
+        return table_text(lang, "explained-by", id=alert.explained_by)
     return ", ".join(alert.told)
 
 

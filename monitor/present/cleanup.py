@@ -7,13 +7,14 @@ from collections.abc import Iterable
 import msgspec
 
 from monitor.base.localtime import local_minute, local_seconds
-from monitor.base.units import format_duration, format_size
+from monitor.base.units import format_size
 from monitor.cleanup.journal_records import CleanupRun, ItemState, JournalEntry
 from monitor.cleanup.model import CleanupPlan, Item, KeptItem
 from monitor.facts.base import Fact
 from monitor.i18n import CATALOGS
+from monitor.i18n.figures import brief_duration
 from monitor.i18n.notes import sentence
-from monitor.present.table import Rows, TextTable, make_table
+from monitor.present.table import Rows, TextTable, make_table, page_word, table_list, table_text
 
 MAX_ROWS = 200
 
@@ -98,35 +99,51 @@ def why_kept(protection: str, lang: str) -> str:
     return CATALOGS[lang].get(key, protection)
 
 
-def plan_tables(plans: Iterable[ShownPlan], timezone: str = "UTC") -> list[TextTable]:
+def plan_tables(plans: Iterable[ShownPlan], timezone: str = "UTC", lang: str = "en") -> list[TextTable]:
     """One table per plan."""
-    tables = [_plan_table(plan, timezone) for plan in plans]
+    tables = [_plan_table(plan, timezone, lang) for plan in plans]
     return tables or [make_table("CLEANUP", "WHAT", [], "no policy is configured; add one to daemon.cleanup.policies")]
 
 
-def _plan_table(plan: ShownPlan, timezone: str) -> TextTable:
-    where = f" on {plan.node}" if plan.node else ""
-    need = f", {format_size(plan.needed_bytes)} needed" if plan.needed_bytes is not None else ""
-    kept = ", ".join(f"{count} {protection}" for protection, count in plan.kept_counts.items())
-    title = f"{plan.policy}{where} ({plan.kind}, {plan.mode}): {len(plan.items)} items"
-    title += f", {format_size(plan.frees_bytes)}{need}" + (f"; kept: {kept}" if kept else "")
-    title += f"; next run {local_minute(plan.next_run_at, timezone)}" if plan.next_run_at is not None else ""
-    title += "".join(f"; {warning}" for warning in plan.warnings)
+def _plan_title(plan: ShownPlan, timezone: str, lang: str) -> str:
+    """What a plan is about, what it frees and keeps, and when it runs next."""
+    title = table_text(
+        lang, "plan-on-node" if plan.node else "plan", policy=plan.policy, node=plan.node or "",
+        kind=page_word(lang, "cleanup.kind", plan.kind), mode=page_word(lang, "cleanup.mode", plan.mode),
+        items=len(plan.items), size=format_size(plan.frees_bytes),
+    )  # fmt: skip
+    if plan.needed_bytes is not None:
+        title = table_text(lang, "plan-needed", plan=title, size=format_size(plan.needed_bytes))
+    if plan.kept_counts:
+        counts = plan.kept_counts.items()
+        kept = (
+            table_text(lang, "kept", count=count, why=page_word(lang, "cleanup.kept", why)) for why, count in counts
+        )
+        title = table_text(lang, "plan-kept", plan=title, kept=table_list(lang, kept))
+    if plan.next_run_at is not None:
+        title = table_text(lang, "plan-next", plan=title, at=local_minute(plan.next_run_at, timezone))
+    for warning in plan.warnings:
+        title = table_text(lang, "plan-warning", plan=title, warning=warning)
+    return title
+
+
+def _plan_table(plan: ShownPlan, timezone: str, lang: str) -> TextTable:
     rows: Rows = [
         (
             item.name,
             item.owner or "-",
             _size(item.frees_bytes),
-            item.risk,
-            _when(item.not_before, plan.at),
+            item.risk if lang == "en" else CATALOGS[lang].get(f"cleanup.risk.{item.risk}", item.risk),
+            _when(item.not_before, plan.at, lang),
             item.why,
         )
         for item in plan.items[:MAX_ROWS]
     ]
+    title = _plan_title(plan, timezone, lang)
     return make_table(title, "WHAT|OWNER|FREES|RISK|WHEN|WHY", rows, plan.refused or "nothing to do")
 
 
-def history_table(runs: Iterable[ShownRun], timezone: str = "UTC") -> TextTable:
+def history_table(runs: Iterable[ShownRun], timezone: str = "UTC", lang: str = "en") -> TextTable:
     """Runs, newest first, with the number of items in each state."""
     rows: Rows = []
     for shown in runs:
@@ -136,19 +153,30 @@ def history_table(runs: Iterable[ShownRun], timezone: str = "UTC") -> TextTable:
                 local_seconds(run.started_at, timezone),
                 run.policy,
                 run.node or "-",
-                run.trigger if run.by is None else f"{run.trigger} by {run.by}",
-                run.end or run.state,
+                _trigger(run, lang),
+                _end(run, lang),
                 str(states.count(ItemState.DONE)),
                 str(states.count(ItemState.REFUSED) + states.count(ItemState.LATER)),
                 str(states.count(ItemState.FAILED)),
                 format_size(run.freed_bytes),
             )
         )
-    columns = f"WHEN ({timezone})|POLICY|NODE|TRIGGER|END|DONE|LEFT|FAILED|FREED"
+    columns = f"{table_text(lang, 'when-zone', zone=timezone)}|POLICY|NODE|TRIGGER|END|DONE|LEFT|FAILED|FREED"
     return make_table("CLEANUP RUNS", columns, rows, "nothing has run yet")
 
 
-def items_table(shown: ShownRun) -> TextTable:
+def _trigger(run: CleanupRun, lang: str) -> str:
+    """What started a run, and who."""
+    trigger = page_word(lang, "cleanup.trigger", run.trigger)
+    return trigger if run.by is None else table_text(lang, "by", trigger=trigger, user=run.by)
+
+
+def _end(run: CleanupRun, lang: str) -> str:
+    """Why a run ended, or its state."""
+    return page_word(lang, "cleanup.end", run.end or run.state.value)
+
+
+def items_table(shown: ShownRun, lang: str = "en") -> TextTable:
     """Items of a run with their outcomes."""
     rows: Rows = [
         (
@@ -161,7 +189,7 @@ def items_table(shown: ShownRun) -> TextTable:
         )
         for entry in shown.items[:MAX_ROWS]
     ]
-    title = f"{shown.run.policy}: {shown.run.end or shown.run.state}"
+    title = f"{shown.run.policy}: {_end(shown.run, lang)}"
     return make_table(title, "WHAT|STATE|OUTCOME|FREED|TRASH ID|MESSAGE", rows, "nothing was done")
 
 
@@ -169,7 +197,11 @@ def _size(size: int | None) -> str:
     return "?" if size is None else format_size(size)
 
 
-def _when(not_before: float | None, now: float) -> str:
+def _when(not_before: float | None, now: float, lang: str) -> str:
     if not_before is None:
-        return "after notice"
-    return "now" if not_before <= now else f"in {format_duration(not_before - now)}"
+        return table_text(lang, "after-notice")
+    return (
+        table_text(lang, "now")
+        if not_before <= now
+        else table_text(lang, "in", time=brief_duration(not_before - now, lang))
+    )

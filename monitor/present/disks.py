@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, repeat
+from operator import itemgetter
+from typing import NamedTuple
 
 from monitor.detect.lib.storage import used_ratio
 from monitor.facts.agents import AgentFact
@@ -16,6 +19,17 @@ from monitor.history.model import disk_name
 
 WARNING_RATIO, CRITICAL_RATIO = 0.8, 0.9
 UNRESPONSIVE_RATIO = 2.0  # sorts a disk that does not answer before full ones
+
+
+_RankedDisk = tuple[float, str, DiskFact]  # used ratio, node
+
+
+class _AgentDisks(NamedTuple):
+    """Disks of one node: its own, and those that it shares with others."""
+
+    agent: AgentFact
+    local: tuple[_RankedDisk, ...] = ()
+    shared: tuple[_RankedDisk, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -41,28 +55,44 @@ class DiskRow:
         )
 
 
-def fullest_disks(agents: Iterable[AgentFact], limit: int) -> list[DiskRow]:
-    """The fullest disks of all nodes. A file system that several nodes mount is one disk."""
-    local: list[tuple[float, str, DiskFact]] = []
-    shared: dict[str, tuple[float, str, DiskFact]] = {}
-    mounts: Counter[str] = Counter()
-    for agent in agents:
-        snapshot = agent.snapshot
-        if snapshot is None or agent.silent_since is not None:
-            continue
-        for disk in snapshot.disk or ():
-            ratio = used_ratio(disk)
-            entry = (UNRESPONSIVE_RATIO if ratio is None else ratio, agent.node or snapshot.node, disk)
-            if "nas" in disk.roles:
-                shared[disk.device] = entry
-                mounts[disk.device] += 1
-            else:
-                local.append(entry)
-    fullest = heapq.nlargest(limit, (*local, *shared.values()), key=lambda entry: entry[0])
-    return [
-        DiskRow(node, disk, None if ratio == UNRESPONSIVE_RATIO else ratio, mounts[disk.device] or 1)
-        for ratio, node, disk in fullest
-    ]
+class DiskRanking:
+    """The fullest disks of all nodes, read again only from agents that have answered since. Any thread may use it."""
+
+    def __init__(self) -> None:
+        self._disks: list[_AgentDisks] = []
+
+    def fullest(self, agents: Sequence[AgentFact], limit: int) -> list[DiskRow]:
+        """The fullest disks. A file system that several nodes mount is one disk."""
+        known = [_agent_disks(*pair) for pair in zip(agents, chain(self._disks, repeat(None)), strict=False)]
+        self._disks = known
+        shared: dict[str, _RankedDisk] = {}
+        mounts: Counter[str] = Counter()
+        for entry in chain.from_iterable([disks.shared for disks in known if disks.shared]):
+            shared[entry[2].device] = entry
+            mounts[entry[2].device] += 1
+        local = chain.from_iterable([disks.local for disks in known if disks.local])
+        fullest = heapq.nlargest(limit, chain(local, shared.values()), key=itemgetter(0))
+        return [
+            DiskRow(node, disk, None if ratio == UNRESPONSIVE_RATIO else ratio, mounts[disk.device] or 1)
+            for ratio, node, disk in fullest
+        ]
+
+
+def _agent_disks(agent: AgentFact, before: _AgentDisks | None) -> _AgentDisks:
+    """Disks of an agent that answers; those that are known if it has not answered since."""
+    if before is not None and before.agent is agent:
+        return before
+    snapshot = agent.snapshot if agent.silent_since is None else None
+    if snapshot is None:
+        return _AgentDisks(agent)
+    node = agent.node or snapshot.node
+    local: list[_RankedDisk] = []
+    shared: list[_RankedDisk] = []
+    for disk in snapshot.disk or ():
+        ratio = used_ratio(disk)
+        kind = shared if "nas" in disk.roles else local
+        kind.append((UNRESPONSIVE_RATIO if ratio is None else ratio, node, disk))
+    return _AgentDisks(agent, tuple(local), tuple(shared))
 
 
 def node_disks(agent: AgentFact | None) -> list[DiskRow]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from monitor.explain.keys import Key
@@ -24,11 +24,16 @@ class ExplanationParts:
 
 def render_explanation(explanation: Explanation, lang: str) -> list[str]:
     """Lines of an explanation: pod and status, headline, evidence, advice. Raise KeyError for an unknown text."""
-    lines = [_who(explanation, lang), _say(explanation.headline, lang)]
-    lines += [f"  - {_say(text, lang)}" for text in explanation.evidence]
-    if explanation.advice:
+    told = lines_of(explanation.headline, explanation.evidence, explanation.advice, lang)
+    return [_who(explanation, lang), *told]
+
+
+def lines_of(headline: Text, evidence: Iterable[Text], advice: Sequence[Text], lang: str) -> list[str]:
+    """Lines of headline, evidence and advice."""
+    lines = [_say(headline, lang), *(f"  - {_say(text, lang)}" for text in evidence)]
+    if advice:
         lines.append(say(lang, Key.WHAT_TO_DO, {}))
-        lines += [f"  > {_say(text, lang)}" for text in explanation.advice]
+        lines += [f"  > {_say(text, lang)}" for text in advice]
     return lines
 
 

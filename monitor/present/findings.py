@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from monitor.base.units import format_duration
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
+from monitor.i18n import say
+from monitor.i18n.figures import brief_duration
 from monitor.i18n.notes import sentence
-from monitor.present.table import Rows, TextTable, make_limited_table, make_table
+from monitor.present.table import Rows, TextTable, make_limited_table, make_table, table_list, table_text
 
 WORST_FIRST = (Severity.CRITICAL, Severity.WARNING, Severity.INFO)
 # Labels that identify the subject, most specific first; the owner is part of the headline.
@@ -63,7 +64,9 @@ def _urgency(finding: Finding) -> tuple[bool, int, float, str]:
     return finding.explained_by is not None, WORST_FIRST.index(finding.severity), since, finding.key
 
 
-def findings_table(findings: Sequence[LocalizedFinding] | None, now: float, everything: bool = False) -> TextTable:
+def findings_table(
+    findings: Sequence[LocalizedFinding] | None, now: float, everything: bool = False, lang: str = "en"
+) -> TextTable:
     """Table of findings, None if they are unknown. Symptoms are included only with `everything`."""
     columns = "severity | rule | subject | headline | for"
     if findings is None:
@@ -73,9 +76,9 @@ def findings_table(findings: Sequence[LocalizedFinding] | None, now: float, ever
         (
             finding.severity.value,
             finding.rule,
-            subject(finding.labels),
-            finding.headline + (" (as last seen)" if finding.held else ""),
-            "" if finding.since is None else format_duration(max(0.0, now - finding.since)),
+            subject(finding.labels, lang),
+            table_text(lang, "as-last-seen", headline=finding.headline) if finding.held else finding.headline,
+            "" if finding.since is None else brief_duration(max(0.0, now - finding.since), lang),
         )
         for finding in selected
     ]
@@ -94,6 +97,8 @@ def subject_labels(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple((name, labels[name]) for name in SUBJECT_LABELS if name in labels)
 
 
-def subject(labels: Mapping[str, str]) -> str:
-    """What a finding or alert is about, as text."""
-    return ", ".join(f"{name} {value}" for name, value in subject_labels(labels))
+def subject(labels: Mapping[str, str], lang: str = "en") -> str:
+    """What a finding or alert is about, as text. English uses the labels themselves, which silences match."""
+    if lang == "en":
+        return ", ".join(f"{name} {value}" for name, value in subject_labels(labels))
+    return table_list(lang, (say(lang, f"label.{name}", {"value": value}) for name, value in subject_labels(labels)))

@@ -10,8 +10,8 @@ from monitor.facts.cluster import ClusterView, GpuState, PodView, SourceView
 from monitor.facts.findings import Severity
 from monitor.facts.text import Text, Value
 from monitor.present.connect import connect_hints, is_absent
+from monitor.present.gpu_totals import GpuTotals
 from monitor.present.problems import ProblemRow
-from monitor.present.rows import mean_utilization
 from monitor.present.shares import wanted
 
 EXPECTED_STATES = (GpuState.BUSY, GpuState.FREE, GpuState.UNKNOWN)
@@ -40,12 +40,13 @@ class ClusterHealth:
 
 
 def cluster_health(
-    view: ClusterView, states: Counter[GpuState], waiting: Sequence[PodView], problems: Sequence[ProblemRow] | None
+    view: ClusterView, totals: GpuTotals, waiting: Sequence[PodView], problems: Sequence[ProblemRow] | None
 ) -> ClusterHealth:
-    """Health of a cluster with GPUs in these states and these waiting pods.
+    """Health of a cluster with these totals over its GPUs and these waiting pods.
 
     `problems` is None before the first evaluation.
     """
+    states = totals.states
     counts = Counter(problem.worst.severity for problem in problems or () if not problem.muted)
     hints = connect_hints(view.sources, has_gpus=bool(view.gpus))
     return ClusterHealth(
@@ -59,7 +60,7 @@ def cluster_health(
         busy=states[GpuState.BUSY] + states[GpuState.IDLE_HELD],
         free=sum(free.free for free in view.free),
         abnormal=sum(count for state, count in states.items() if state not in EXPECTED_STATES),
-        utilization_ratio=mean_utilization(view.gpus),
+        utilization_ratio=totals.utilization_ratio,
         waiting=len(waiting),
         waiting_gpus=wanted(waiting),
     )

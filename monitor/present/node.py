@@ -8,25 +8,28 @@ from __future__ import annotations
 
 from monitor.base.localtime import local_instant
 from monitor.base.logs import printable
-from monitor.base.units import format_duration, format_ratio, format_size
+from monitor.base.units import format_ratio, format_size
 from monitor.facts import CollectorFact, DiskFact, GpuFact, ImageFact, NodeSnapshot, ShmFact
-from monitor.present.table import UNKNOWN, Rows, TextTable, make_table
+from monitor.i18n import code
+from monitor.i18n.figures import brief_duration
+from monitor.present.table import UNKNOWN, Rows, TextTable, make_table, table_text, table_word
 
 MAX_IMAGES = 5
 
 
-def headline(snapshot: NodeSnapshot, timezone: str = "UTC") -> str:
+def headline(snapshot: NodeSnapshot, timezone: str = "UTC", lang: str = "en") -> str:
     """One line: the node, when it was read, and its size."""
     read_at = local_instant(snapshot.at, timezone)
-    parts = [f"node {snapshot.node}", read_at, f"gpuwarden {snapshot.agent_version}"]
+    parts = [table_text(lang, "node", node=snapshot.node), read_at, f"gpuwarden {snapshot.agent_version}"]
     if host := snapshot.host:
-        parts.append(f"{host.cpus} CPUs")
-        used = host.memory_total_bytes - host.memory_available_bytes
-        parts.append(f"memory {format_size(used)} of {format_size(host.memory_total_bytes)}")
-        parts += [f"load {host.load1:.2f}"] if host.load1 is not None else []
-        parts += [f"up {format_duration(snapshot.at - host.booted_at)}"] if host.booted_at is not None else []
+        parts.append(table_text(lang, "cpus", count=host.cpus))
+        used, total = host.memory_total_bytes - host.memory_available_bytes, host.memory_total_bytes
+        parts.append(table_text(lang, "memory-of", used=format_size(used), total=format_size(total)))
+        parts += [table_text(lang, "load", load=f"{host.load1:.2f}")] if host.load1 is not None else []
+        if host.booted_at is not None:
+            parts.append(table_text(lang, "up", time=brief_duration(snapshot.at - host.booted_at, lang)))
         parts += [f"Linux {host.kernel}"] if host.kernel else []
-    return printable(", ".join(parts))
+    return printable(table_text(lang, "clause").join(parts))
 
 
 def failed_collectors(snapshot: NodeSnapshot) -> tuple[str, ...]:
@@ -34,26 +37,30 @@ def failed_collectors(snapshot: NodeSnapshot) -> tuple[str, ...]:
     return tuple(fact.name for fact in snapshot.collectors if fact.hung_since or fact.outcome == "failed")
 
 
-def tables(snapshot: NodeSnapshot) -> tuple[TextTable, ...]:
-    """All tables of a snapshot, without those of features that are not configured or have nothing to show."""
-    required = (_gpus(snapshot), _disks(snapshot), _shm(snapshot), _caches(snapshot))
-    optional = (_images(snapshot), _xids(snapshot), _mounts(snapshot), _probes(snapshot))
-    return (*required, *(table for table in optional if table.rows), _collectors(snapshot))
+def tables(snapshot: NodeSnapshot, lang: str = "en") -> tuple[TextTable, ...]:
+    """All tables of a snapshot, without those of features that are not configured or have nothing to show.
+
+    Headings and codes stay English.
+    """
+    required = (_gpus(snapshot, lang), _disks(snapshot, lang), _shm(snapshot, lang), _caches(snapshot, lang))
+    optional = (_images(snapshot), _xids(snapshot, lang), _mounts(snapshot, lang), _probes(snapshot, lang))
+    return (*required, *(table for table in optional if table.rows), _collectors(snapshot, lang))
 
 
-def _note(snapshot: NodeSnapshot, collector: str, empty: str) -> str:
+def _note(snapshot: NodeSnapshot, collector: str, empty: str, lang: str) -> str:
     """Why a table is empty: there is nothing, or it could not be read."""
     if getattr(snapshot, collector) is not None:
         return empty
     fact = next((fact for fact in snapshot.collectors if fact.name == collector), None)
     if fact is None:
-        return f"not read: collector {collector} is disabled"
-    return f"{_state(fact, snapshot.at)}: {fact.message}" if fact.message else _state(fact, snapshot.at)
+        return table_text(lang, "not-read", collector=collector)
+    state = _state(fact, snapshot.at, lang)
+    return f"{table_word(state, lang)}: {fact.message}" if fact.message else state
 
 
-def _state(fact: CollectorFact, now: float) -> str:
+def _state(fact: CollectorFact, now: float, lang: str) -> str:
     if fact.hung_since is not None:
-        return f"hangs for {format_duration(max(0.0, now - fact.hung_since))}"
+        return table_text(lang, "hangs", time=brief_duration(max(0.0, now - fact.hung_since), lang))
     return {"starting": "not read yet", "absent": "none here"}.get(fact.outcome, fact.outcome)
 
 
@@ -73,13 +80,13 @@ def _watts(watts: float | None) -> str | None:
     return None if watts is None else f"{watts:.0f} W"
 
 
-def _collectors(snapshot: NodeSnapshot) -> TextTable:
+def _collectors(snapshot: NodeSnapshot, lang: str) -> TextTable:
     rows: Rows = [
         (
             fact.name,
-            _state(fact, snapshot.at),
-            format_duration(fact.interval_seconds),
-            None if fact.duration_seconds is None else format_duration(fact.duration_seconds),
+            _state(fact, snapshot.at, lang),
+            brief_duration(fact.interval_seconds, lang),
+            None if fact.duration_seconds is None else brief_duration(fact.duration_seconds, lang),
             fact.message or "",
         )
         for fact in snapshot.collectors
@@ -87,7 +94,7 @@ def _collectors(snapshot: NodeSnapshot) -> TextTable:
     return make_table("Collectors", "name | state | every | took | message", rows, "none enabled")
 
 
-def _gpus(snapshot: NodeSnapshot) -> TextTable:
+def _gpus(snapshot: NodeSnapshot, lang: str) -> TextTable:
     rows: Rows = [
         (
             str(gpu.index),
@@ -98,14 +105,14 @@ def _gpus(snapshot: NodeSnapshot) -> TextTable:
             _of(_watts(gpu.power_watts), _watts(gpu.power_limit_watts)),
             _processes_on(gpu, snapshot),
             _pods_with(gpu, snapshot),
-            _gpu_state(gpu),
+            _gpu_state(gpu, lang),
         )
         for gpu in (snapshot.gpu.gpus if snapshot.gpu else ())
     ]
     driver = snapshot.gpu.driver_version if snapshot.gpu else None
-    title = f"GPUs (driver {printable(driver)})" if driver else "GPUs"
+    title = table_text(lang, "gpus-driver", version=printable(driver)) if driver else "GPUs"
     columns = "# | model | util | memory | temp | power | processes | pods | state"
-    return make_table(title, columns, rows, _note(snapshot, "gpu", "the driver reports none"))
+    return make_table(title, columns, rows, _note(snapshot, "gpu", "the driver reports none", lang))
 
 
 def _processes_on(gpu: GpuFact, snapshot: NodeSnapshot) -> str | None:
@@ -124,16 +131,17 @@ def _pods_with(gpu: GpuFact, snapshot: NodeSnapshot) -> str | None:
     return ", ".join(names) or (None if claimed else "-")
 
 
-def _gpu_state(gpu: GpuFact) -> str:
+def _gpu_state(gpu: GpuFact, lang: str) -> str:
     if gpu.lost:
-        return f"lost: {gpu.error}" if gpu.error else "lost"
+        return table_text(lang, "lost", error=gpu.error) if gpu.error else "lost"
     states = [gpu.error] if gpu.error else []
-    states += [f"recovery: {gpu.recovery_action}"] if gpu.recovery_action not in (None, "none") else []
-    states += [f"throttled: {reason}" for reason in gpu.throttle_reasons or ()]
+    if gpu.recovery_action is not None and gpu.recovery_action != "none":
+        states.append(table_text(lang, "recovery", action=code(lang, gpu.recovery_action)))
+    states += [table_text(lang, "throttled", reason=code(lang, reason)) for reason in gpu.throttle_reasons or ()]
     return ", ".join(states) or "ok"
 
 
-def _disks(snapshot: NodeSnapshot) -> TextTable:
+def _disks(snapshot: NodeSnapshot, lang: str) -> TextTable:
     rows: Rows = [
         (
             disk.mount,
@@ -144,12 +152,12 @@ def _disks(snapshot: NodeSnapshot) -> TextTable:
             _size(disk.available_bytes),
             _disk_used(disk),
             _share(disk.inodes_used, disk.inodes),
-            _disk_state(disk, snapshot.at),
+            _disk_state(disk, snapshot.at, lang),
         )
         for disk in sorted(snapshot.disk or (), key=lambda disk: disk.mount)
     ]
     columns = "mount | device | type | role | size | free | used % | inodes % | state"
-    return make_table("Disks", columns, rows, _note(snapshot, "disk", "none"))
+    return make_table("Disks", columns, rows, _note(snapshot, "disk", "none", lang))
 
 
 def _disk_used(disk: DiskFact) -> str | None:
@@ -159,13 +167,13 @@ def _disk_used(disk: DiskFact) -> str | None:
     return _share(disk.used_bytes, disk.used_bytes + disk.available_bytes)
 
 
-def _disk_state(disk: DiskFact, now: float) -> str:
+def _disk_state(disk: DiskFact, now: float, lang: str) -> str:
     if disk.hung_since is not None:
-        return f"not responding for {format_duration(max(0.0, now - disk.hung_since))}"
+        return table_text(lang, "no-response", time=brief_duration(max(0.0, now - disk.hung_since), lang))
     return disk.error or ("read-only" if disk.read_only else "ok")
 
 
-def _shm(snapshot: NodeSnapshot) -> TextTable:
+def _shm(snapshot: NodeSnapshot, lang: str) -> TextTable:
     names = {
         container.id: f"{container.namespace}/{container.pod_name}/{container.container}"
         if container.pod_name
@@ -178,7 +186,9 @@ def _shm(snapshot: NodeSnapshot) -> TextTable:
 
     rows: Rows = [
         (
-            "host" if shm.container_id is None else names.get(shm.container_id, shm.container_id[:12]),
+            table_word("host", lang)
+            if shm.container_id is None
+            else names.get(shm.container_id, shm.container_id[:12]),
             format_size(shm.size_bytes),
             format_size(shm.used_bytes),
             _share(shm.used_bytes, shm.size_bytes),
@@ -186,17 +196,17 @@ def _shm(snapshot: NodeSnapshot) -> TextTable:
         for shm in sorted(snapshot.shm or (), key=fullest)
     ]
     return make_table(
-        "Shared memory (/dev/shm)", "container | size | used | used %", rows, _note(snapshot, "shm", "none")
+        "Shared memory (/dev/shm)", "container | size | used | used %", rows, _note(snapshot, "shm", "none", lang)
     )
 
 
-def _caches(snapshot: NodeSnapshot) -> TextTable:
+def _caches(snapshot: NodeSnapshot, lang: str) -> TextTable:
     rows: Rows = [
         (cache.runtime, cache.version, cache.root, str(len(cache.images)), _size(cache.total_bytes))
         for cache in snapshot.images or ()
     ]
     columns = "runtime | version | root | images | size"
-    return make_table("Image caches", columns, rows, _note(snapshot, "images", "no container runtime"))
+    return make_table("Image caches", columns, rows, _note(snapshot, "images", "no container runtime", lang))
 
 
 def _images(snapshot: NodeSnapshot) -> TextTable:
@@ -212,33 +222,33 @@ def _image_name(image: ImageFact) -> str:
     return ", ".join(image.names) or f"<none> {image.id.removeprefix('sha256:')[:12]}"
 
 
-def _xids(snapshot: NodeSnapshot) -> TextTable:
+def _xids(snapshot: NodeSnapshot, lang: str) -> TextTable:
     rows: Rows = [
         (
             str(xid.code),
             xid.gpu_uuid or xid.pci_bus_id,
             str(xid.count),
-            f"{format_duration(max(0.0, snapshot.at - xid.last_at))} ago",
+            table_text(lang, "ago", time=brief_duration(max(0.0, snapshot.at - xid.last_at), lang)),
         )
         for xid in (snapshot.xid.counts if snapshot.xid else ())
     ]
     return make_table("GPU errors (XID)", "code | gpu | count | last", rows)
 
 
-def _mounts(snapshot: NodeSnapshot) -> TextTable:
+def _mounts(snapshot: NodeSnapshot, lang: str) -> TextTable:
     rows: Rows = [
-        (mount.path, mount.state, format_duration(max(0.0, snapshot.at - mount.since)), mount.error or "")
+        (mount.path, mount.state, brief_duration(max(0.0, snapshot.at - mount.since), lang), mount.error or "")
         for mount in snapshot.mounts or ()
     ]
     return make_table("Expected mounts", "path | state | for | message", rows)
 
 
-def _probes(snapshot: NodeSnapshot) -> TextTable:
+def _probes(snapshot: NodeSnapshot, lang: str) -> TextTable:
     rows: Rows = [
         (
             probe.target,
-            "ok" if probe.ok else f"{probe.stage or UNKNOWN}: {probe.cause or UNKNOWN}",
-            None if probe.duration_seconds is None else format_duration(probe.duration_seconds),
+            "ok" if probe.ok else f"{probe.stage or UNKNOWN}: {code(lang, probe.cause or UNKNOWN)}",
+            None if probe.duration_seconds is None else brief_duration(probe.duration_seconds, lang),
             probe.error or "",
         )
         for probe in snapshot.probes or ()

@@ -47,7 +47,7 @@ NAME = "name"
 
 def node_rows(index: ClusterIndex, agents: Mapping[str, AgentFact], lang: str) -> list[NodeRow]:
     """All nodes with their figures."""
-    return [_row(node, index.gpus_by_node.get(node.name, []), agents.get(node.name), lang) for node in index.view.nodes]
+    return [_row(node, index.gpus_by_node.get(node.name, ()), agents.get(node.name), lang) for node in index.view.nodes]
 
 
 def in_order(rows: Sequence[NodeRow], order: str) -> list[NodeRow]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from monitor.alert.model import SEVERITY_RANK, Phase
 from monitor.alert.mute import AlertView
@@ -17,8 +18,7 @@ from monitor.i18n.notes import sentence
 from monitor.present.findings import LocalizedFinding
 
 
-@dataclass(frozen=True, slots=True)
-class Issue:
+class Issue(NamedTuple):
     """An alert or a finding. `explained_by` is the `id` of its cause, if it is a symptom."""
 
     id: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -27,12 +27,9 @@ class ClusterIndex:
     def nodes(self) -> dict[str, NodeView]:
         return {node.name: node for node in self.view.nodes}
 
-    @cached_property
-    def gpus_by_node(self) -> dict[str, list[GpuView]]:
-        gpus = defaultdict(list)
-        for gpu in self.view.gpus:
-            gpus[gpu.node].append(gpu)
-        return gpus
+    @property
+    def gpus_by_node(self) -> Mapping[str, tuple[GpuView, ...]]:
+        return self.view.gpus_by_node
 
     @cached_property
     def gpus_by_pod(self) -> dict[tuple[str | None, str | None], list[GpuView]]:
@@ -79,7 +76,7 @@ class PodRow:
 
     @property
     def waiting(self) -> bool:
-        return is_waiting(self.pod)
+        return self.pod.waiting
 
 
 @dataclass(frozen=True)
@@ -105,19 +102,19 @@ def page_text(lang: str, key: str, **values: Value) -> str:
     return say(lang, key, values) if values else CATALOGS[lang][key]
 
 
-def is_waiting(pod: PodView) -> bool:
-    """Whether a pod is not scheduled yet."""
-    return pod.node is None and pod.phase == "Pending"
-
-
 def waiting_pods(view: ClusterView) -> list[PodView]:
     """Pods that are not scheduled yet."""
-    return [pod for pod in view.pods if pod.node is None and is_waiting(pod)]
+    return [pod for pod in view.pods if pod.node is None and pod.waiting]
 
 
 def gpu_rows(gpus: Iterable[GpuView], lang: str) -> list[GpuRow]:
     """GPUs with their evidence in one language."""
-    return [GpuRow(gpu, tuple(_evidence_text(evidence, lang) for evidence in gpu.evidence)) for gpu in gpus]
+    return [GpuRow(gpu, evidence_texts(gpu, lang)) for gpu in gpus]
+
+
+def evidence_texts(gpu: GpuView, lang: str) -> tuple[str, ...]:
+    """The evidence for the state of a GPU in one language; two sources may give the same."""
+    return tuple(dict.fromkeys(_evidence_text(evidence, lang) for evidence in gpu.evidence))
 
 
 def _evidence_text(evidence: Evidence, lang: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from monitor.base.logs import printable
 from monitor.facts.cluster import GpuState
 from monitor.facts.text import Text
-from monitor.i18n import CATALOGS, code, say
+from monitor.i18n import CATALOGS, Value, code, say
 from monitor.i18n.notes import sentence
 
 Rows = list[tuple[str | None, ...]]
@@ -66,6 +66,21 @@ def heading(table: TextTable, lang: str) -> str:
 def table_word(word: str, lang: str) -> str:
     """A heading, note or state in one language; as it is if it names something."""
     return CATALOGS[lang].get(f"page.state.{word}" if word in _GPU_STATES else f"table.{word}", word)
+
+
+def table_text(lang: str, key: str, **values: Value) -> str:
+    """A sentence or part of one that tables contain, in one language."""
+    return say(lang, f"tables.{key}", values)
+
+
+def page_word(lang: str, group: str, word: str) -> str:
+    """The name of a code that the pages have. English uses the code itself."""
+    return word if lang == "en" else CATALOGS[lang].get(f"page.{group}.{word}", word)
+
+
+def table_list(lang: str, words: Iterable[str]) -> str:
+    """Words as a list in one language."""
+    return (", " if lang == "en" else say(lang, "alert.list", {})).join(words)
 
 
 def in_language(table: TextTable, lang: str) -> TextTable:

@@ -52,10 +52,14 @@ class TopChoice:
 
 @dataclass(frozen=True)
 class TopRow:
-    """A GPU, or a node with the sums, the mean utilization and the highest temperature of its GPUs. None: unknown."""
+    """A GPU, or a node with the sums, the mean utilization and the highest temperature of its GPUs. None: unknown.
+
+    `state_text` is the state in words, where it is not a code.
+    """
 
     name: str
     state: str
+    state_text: str = ""
     model: str | None = None
     utilization_ratio: float | None = None
     memory_used_bytes: int | None = None
@@ -96,7 +100,7 @@ def pressed(choice: TopChoice, key: str, rows: int, page: int) -> TopChoice:
 
 def top_frame(view: ClusterView, alerts: Sequence[LocalizedAlert] | None, choice: TopChoice, lang: str) -> TopFrame:
     """The frame for a view and its alerts, None if they are unknown."""
-    rows = _gpu_rows(view) if choice.kind is TopKind.GPUS else _node_rows(view)
+    rows = _gpu_rows(view) if choice.kind is TopKind.GPUS else _node_rows(view, lang)
     line, severity = _alert_line(alerts, lang)
     failing = [printable(source.name) for source in view.sources if not source.ok]
     return TopFrame(
@@ -182,16 +186,17 @@ def _joined(names: Iterable[str]) -> str:
     return printable(", ".join(dict.fromkeys(names)))
 
 
-def _node_rows(view: ClusterView) -> list[TopRow]:
+def _node_rows(view: ClusterView, lang: str) -> list[TopRow]:
     by_node = ClusterIndex(view).gpus_by_node
     rows = []
     for node in view.nodes:
-        gpus = by_node.get(node.name, [])
+        gpus = by_node.get(node.name, ())
         total = node.cards if node.allocatable is None else node.allocatable
         rows.append(
             TopRow(
                 name=printable(node.name),
                 state=node_state(node, view),
+                state_text=node_state(node, view, lang),
                 model=None if node.model is None else printable(node.model),
                 utilization_ratio=mean_utilization(gpus),
                 memory_used_bytes=_total(gpu.memory_used_bytes for gpu in gpus),

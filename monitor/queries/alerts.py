@@ -81,6 +81,10 @@ class AlertQueries:
         """All alerts in one language."""
         return localize_alerts(self._alerting.dispatcher.snapshot(), lang)
 
+    def merged_into(self, fingerprint: str) -> str:
+        """Fingerprint of the alert that continues one from before an upgrade; any other one as it is."""
+        return self._alerting.store.merged_into(fingerprint)
+
     def past(self, fingerprint: str, lang: str) -> LocalizedAlert | None:
         """An alert that is no longer among all alerts, as it was last recorded; None if it is not on record."""
         alert = self._last_recorded(fingerprint)

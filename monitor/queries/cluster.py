@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from monitor.cluster.live import LiveCluster
+from monitor.explain.fits.answer import would_fit
+from monitor.explain.fits.model import FitsRequest
 from monitor.explain.model import PodStatus
 from monitor.explain.not_created import UNKNOWN_NAME, explain_name, explain_unseen
 from monitor.facts.cluster import ClusterView
@@ -16,6 +18,7 @@ from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.findings import Finding
 from monitor.present.explanation import render_explanation
 from monitor.present.findings import LocalizedFinding, localize_findings
+from monitor.queries.fits import FitsAnswer, localize_fits
 
 HEALTHY_STATUSES = (PodStatus.RUNNING, PodStatus.FINISHED)
 
@@ -85,6 +88,9 @@ class ClusterQueries:
     def view(self) -> ClusterView:
         return self._cluster.view
 
+    def overview(self) -> ClusterView:
+        return self._cluster.overview
+
     def findings(self, lang: str) -> tuple[LocalizedFinding, ...] | None:
         """Findings in one language; None before the first evaluation."""
         findings = self._findings()
@@ -103,3 +109,8 @@ class ClusterQueries:
             well=explanation.status in HEALTHY_STATUSES,
             lines=tuple(render_explanation(explanation, lang)),
         )
+
+    def fits(self, request: FitsRequest, lang: str) -> FitsAnswer:
+        """Whether a job that does not exist yet would fit. Nothing is created."""
+        facts = cluster_facts_of(self._cluster, self._resource)
+        return localize_fits(would_fit(request, facts, self._now()), lang)

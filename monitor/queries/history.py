@@ -8,6 +8,7 @@ from typing import Protocol
 from monitor.facts.base import Fact
 from monitor.facts.findings import Severity
 from monitor.history.forecast import DiskForecast, disk_forecast
+from monitor.history.heatmap import HeatMap, NameRange
 from monitor.history.model import SPAN_SECONDS, HistoryMetric, HistoryRange, HistorySubject, Point
 from monitor.i18n import say
 from monitor.present.alerts import LocalizedAlertEvent
@@ -24,6 +25,12 @@ class RangeReader(Protocol):
     def read(self, subject: HistorySubject, name: str, span: float, until: float | None = None, /) -> HistoryRange: ...
 
     def recent(self, subject: HistorySubject, name: str, span: float, /) -> HistoryRange: ...
+
+
+class HeatMapReader(RangeReader, Protocol):
+    """Reads ranges, and the heat map."""
+
+    def heat_map(self, span: float, until: float | None, nodes: NameRange, /) -> HeatMap: ...
 
 
 class AlertMark(Fact, frozen=True, kw_only=True):
@@ -47,7 +54,7 @@ class HistoryAnswer(HistoryRange, frozen=True, kw_only=True):
 class HistoryQueries:
     """Queries about the history. `events_about` returns alert events with the given labels, newest first."""
 
-    def __init__(self, reader: RangeReader, events_about: EventsAbout | None = None) -> None:
+    def __init__(self, reader: HeatMapReader, events_about: EventsAbout | None = None) -> None:
         self._reader = reader
         self._events_about = events_about
         self._forecasts: dict[str, tuple[HistoryRange, DiskForecast | None]] = {}  # open pages ask again and again
@@ -60,6 +67,13 @@ class HistoryQueries:
             subject=subject, name=name, start=found.start, step_seconds=found.step_seconds, series=found.series,
             alerts=self._marks(subject, name, found, lang), forecast=forecast,
         )  # fmt: skip
+
+    def heat_map(self, span: float, until: float | None, nodes: NameRange) -> HeatMap:
+        """GPU utilisation of all nodes, or a range of them, for `span` seconds until now, or another time.
+
+        Raise ValueError.
+        """
+        return self._reader.heat_map(span, until, nodes)
 
     def points(self, subject: HistorySubject, name: str, metric: HistoryMetric, span: float) -> tuple[Point, ...]:
         """Recent values as recorded here, oldest first."""

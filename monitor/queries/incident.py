@@ -19,6 +19,8 @@ class IncidentSource(Protocol):
 
     def alerts(self, lang: str, /) -> tuple[LocalizedAlert, ...]: ...
 
+    def merged_into(self, fingerprint: str, /) -> str: ...
+
     def past(self, fingerprint: str, lang: str, /) -> LocalizedAlert | None: ...
 
     def timeline(self, fingerprint: str, /) -> tuple[TimelineEntry, ...]: ...
@@ -32,7 +34,7 @@ def read_incident(
     source: IncidentSource, audited: Sequence[AuditEntry], fingerprint: str, lang: str, now: float
 ) -> Incident | None:
     """The incident of an alert in one language; None if the alert is not on record."""
-    alerts = source.alerts(lang)
+    fingerprint, alerts = source.merged_into(fingerprint), source.alerts(lang)
     by_fingerprint = {alert.fingerprint: alert for alert in alerts}
     alert = by_fingerprint.get(fingerprint) or source.past(fingerprint, lang)
     if alert is None:

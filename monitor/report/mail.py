@@ -14,6 +14,7 @@ from monitor.base.cron import fires_in
 from monitor.base.threads import Periodic
 from monitor.facts.findings import Severity
 from monitor.leader.elector import LeaderElector, NotLeaderError, SingleReplica
+from monitor.report.charts import report_charts
 from monitor.report.model import Report, ReportSource
 from monitor.report.render import message_texts
 from monitor.report.schedule import ReportSchedule
@@ -44,6 +45,7 @@ def report_notifications(report: Report, receivers: Sequence[str], timezone: str
         fired=dict(fired),
         resolved=dict(resolved),
         notes=message_texts(report, timezone),
+        charts=report_charts(report, timezone),
     )
     return tuple(
         Notification(

@@ -53,11 +53,19 @@ class IncidentCount(Fact, frozen=True, kw_only=True):
     mean_seconds: float | None = None
 
 
+class ReportHour(Fact, frozen=True, kw_only=True):
+    """GPU hours of all GPUs from `at` on: those whose use is known, and those that were allocated."""
+
+    at: int
+    known_hours: float
+    allocated_hours: float
+
+
 class Report(Fact, frozen=True, kw_only=True):
     """Usage in a period. The cluster was recorded for `watched_seconds` of it.
 
     `incidents_since` is later than `since` if older alerts are no longer stored, and `cleaned_since` if older cleanup
-    runs are not: then `cleaned_bytes` is too low.
+    runs are not: then `cleaned_bytes` is too low. `by_hour` covers the end of the period, oldest first.
     """
 
     since: float
@@ -66,6 +74,7 @@ class Report(Fact, frozen=True, kw_only=True):
     watched_seconds: float
     rows: tuple[ReportRow, ...]
     total: ReportRow
+    by_hour: tuple[ReportHour, ...] = ()
     incidents: tuple[IncidentCount, ...] = ()
     incidents_since: float
     cleaned_since: float
@@ -90,9 +99,10 @@ class CleanedItem(Fact, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class ReportInputs:
-    """Inputs of a report. `cleaned` is None without cleanup."""
+    """Inputs of a report. `hours` are sums of all GPUs. `cleaned` is None without cleanup."""
 
     buckets: Iterable[Bucket] = ()
+    hours: Iterable[Bucket] = ()
     watched_seconds: float = 0.0
     events: Iterable[AlertEvent] = ()
     events_since: float = 0.0
@@ -126,10 +136,16 @@ def make_report(inputs: ReportInputs, since: float, until: float, by: By) -> Rep
         watched_seconds=inputs.watched_seconds,
         rows=tuple(sorted(rows, key=_order)),
         total=_row(None, totals, _sum(disks) if disks else None, None if cleaned is None else _sum(cleaned)),
+        by_hour=tuple(_hour(bucket) for bucket in inputs.hours),
         incidents=_incidents(inputs.events, since, until),
         incidents_since=max(since, inputs.events_since),
         cleaned_since=max(since, inputs.cleaned_since),
     )
+
+
+def _hour(bucket: Bucket) -> ReportHour:
+    known = bucket.allocated + bucket.zombie + bucket.faulty + bucket.free
+    return ReportHour(at=bucket.hour, known_hours=known / HOUR, allocated_hours=bucket.allocated / HOUR)
 
 
 def _zeros() -> list[float]:

@@ -10,13 +10,16 @@ from typing import Literal, TextIO
 
 import jinja2
 import msgspec
+from markupsafe import Markup
 
+from monitor.alert.message.formats.charts import charts_html
 from monitor.base.localtime import local_minute
 from monitor.base.logs import printable
 from monitor.base.units import format_ratio, format_size
 from monitor.facts.text import Text
 from monitor.i18n import CATALOGS, Value, code, say
 from monitor.i18n.figures import duration
+from monitor.report.charts import report_charts
 from monitor.report.model import IncidentCount, Report, ReportRow
 
 Format = Literal["table", "json", "csv", "html"]
@@ -42,6 +45,10 @@ PAGE = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, tri
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 75em; padding: 0 1em }
 :root { color-scheme: light dark }
 table { border-collapse: collapse } th, td { padding: .2em .8em; text-align: right; border-bottom: 1px solid #8884 }
+.chart-bars, .chart-hours { max-width: 45em } .chart-legend, .chart-hours { font-size: .8em }
+.chart-hours { border-collapse: separate } .chart-legend font { font-size: 1.4em }
+:is(.chart-bars, .chart-hours, .chart-bar) td { padding: 0 .2em; text-align: left; border: 0 }
+.chart-bars td[align] { text-align: right } .chart-bar td { font-size: .8em }
 th { font-weight: 600 } .t { text-align: left } tfoot td { font-weight: 600 } .w { overflow-x: auto }
 </style>
 </head>
@@ -50,6 +57,7 @@ th { font-weight: 600 } .t { text-align: left } tfoot td { font-weight: 600 } .w
 {% for line in lines %}
 <p>{{ line }}</p>
 {% endfor %}
+{{ charts }}
 {% for table in tables %}
 <h2>{{ table.title }}</h2>
 {% if table.rows %}
@@ -156,7 +164,8 @@ def as_html(report: Report, lang: str, timezone: str = "UTC") -> str:
     """A report as a standalone HTML page."""
     title = say(lang, "report.title", {})
     lines, tables = summary_lines(report, lang, timezone), report_tables(report, lang, timezone)
-    return PAGE.render(lang=lang, title=title, lines=lines, tables=tables)
+    charts = Markup(charts_html(report_charts(report, timezone), lang, "h2"))  # noqa: S704  # all names are escaped
+    return PAGE.render(lang=lang, title=title, lines=lines, tables=tables, charts=charts)
 
 
 def escape_formula(text: str) -> str:

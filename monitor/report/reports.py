@@ -14,6 +14,8 @@ from monitor.report.model import CleanedItem, Report, ReportInputs, make_report
 from monitor.report.recorder import UsageRecorder
 from monitor.report.store import period_start
 
+CHART_DAYS = 14  # more does not fit into a mail
+
 
 class CleanupHistory(Protocol):
     """What cleanup did."""
@@ -50,6 +52,7 @@ class ReportService:
         store, events = self._recorder.store, self._history(since)
         inputs = ReportInputs(
             buckets=store.buckets(since, now, by),
+            hours=store.hours(max(since, now - CHART_DAYS * DAY), now),
             watched_seconds=store.watched(since, now),
             events=events,
             events_since=events[-1].at if len(events) >= KEEP_ROWS else now - KEEP_EVENTS_DAYS * DAY,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, get_args
 
 from monitor.base.sqlite import Database, DatabaseSession
 from monitor.base.state_problems import StateProblem
@@ -19,7 +19,22 @@ MAX_SCAN_AGE_DAYS = 31  # datasets are scanned rarely
 _COLUMNS = ", ".join(FIGURES)
 _SUMS = ", ".join(f"SUM({name})" for name in FIGURES)
 _ADD = ", ".join(f"{name} = {name} + excluded.{name}" for name in FIGURES)
-_UPSERT = f"ON CONFLICT (hour, node, user, queue) DO UPDATE SET {_ADD}"
+_UPSERT = f"ON CONFLICT (dimension, hour, name) DO UPDATE SET {_ADD}"
+_DIMENSIONS: tuple[By, ...] = get_args(By)
+_FEWEST: By = "queue"  # the dimension with the fewest rows, for sums of all GPUs
+_TAKE_OVER = "\n".join(
+    f"INSERT INTO usage SELECT '{by}', hour, {by}, {_SUMS} FROM buckets GROUP BY hour, {by};"  # noqa: S608  # constants only
+    for by in _DIMENSIONS
+)
+# By user, by queue and by node: a report reads a few rows of an hour instead of thousands.
+_BY_DIMENSION = f"""
+CREATE TABLE usage (
+    dimension TEXT NOT NULL, hour INTEGER NOT NULL, name TEXT NOT NULL,
+    {", ".join(f"{name} REAL NOT NULL" for name in FIGURES)}, PRIMARY KEY (dimension, hour, name)
+) WITHOUT ROWID;
+{_TAKE_OVER}
+DROP TABLE buckets;
+"""
 MIGRATIONS = (
     f"""
 CREATE TABLE buckets (
@@ -32,6 +47,7 @@ CREATE TABLE disks (
     PRIMARY KEY (day, kind, node, user)
 ) WITHOUT ROWID;
 """,
+    _BY_DIMENSION,
 )
 
 
@@ -52,12 +68,11 @@ class UsageStore:
 
     def add(self, buckets: Iterable[Bucket], watched: Mapping[int, float]) -> None:
         """Add to the stored values of the same hours, in one transaction. Raise DatabaseError."""
-        placeholders = ", ".join("?" * (4 + len(FIGURES)))
-        statement = f"INSERT INTO buckets VALUES ({placeholders}) {_UPSERT}"  # noqa: S608  # constants only
+        placeholders = ", ".join("?" * (3 + len(FIGURES)))
+        statement = f"INSERT INTO usage VALUES ({placeholders}) {_UPSERT}"  # noqa: S608  # constants only
         with self._database.transaction() as session:
-            for bucket in buckets:
-                key = (bucket.hour, _name(bucket.node), _name(bucket.user), _name(bucket.queue))
-                session.run(statement, (*key, *(getattr(bucket, name) for name in FIGURES)))
+            for key, figures in _sums(buckets).items():
+                session.run(statement, (*key, *figures))
             for hour, seconds in watched.items():
                 session.run(
                     "INSERT INTO watched VALUES (?, ?) ON CONFLICT DO UPDATE SET seconds = seconds + excluded.seconds",
@@ -67,14 +82,24 @@ class UsageStore:
     def buckets(self, since: float, until: float, by: By) -> tuple[Bucket, ...]:
         """Sums by user, queue or node over the hours in [since, until)."""
         rows = self._database.select(
-            f"SELECT {by}, MIN(hour), {_SUMS} FROM buckets WHERE hour >= ? AND hour < ? GROUP BY {by}",  # noqa: S608  # constants only
-            (since, until),
+            f"SELECT name, MIN(hour), {_SUMS} FROM usage"  # noqa: S608  # constants only
+            " WHERE dimension = ? AND hour >= ? AND hour < ? GROUP BY name",
+            (by, since, until),
         )
         buckets = []
         for name, hour, *sums in rows:
             values: dict[str, Any] = {by: name or None, **dict(zip(FIGURES, sums, strict=True))}
             buckets.append(Bucket(hour=hour, **values))
         return tuple(buckets)
+
+    def hours(self, since: float, until: float) -> tuple[Bucket, ...]:
+        """Sums of all GPUs by hour in [since, until), oldest first."""
+        rows = self._database.select(
+            f"SELECT hour, {_SUMS} FROM usage"  # noqa: S608  # constants only
+            " WHERE dimension = ? AND hour >= ? AND hour < ? GROUP BY hour ORDER BY hour",
+            (_FEWEST, since, until),
+        )
+        return tuple(Bucket(hour=hour, **dict(zip(FIGURES, sums, strict=True))) for hour, *sums in rows)
 
     def watched(self, since: float, until: float) -> float:
         """Seconds for which the cluster was recorded."""
@@ -109,12 +134,12 @@ class UsageStore:
 
     def shrink(self) -> bool:
         """Delete the older half of the records. Return whether there were any besides those of the last hour."""
-        first, last = self._database.select("SELECT MIN(hour), MAX(hour) FROM buckets")[0]
+        first, last = self._database.select("SELECT MIN(hour), MAX(hour) FROM usage")[0]
         if first is None or first == last:
             return False
         middle = (first + last) // 2
         with self._database.transaction() as session:
-            session.run("DELETE FROM buckets WHERE hour <= ?", (middle,))
+            session.run("DELETE FROM usage WHERE hour <= ?", (middle,))
             session.run("DELETE FROM watched WHERE hour <= ?", (middle,))
             session.run("DELETE FROM disks WHERE day <= ?", (middle,))
         compact(self._database, self._path)
@@ -124,10 +149,22 @@ class UsageStore:
         """Delete records that are too old, and merge hours that are older than some weeks into days."""
         old = now - KEEP_DAYS * DAY
         with self._database.transaction() as session:
-            session.run("DELETE FROM buckets WHERE hour < ?", (old,))
+            session.run("DELETE FROM usage WHERE hour < ?", (old,))
             session.run("DELETE FROM watched WHERE hour < ?", (old,))
             session.run("DELETE FROM disks WHERE day < ?", (old,))
             _roll_up(session, daily_before(now))
+
+
+def _sums(buckets: Iterable[Bucket]) -> dict[tuple[By, int, str], list[float]]:
+    """Figures of buckets by each dimension, hour and name."""
+    sums: dict[tuple[By, int, str], list[float]] = {}
+    for bucket in buckets:
+        figures = [getattr(bucket, name) for name in FIGURES]
+        for by in _DIMENSIONS:
+            key = by, bucket.hour, _name(getattr(bucket, by))
+            known = sums.get(key)
+            sums[key] = figures if known is None else [old + new for old, new in zip(known, figures, strict=True)]
+    return sums
 
 
 def _name(name: str | None) -> str:
@@ -150,10 +187,10 @@ def _roll_up(session: DatabaseSession, before: int) -> None:
     later = f"hour < ? AND hour % {DAY} != 0"
     session.run(
         f"""
-        INSERT INTO buckets (hour, node, user, queue, {_COLUMNS})
-        SELECT hour - hour % {DAY} AS day, node, user, queue, {_SUMS} FROM buckets
-        WHERE {later} GROUP BY day, node, user, queue {_UPSERT}
+        INSERT INTO usage (dimension, hour, name, {_COLUMNS})
+        SELECT dimension, hour - hour % {DAY} AS day, name, {_SUMS} FROM usage
+        WHERE {later} GROUP BY dimension, day, name {_UPSERT}
         """,  # noqa: S608  # constants only
         (before,),
     )
-    session.run(f"DELETE FROM buckets WHERE {later}", (before,))  # noqa: S608  # constants only
+    session.run(f"DELETE FROM usage WHERE {later}", (before,))  # noqa: S608  # constants only

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from monitor.sim import manifests
 from monitor.sim.agents import agent_address
 from monitor.sim.manifests import Workload
-from monitor.sim.node import GIB, SimContainer, SimDisk, SimGpu, SimNode
+from monitor.sim.node import FIRST_LOG_BYTES, GIB, LOG_BYTES_PER_SECOND, SimContainer, SimDisk, SimGpu, SimNode
 from monitor.sim.objects import Object, SimObjects
 
 TIB = 1 << 40
@@ -55,17 +55,23 @@ class SimCluster:
         return node
 
     def submit(
-        self, work: Workload, *, node: str | None = None, lasts: float | None = None, held: bool = False
+        self,
+        work: Workload,
+        *,
+        node: str | None = None,
+        lasts: float | None = None,
+        held: bool = False,
+        age: float = 0.0,
     ) -> SimPod:
         """Submit a pod to the given node, or to the fullest one with room; without one, it stays pending.
 
-        A `held` pod is scheduled and does not start.
+        A `held` pod is scheduled and does not start. With an `age`, it was submitted that many seconds ago.
         """
         now = self.clock()
         pod = SimPod(work, self._uuid(), ends_at=None if lasts is None else now + lasts, held=held)
         self.pods[pod.uid] = pod
-        self.objects.put("pods", manifests.workload_pod(work, pod.uid, now))
-        self._place(pod, node, now)
+        self.objects.put("pods", manifests.workload_pod(work, pod.uid, now - age))
+        self._place(pod, node, now - age)
         return pod
 
     def _place(self, pod: SimPod, wanted: str | None, now: float) -> None:
@@ -96,6 +102,7 @@ class SimCluster:
         container = SimContainer(
             self._uuid().replace("-", "") * 2, pod.uid, work.name, work.namespace, work.image, now, work.user,
             tuple(node.free_gpu_indexes()[: work.gpus]), work.busy,
+            log_bytes=int(FIRST_LOG_BYTES + LOG_BYTES_PER_SECOND * (self.clock() - now)),
         )  # fmt: skip
         if work.image not in node.images:
             node.add_image(work.image, int(self.chance.uniform(6, 14) * GIB), now, now)

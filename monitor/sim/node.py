@@ -12,6 +12,9 @@ from monitor.facts.kernel import KernelEvent
 
 GIB = 1 << 30
 GPU_MEMORY_BYTES = 80 * GIB
+GPU_MEMORY_USED_RATIO = 0.7  # by the process of a container
+CONTAINER_RECEIVED_BYTES_PER_SECOND = 60e6
+FIRST_LOG_BYTES, LOG_BYTES_PER_SECOND = 4096, 200
 _pids = itertools.count(20_000)
 
 
@@ -66,7 +69,7 @@ class SimContainer:
     shm_used: int = GIB
     memory_bytes: int = 24 * GIB
     cpu_cores: float = 6.0
-    log_bytes: int = 4096
+    log_bytes: int = FIRST_LOG_BYTES
     quiet_since: float | None = None  # since when it has not logged
     log_error: str | None = None
 
@@ -111,6 +114,8 @@ class SimNode:
     refused: dict[str, int] = field(default_factory=dict)  # refused actions by reason
     waiting_cores: float = 0.0  # in iowait
     waited_seconds: float = 0.0
+    worked_seconds: float = 0.0  # of all CPUs, by containers
+    received_bytes: float = 0.0  # by containers
     chance: random.Random = field(default_factory=lambda: random.Random(7))  # noqa: S311  # no secret
 
     def start(self, container: SimContainer, now: float) -> None:
@@ -118,7 +123,14 @@ class SimNode:
         self.containers[container.id] = container
         for gpu in container.gpus:
             self.processes.append(
-                SimProcess(next(_pids), gpu, container.id, container.pod_uid, now, int(GPU_MEMORY_BYTES * 0.7))
+                SimProcess(
+                    next(_pids),
+                    gpu,
+                    container.id,
+                    container.pod_uid,
+                    now,
+                    int(GPU_MEMORY_BYTES * GPU_MEMORY_USED_RATIO),
+                )
             )
 
     def end(self, pod_uid: str, *, keep_processes: bool = False) -> None:
@@ -147,13 +159,15 @@ class SimNode:
         for disk in self.disks:
             disk.used = min(max(0.0, disk.used + disk.growth * seconds), disk.size * 0.999)
         self.waited_seconds += self.waiting_cores * seconds
+        self.worked_seconds += sum(container.cpu_cores for container in self.containers.values()) * seconds
+        self.received_bytes += len(self.containers) * CONTAINER_RECEIVED_BYTES_PER_SECOND * seconds
         busy = {gpu: c.busy for c in self.containers.values() for gpu in c.gpus}
         for gpu in self.gpus:
             wobble = self.chance.uniform(-0.06, 0.06)
             gpu.busy = min(1.0, max(0.0, busy.get(gpu.index, 0.0) + wobble)) if busy.get(gpu.index) else 0.0
         for container in self.containers.values():
             if container.quiet_since is None:
-                container.log_bytes += int(200 * seconds)
+                container.log_bytes += int(LOG_BYTES_PER_SECOND * seconds)
 
     def add_image(self, name: str, size: int, now: float, last_used: float | None, shared: float = 0.2) -> None:
         """Add an image to the cache on the runtime disk."""

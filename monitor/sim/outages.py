@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from monitor.sim import manifests
 from monitor.sim.cluster import TIB, SimCluster, SimPod
 from monitor.sim.manifests import Workload
-from monitor.sim.node import GIB
+from monitor.sim.node import GIB, SimNode
 
 NO_SUCH_HOST = ("dns", "no-such-host", "dial tcp: lookup harbor.lab on 10.0.0.2:53: no such host")
+NODES = {"disk": 3, "image": 4, "lost": -1}  # index of the node that a scene is about
 
 
 @dataclass
@@ -32,6 +33,11 @@ class OutageContext:
         fits = (node for node in self.cluster.nodes.values() if node.answering and node.probe_failure is None)
         return next((node.name for node in fits if len(node.free_gpu_indexes()) >= gpus), None)
 
+    def node(self, role: str) -> SimNode:
+        """The node with a role in the story; in a small cluster a node may have several."""
+        nodes = list(self.cluster.nodes.values())
+        return nodes[NODES[role] % len(nodes)]
+
     def withdraw(self, outage: str) -> None:
         """Delete the pods of an outage."""
         for pod in self.pods.pop(outage, []):
@@ -41,7 +47,7 @@ class OutageContext:
 
 @dataclass(frozen=True)
 class Outage:
-    """An outage with its start and duration in seconds of the cycle."""
+    """An outage with its start and duration in seconds of the story."""
 
     name: str
     at: float
@@ -93,7 +99,7 @@ def _idle_notebook(context: OutageContext) -> None:
 
 
 def _fill_disk(context: OutageContext) -> None:
-    node = list(context.cluster.nodes.values())[3]
+    node = context.node("disk")
     disk, now = node.runtime_disk, context.cluster.clock()
     number = 0
     while disk.used < 0.78 * disk.size:
@@ -103,7 +109,7 @@ def _fill_disk(context: OutageContext) -> None:
 
 
 def _stop_filling(context: OutageContext) -> None:
-    node = list(context.cluster.nodes.values())[3]
+    node = context.node("disk")
     node.runtime_disk.growth = 0.0
     for name in [name for name in node.images if "/old/" in name]:
         node.remove_image(node.images[name].id)
@@ -111,7 +117,7 @@ def _stop_filling(context: OutageContext) -> None:
 
 
 def _oversize(context: OutageContext) -> None:
-    node, now = list(context.cluster.nodes.values())[4], context.cluster.clock()
+    node, now = context.node("image"), context.cluster.clock()
     node.add_image(image("zhao", "saved-env:latest"), 59 * GIB, now, now)
 
 
@@ -135,8 +141,8 @@ def _no_node_fits(context: OutageContext) -> None:
 
 
 def _lose_node(context: OutageContext) -> None:
-    name = list(context.cluster.nodes)[-1]
-    node = context.cluster.nodes[name]
+    node = context.node("lost")
+    name = node.name
     node.answering = False
     context.cluster.objects.put(
         "nodes", manifests.node(name, len(node.gpus), node.booted_at, silent_since=context.cluster.clock())
@@ -144,8 +150,8 @@ def _lose_node(context: OutageContext) -> None:
 
 
 def _find_node(context: OutageContext) -> None:
-    name = list(context.cluster.nodes)[-1]
-    node = context.cluster.nodes[name]
+    node = context.node("lost")
+    name = node.name
     node.answering = True
     context.cluster.objects.put("nodes", manifests.node(name, len(node.gpus), node.booted_at))
 
@@ -175,15 +181,14 @@ def _withdraw(name: str) -> Callable[[OutageContext], None]:
 
 
 OUTAGES = (
-    Outage("registry lost on two nodes", 5, 75, _lose_registry, _find_registry),
-    Outage("zombie job", 12, 150, _zombie, _bury),
-    Outage("idle notebook", 15, 200, _idle_notebook, _withdraw("idle")),
-    Outage("8-GPU job that fits no node", 20, 120, _no_node_fits, _withdraw("fit")),
-    Outage("disk filling", 30, 140, _fill_disk, _stop_filling),
-    Outage("59 GB image", 45, 120, _oversize, _remove_oversize),
-    Outage("shm overflow", 60, 90, _overflow_shm, _withdraw("shm")),
-    Outage("portal answers 502", 75, 60, _bad_gateway, _good_gateway),
-    Outage("node down", 90, 70, _lose_node, _find_node),
-    Outage("mass deletion", 120, 90, _delete_data, _bring_data_back),
+    Outage("registry lost on two nodes", 20, 50, _lose_registry, _find_registry),
+    Outage("zombie job", 65, 75, _zombie, _bury),
+    Outage("idle notebook", 110, 90, _idle_notebook, _withdraw("idle")),
+    Outage("8-GPU job that fits no node", 155, 60, _no_node_fits, _withdraw("fit")),
+    Outage("disk filling", 200, 80, _fill_disk, _stop_filling),
+    Outage("59 GB image", 250, 60, _oversize, _remove_oversize),
+    Outage("shm overflow", 295, 60, _overflow_shm, _withdraw("shm")),
+    Outage("portal answers 502", 340, 50, _bad_gateway, _good_gateway),
+    Outage("node down", 385, 65, _lose_node, _find_node),
+    Outage("mass deletion", 440, 60, _delete_data, _bring_data_back),
 )
-CYCLE_SECONDS = 260.0  # after which the outages repeat

@@ -18,7 +18,7 @@ from monitor.sim.cluster import SimCluster
 from monitor.sim.everyday import churn, fill_cluster
 from monitor.sim.http import SimRequest, SimServer, write_response
 from monitor.sim.objects import SimObjects
-from monitor.sim.outages import CYCLE_SECONDS, OUTAGES, Outage, OutageContext
+from monitor.sim.outages import OUTAGES, Outage, OutageContext
 from monitor.sim.wecom import SimRobot
 
 STEP_SECONDS = 0.5
@@ -28,7 +28,7 @@ T = TypeVar("T")
 class Simulation:
     """Runs on its own thread between start() and stop(). `call` accesses its state from other threads.
 
-    `changing` lets everyday workloads come and go.
+    The outages happen once after play(). `changing` lets everyday workloads come and go.
     """
 
     def __init__(
@@ -47,6 +47,9 @@ class Simulation:
         self.robot = SimRobot()
         self._loop = asyncio.new_event_loop()
         self._thread: threading.Thread | None = None
+        self._began: float | None = None  # monotonic
+        self._speed = 1.0
+        self._active: set[str] = set()
         self.api_port = self.agents_port = self.portal_port = self.robot_port = 0
 
     def start(self) -> None:
@@ -59,6 +62,15 @@ class Simulation:
         if self._thread is not None:
             self._thread.join(5)
         self._loop.close()
+
+    def play(self, speed: float = 1.0) -> None:
+        """Begin the outages now; with a `speed` of 2, everything happens in half the time."""
+        self._speed, self._began = speed, time.monotonic()
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds of the story, which has not begun before play()."""
+        return 0.0 if self._began is None else (time.monotonic() - self._began) * self._speed
 
     def call(self, do: Callable[[OutageContext], T]) -> T:
         """Result of `do`, called on the thread of the simulation. Raise what it raises."""
@@ -98,25 +110,25 @@ class Simulation:
 
     async def _run(self) -> None:
         """Advance time, and start and end outages on schedule, until cancelled."""
-        began = last = time.monotonic()
-        active: set[str] = set()
+        last = time.monotonic()
         while True:
-            await asyncio.sleep(STEP_SECONDS)
+            await asyncio.sleep(STEP_SECONDS / self._speed)
             at = time.monotonic()
-            self.cluster.step(at - last)
+            self.cluster.step((at - last) * self._speed)
             if self._changing:
                 churn(self.cluster)
-            self._switch_outages((at - began) % CYCLE_SECONDS, active)
+            if self._began is not None:
+                self._switch_outages(self.elapsed)
             last = at
 
-    def _switch_outages(self, elapsed: float, active: set[str]) -> None:
+    def _switch_outages(self, elapsed: float) -> None:
         for outage in self._outages:
             due = outage.at <= elapsed < outage.at + outage.lasts
-            if due and outage.name not in active:
-                active.add(outage.name)
+            if due and outage.name not in self._active:
+                self._active.add(outage.name)
                 outage.begin(self.context)
-            elif not due and outage.name in active:
-                active.discard(outage.name)
+            elif not due and outage.name in self._active:
+                self._active.discard(outage.name)
                 outage.end(self.context)
 
     async def _answer_portal(self, _request: SimRequest, writer: asyncio.StreamWriter) -> None:

@@ -32,6 +32,11 @@ MODEL = "NVIDIA A100-SXM4-80GB"
 REGISTRY = "https://harbor.lab"
 RUNTIME_ROOT = "/var/lib/docker"
 IDLE_WATTS, BUSY_WATTS = 62.0, 330.0
+IDLE_CELSIUS, BUSY_CELSIUS = 34.0, 74.0
+CPU_COUNT, SYSTEM_CPU_COUNT = 96, 4.0  # of a node, and what it uses without containers
+MEMORY_BYTES, SYSTEM_MEMORY_BYTES = 1024 * GIB, 96 * GIB
+SYSTEM_RECEIVED_BYTES_PER_SECOND = 4e6
+TRANSMITTED_RATIO = 0.5  # of what is received
 
 
 def snapshot(node: SimNode, now: float) -> NodeSnapshot:
@@ -71,12 +76,18 @@ def _inventory(node: SimNode) -> GpuInventory:
 
 
 def _host(node: SimNode, now: float) -> HostFact:
-    up = now - node.booted_at
+    up, worked = now - node.booted_at, node.worked_seconds
+    received = up * SYSTEM_RECEIVED_BYTES_PER_SECOND + node.received_bytes
+    used = SYSTEM_MEMORY_BYTES + sum(container.memory_bytes for container in node.containers.values())
     return HostFact(
-        cpus=96, memory_total_bytes=1024 * GIB, memory_available_bytes=700 * GIB,
-        cpu_seconds_total={"user": up * 20, "idle": up * 70, "iowait": node.waited_seconds},
+        cpus=CPU_COUNT, memory_total_bytes=MEMORY_BYTES, memory_available_bytes=MEMORY_BYTES - used,
+        cpu_seconds_total={
+            "user": up * SYSTEM_CPU_COUNT + worked, "idle": up * (CPU_COUNT - SYSTEM_CPU_COUNT) - worked,
+            "iowait": node.waited_seconds,
+        },
         load1=21.0, booted_at=node.booted_at, kernel="5.15.0",
-        network_received_bytes_total=int(up * 180e6), network_transmitted_bytes_total=int(up * 90e6),
+        network_received_bytes_total=int(received),
+        network_transmitted_bytes_total=int(received * TRANSMITTED_RATIO),
     )  # fmt: skip
 
 
@@ -90,7 +101,7 @@ def _gpu(node: SimNode, gpu: SimGpu) -> GpuFact:
         index=gpu.index, uuid=gpu.uuid, model=MODEL, pci_bus_id=f"0000:{0x10 + gpu.index:02x}:00.0",
         utilization_ratio=round(busy, 2), utilization_peak_ratio=round(max(busy, *peaks, 0.0), 2),
         memory_total_bytes=GPU_MEMORY_BYTES, memory_used_bytes=used + gpu.stray_bytes,
-        temperature_celsius=34.0 + 40 * gpu.busy,
+        temperature_celsius=round(IDLE_CELSIUS + (BUSY_CELSIUS - IDLE_CELSIUS) * gpu.busy, 1),
         power_watts=round(IDLE_WATTS + (BUSY_WATTS - IDLE_WATTS) * gpu.busy, 1), power_limit_watts=400.0,
         performance_state=0 if gpu.busy else 8, persistence_mode=True, recovery_action=gpu.recovery,
         mig_enabled=False, throttle_reasons=gpu.throttled, ecc=EccFact(volatile_uncorrected_dram=gpu.ecc_errors),

@@ -41,6 +41,10 @@ class AlertsBackend(Protocol):
 
     def alerts(self, lang: str, /) -> tuple[LocalizedAlert, ...]: ...
 
+    def merged_into(self, fingerprint: str, /) -> str:
+        """Fingerprint of the alert that continues one from before an upgrade; any other one as it is."""
+        ...
+
     def past(self, fingerprint: str, lang: str, /) -> LocalizedAlert | None:
         """An alert that is no longer among all alerts; None if it is not on record."""
         ...
@@ -158,7 +162,7 @@ class _AlertRoutes:
 
     async def acknowledge(self, request: Request) -> Response:
         principal = check_role(request, Role.USER)
-        fingerprint = request.path_params["fingerprint"]
+        fingerprint = self._alerts.merged_into(request.path_params["fingerprint"])
 
         def acknowledge(body: bytes) -> dict[str, str]:
             content = decode_body(body or b"{}", AcknowledgeRequest)

@@ -20,6 +20,7 @@ from monitor.facts import NodeSnapshot
 from monitor.facts.agents import AgentFact
 from monitor.i18n import LANGUAGES
 from monitor.leader.elector import SingleReplica
+from monitor.queries.fits import TOLERATE, parse_request
 from monitor.queries.search import search_why
 from monitor.report.model import ReportSource
 from monitor.web.alerts_api import AlertsBackend, ApiTokens, alert_routes
@@ -31,6 +32,7 @@ from monitor.web.incident_api import incident_routes
 from monitor.web.mcp_api import mcp_routes
 from monitor.web.metrics_api import metrics_routes
 from monitor.web.openapi import openapi_routes
+from monitor.web.owner_page import OwnerAnswersBackend, owner_routes
 from monitor.web.pages.routes import page_routes
 from monitor.web.report_api import report_routes
 from monitor.web.responses import NO_STORE, error_response, json_response
@@ -52,6 +54,7 @@ def create_app(
     page_data: PageData | None = None,
     metrics: Callable[[], bytes] | None = None,
     history: HistoryBackend | None = None,
+    answers: OwnerAnswersBackend | None = None,
 ) -> ASGIApp:
     """Create the application from its backends; only `cluster` is required.
 
@@ -65,6 +68,7 @@ def create_app(
         Route("/v1/view", cluster_api.view),
         Route("/v1/findings", cluster_api.findings),
         Route("/v1/why", cluster_api.why),
+        Route("/v1/fits", cluster_api.fits),
         Route("/v1/snapshot", cluster_api.snapshot),
         Route(
             "/v1/lease", lambda _: json_response(data.lease() if data.lease is not None else SingleReplica().state())
@@ -77,6 +81,8 @@ def create_app(
         routes += alert_routes(alerts, tokens or ApiTokens()) + incident_routes(alerts, audit, data.timezone)
     if cleanup is not None:
         routes += cleanup_routes(cleanup, token)
+    if answers is not None:
+        routes += owner_routes(answers, security.audit, data.timezone)
     if reports is not None:
         routes += report_routes(reports, data.timezone)
     if history is not None:
@@ -143,6 +149,17 @@ class _ClusterRoutes:
                 400,
             )
         return json_response(search_why(self._cluster, name, request.query_params.get("namespace"), lang))
+
+    def fits(self, request: Request) -> Response:
+        asked = request.query_params
+        try:
+            wanted = parse_request(asked, asked.getlist(TOLERATE))
+        except ValueError as error:
+            return error_response(error, 400)
+        lang = asked.get("lang", "en")
+        if lang not in LANGUAGES:
+            return error_response("lang is en or zh", 400)
+        return json_response(self._cluster.fits(wanted, lang))
 
     def snapshot(self, _request: Request) -> Response:
         if self._own_node is None:

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from monitor.access.audit import AuditEntry
 from monitor.access.principal import Principal, Role
 from monitor.alert.mute import AlertView
+from monitor.explain.fits.model import FitsRequest
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView
 from monitor.facts.findings import Finding
@@ -19,7 +20,9 @@ from monitor.history.model import HistoryMetric, HistorySubject, Point
 from monitor.i18n import LANGUAGES
 from monitor.leader.elector import LeaseState
 from monitor.present.findings import LocalizedFinding
+from monitor.present.guide import Guide
 from monitor.queries.cluster import PodExplanation
+from monitor.queries.fits import FitsAnswer
 from monitor.report.model import ReportSource
 from monitor.web.alerts_api import AlertsBackend
 from monitor.web.authorization import PRINCIPAL
@@ -27,6 +30,7 @@ from monitor.web.cleanup_api import CleanupBackend
 
 THEMES = ("light", "dark")
 LANG, THEME = "lang", "theme"  # query parameter (LANG only) and cookie
+GUIDE, GUIDE_OFF = "guide", "off"  # cookie of a browser session whose user has hidden the guide
 COOKIE_LIFETIME_SECONDS = 365 * 86400
 
 
@@ -35,12 +39,20 @@ class ClusterBackend(Protocol):
 
     def view(self) -> ClusterView: ...
 
+    def overview(self) -> ClusterView:
+        """The view with only those pods that are not scheduled yet."""
+        ...
+
     def findings(self, lang: str, /) -> tuple[LocalizedFinding, ...] | None:
         """Findings in one language; None before the first evaluation."""
         ...
 
     def why(self, name: str, namespace: str | None, lang: str, /) -> PodExplanation:
         """Explain the state of a pod or job."""
+        ...
+
+    def fits(self, request: FitsRequest, lang: str, /) -> FitsAnswer:
+        """Whether a job would fit."""
         ...
 
 
@@ -63,6 +75,14 @@ class HeaderLink:
 
 
 @dataclass(frozen=True)
+class PageExtras:
+    """What the demo adds to every page: links, and the guide to its current scene."""
+
+    links: tuple[HeaderLink, ...] = ()
+    guide: Callable[[], Guide] | None = None
+
+
+@dataclass(frozen=True)
 class PageData:
     """Data that pages show in addition to the API. All of it is optional."""
 
@@ -70,7 +90,7 @@ class PageData:
     findings: Callable[[], tuple[Finding, ...] | None] = lambda: None
     history: PageHistory | None = None
     alerts: Callable[[], Sequence[AlertView]] | None = None  # not rendered yet
-    links: tuple[HeaderLink, ...] = ()
+    extras: PageExtras = PageExtras()
     lease: Callable[[], LeaseState] | None = None  # with several replicas
     timezone: str = "UTC"
 

@@ -16,15 +16,16 @@ from monitor.access.audit import AuditWriter
 from monitor.access.errors import RequestRejectedError
 from monitor.access.principal import Principal, Role
 from monitor.facts.base import Fact
-from monitor.i18n import LANGUAGES, say
+from monitor.i18n import say
 from monitor.web.authenticator import Authenticator, LockedOutError, behind_tls, cookie_name
 from monitor.web.authorization import check_role, peer_of
-from monitor.web.context import principal_of
+from monitor.web.context import language_of, principal_of, theme_of
 from monitor.web.forms import Form, first, local_target, read_form
+from monitor.web.pages.render import assets
 from monitor.web.responses import NO_STORE, json_response
 
 TEMPLATES = Path(__file__).parent / "templates"
-TEXTS = ("title", "name", "password", "code", "button", "how", "how-code")
+TEXTS = ("title", "name", "password", "code", "button", "how", "how-code", "how-only-code")
 
 
 class CurrentUser(Fact, frozen=True, kw_only=True):
@@ -123,12 +124,14 @@ class _LoginRoutes:
     def _page(
         self, request: Request, target: str, error: RequestRejectedError | None = None, problem: str = ""
     ) -> Response:
-        lang = _language(request)
+        lang = language_of(request)
         texts = {key.replace("-", "_"): say(lang, f"access.login.{key}", {}) for key in TEXTS}
         seconds = getattr(error, "seconds", 0.0)
         message = say(lang, f"access.login.{problem}", {"seconds": round(seconds)}) if problem else None
         page = self._template.render(
             lang=lang,
+            theme=theme_of(request),
+            assets=assets(),
             words=texts,
             problem=message,
             next=local_target(target),
@@ -146,10 +149,3 @@ def _check_origin(request: Request) -> None:
     hosts = {request.headers.get("host"), request.headers.get("x-forwarded-host")}
     if origin is not None and urlsplit(origin).netloc not in hosts - {None}:
         raise RequestRejectedError(HTTPStatus.FORBIDDEN, "sign in on the login page of this site")
-
-
-def _language(request: Request) -> str:
-    for wanted in (request.query_params.get("lang"), request.cookies.get("lang")):
-        if wanted in LANGUAGES:
-            return str(wanted)
-    return "zh" if request.headers.get("accept-language", "").lower().startswith("zh") else "en"

@@ -21,6 +21,7 @@ API = "/v1/"
 CALLBACK = "/v1/alertmanager"  # may have its own token, which the endpoint checks
 OPEN = ("/healthz", "/login", CALLBACK)
 STATIC = "/static/"
+OWNER_LINKS = "/keep/"  # the signed link in the path is the permission
 METRICS = "/metrics"
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 CSRF_HEADER, CSRF_FIELD = "x-csrf-token", "csrf"
@@ -44,7 +45,7 @@ class AuthMiddleware:
             state[PRINCIPAL] = principal = self._authenticate(request)
             if not _is_open(request) and principal.role is Role.NONE:
                 raise no_access_error(request)
-            if request.method not in SAFE_METHODS and request.url.path != "/login":
+            if request.method not in SAFE_METHODS and not _has_own_protection(request):
                 receive = await _check_csrf(request, principal, receive)
         except RequestRejectedError as error:
             await rejection(request, error)(scope, receive, send)
@@ -113,4 +114,9 @@ def rejection(request: Request, error: RequestRejectedError) -> Response:
 
 
 def _is_open(request: Request) -> bool:
-    return request.url.path in OPEN or request.url.path.startswith(STATIC)
+    return request.url.path in OPEN or request.url.path.startswith((STATIC, OWNER_LINKS))
+
+
+def _has_own_protection(request: Request) -> bool:
+    """Whether another site could not make a browser send this change: it knows no link, and a login is checked."""
+    return request.url.path == "/login" or request.url.path.startswith(OWNER_LINKS)

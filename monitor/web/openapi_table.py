@@ -19,6 +19,7 @@ from monitor.cleanup.execute.scanner import ScanProgress
 from monitor.facts import NodeSnapshot
 from monitor.facts.base import Fact
 from monitor.facts.cluster import ClusterView
+from monitor.history.heatmap import HeatMap
 from monitor.history.model import MAX_NAME_CHARS, HistorySubject
 from monitor.leader.elector import LeaseState
 from monitor.present.alerts import LocalizedAlert, LocalizedAlertEvent, ReceiverTestResult
@@ -27,6 +28,7 @@ from monitor.present.findings import LocalizedFinding
 from monitor.present.incident import Incident
 from monitor.queries.alerts import AcknowledgeRequest, SilenceRequest
 from monitor.queries.cluster import PodExplanation
+from monitor.queries.fits import MAX_GPUS, MAX_TOLERATIONS, FitsAnswer
 from monitor.queries.history import HistoryAnswer
 from monitor.report.model import Report
 from monitor.web.actions_api import DeletePodsRequest, NodesRequest, PlanChanged, ReleaseGpuRequest
@@ -136,13 +138,36 @@ SILENCE_ID = Parameter("own", where="path")
 TRASH_ID = Parameter("trash", where="path")
 BEFORE = Parameter("before", {"type": "integer", "minimum": 1, "description": "Only entries with a smaller id."})
 WHY = (Parameter("name", required=True), Parameter("namespace"), LANG)
+FITS = (
+    Parameter("gpus", {"type": "integer", "minimum": 1, "maximum": MAX_GPUS}, required=True),
+    Parameter(
+        "per_node",
+        {"type": "integer", "minimum": 1, "maximum": MAX_GPUS, "description": "GPUs of each pod; default: all."},
+    ),
+    Parameter("resource", {"type": "string", "description": "Default: the GPU resource of the configuration."}),
+    Parameter("model", {"type": "string", "description": "A part of the name of the GPU model."}),
+    Parameter("queue"),
+    Parameter("namespace", {"type": "string", "description": "Whose ResourceQuotas count."}),
+    Parameter("cpu", {"type": "string", "description": "Of each pod: 8, 500m."}),
+    Parameter("memory", {"type": "string", "description": "Of each pod: 64Gi."}),
+    Parameter(
+        "tolerate",
+        {"type": "array", "items": {"type": "string"}, "maxItems": MAX_TOLERATIONS, "description": "Taints."},
+    ),
+    LANG,
+)
+SPAN = Parameter("span", {"type": "string", "description": "How far back: 1h, 24h, 7d."})
+UNTIL = Parameter("until", {"type": "integer", "minimum": 0, "description": "End as Unix time; default: now."})
 HISTORY = (
     Parameter("subject", {"type": "string", "enum": [subject.value for subject in HistorySubject]}, required=True),
     Parameter("name", {"type": "string", "maxLength": MAX_NAME_CHARS, "description": "Unless it is the cluster."}),
-    Parameter("span", {"type": "string", "description": "How far back: 1h, 24h, 7d."}),
-    Parameter("until", {"type": "integer", "minimum": 0, "description": "End as Unix time; default: now."}),
-    LANG,
-)
+    SPAN, UNTIL, LANG,
+)  # fmt: skip
+HEAT_MAP = (
+    SPAN, UNTIL,
+    Parameter("first", {"type": "string", "maxLength": MAX_NAME_CHARS, "description": "First node; default: all."}),
+    Parameter("last", {"type": "string", "maxLength": MAX_NAME_CHARS, "description": "Last node; default: all."}),
+)  # fmt: skip
 # Statuses whose response is an error of JSON-RPC.
 JSON_RPC_ERRORS = (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND, HTTPStatus.NOT_ACCEPTABLE)
 ADMIN = Role.ADMIN
@@ -157,6 +182,7 @@ GENERAL_OPERATIONS = (
     Operation("GET", "/v1/view", "view", "The cluster: nodes, GPUs, pods, queues, users.", ClusterView),
     Operation("GET", "/v1/findings", "findings", "Current findings.", tuple[LocalizedFinding, ...], (LANG,)),
     Operation("GET", "/v1/why", "why", "Why a pod, a job or the pods of a user are so.", PodExplanation, WHY),
+    Operation("GET", "/v1/fits", "fits", "Whether a job that does not exist yet would fit.", FitsAnswer, FITS),
     Operation("GET", "/v1/snapshot", "snapshot", "Snapshot of the agent in this process, if any.", NodeSnapshot),
     Operation("GET", "/v1/lease", "lease", "Which replica is the leader.", LeaseState),
     Operation(
@@ -168,6 +194,10 @@ GENERAL_OPERATIONS = (
         Incident, (FINGERPRINT, INCIDENT_FORMAT, LANG), also=("text/markdown", "text/html"),
     ),
     Operation("GET", "/v1/history", "history", "Figures of one entity over time.", HistoryAnswer, HISTORY),
+    Operation(
+        "GET", "/v1/history/nodes", "historyNodes", "GPU utilisation of all nodes over time, for a heat map.", HeatMap,
+        HEAT_MAP,
+    ),
     Operation(
         "POST", "/v1/mcp", "mcp", "Questions of assistants: a JSON-RPC message of the Model Context Protocol.",
         dict[str, Any], body=dict[str, Any], errors=dict.fromkeys(JSON_RPC_ERRORS, dict[str, Any]),

@@ -12,6 +12,7 @@ from monitor.present import alerts as alert_tables
 from monitor.present import cluster as cluster_tables
 from monitor.present import findings as finding_tables
 from monitor.present.table import TextTable, in_language
+from monitor.queries.fits import parse_request
 from monitor.queries.search import search_why
 from monitor.report.model import ReportSource
 from monitor.report.render import report_tables, summary_lines
@@ -21,6 +22,12 @@ from monitor.web.report_api import DEFAULT_SINCE, parse_by, parse_since
 
 MAX_TABLE_ROWS = 50
 MAX_ARGUMENT_CHARS = 300
+# Arguments of the question whether a job would fit.
+FITS = {
+    "gpus": "GPUs in total, such as 16.", "per_node": "GPUs of each pod, such as 8; default: all.",
+    "model": "A part of the name of the GPU model.", "queue": "Queue.", "namespace": "Whose ResourceQuotas count.",
+    "cpu": "Of each pod: 8, 500m.", "memory": "Of each pod: 64Gi.",
+}  # fmt: skip
 LANG: dict[str, Any] = {"type": "string", "enum": list(LANGUAGES), "description": "Language of the answer."}
 
 
@@ -71,6 +78,10 @@ def query_tools(
     def why(given: Mapping[str, str]) -> str:
         return "\n".join(search_why(cluster, given["name"], given.get("namespace"), given["lang"]).lines)
 
+    def fits(given: Mapping[str, str]) -> str:
+        wanted = parse_request({name: given[name] for name in FITS if name in given})
+        return "\n".join(cluster.fits(wanted, given["lang"]).lines)
+
     def list_alerts(given: Mapping[str, str]) -> str:
         shown = () if alerts is None else alerts.alerts(given["lang"])
         return as_text("", (alert_tables.alerts_table(shown, time.time()),), given["lang"])
@@ -93,6 +104,8 @@ def query_tools(
             why, ("name",),
         ),
     ]  # fmt: skip
+    about = "Whether a job that does not exist yet would fit: now, split, after which jobs, or never. Creates nothing."
+    tools.append(QueryTool("fits", about, {name: _text(text) for name, text in FITS.items()}, fits, ("gpus",)))
     if alerts is not None:
         tools.append(QueryTool("alerts", "Alerts that fire now, causes without their symptoms.", {}, list_alerts))
     if reports is not None:

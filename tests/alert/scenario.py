@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from monitor.alert.dispatcher import newly_notified
 from monitor.alert.lifecycle import GROUP_BY, AlertTimings, advance
 from monitor.alert.matchers import parse_matcher
 from monitor.alert.model import Alert, AlertState, Notification, NotificationLogEntry, Phase, fingerprint_of
@@ -68,6 +69,7 @@ class Scenario:
         self.now += after
         self.alerts = advance(self.alerts, findings, self.timings, self.group_by, self.now)
         self.decision = decide(AlertState(self.alerts, self.log), self.policy, self.now)
+        self.alerts |= newly_notified(self.alerts, self.decision.notifications)
         for key, entry in self.decision.log_changes.items():
             self.log.pop(key, None)
             if entry is not None:

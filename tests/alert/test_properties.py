@@ -36,6 +36,7 @@ ONCALL = Route(("oncall",), (parse_matcher("severity=critical"),), **TIMES)
 TEAM = Route(("team",), **TIMES, quiet=QuietHours("22:00", "08:00"))
 TABLES = ((ALL, ONCALL, TEAM), (ALL, TEAM), (ALL,), (ONCALL, TEAM, ALL))
 CAUSES = st.sampled_from(("data", "system"))
+OWNERS = st.sampled_from(({}, {"queue": "batch"}, {"queue": "night", "user": "li"}, {"user": "li", "job": "train"}))
 SEVERITIES = st.sampled_from(list(Severity))
 SOON = st.sampled_from((0.5, 2.0, 5.0, 30.0))
 WINDOW = MaintenanceWindow("30 * * * *", 300.0, matchers=(parse_matcher("node=n2"),))
@@ -101,6 +102,13 @@ class AlertsOverTime(RuleBasedStateMachine):
     def changes(self, data: st.DataObject, severity: Severity, cause: str, held: bool) -> None:
         fingerprint = data.draw(st.sampled_from(sorted(self.present)))
         self.present[fingerprint] = replace(self.present[fingerprint], severity=severity, cause=cause, held=held)
+
+    @precondition(lambda self: self.present)
+    @rule(data=st.data(), owner=OWNERS)
+    def changes_its_owner(self, data: st.DataObject, owner: dict[str, str]) -> None:
+        fingerprint = data.draw(st.sampled_from(sorted(self.present)))
+        found = self.present[fingerprint]
+        self.present[fingerprint] = replace(found, labels={"node": found.labels["node"], **owner})
 
     @precondition(lambda self: self.present)
     @rule(data=st.data(), known=st.booleans())

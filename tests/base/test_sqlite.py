@@ -13,16 +13,17 @@ import pytest
 
 from monitor.base.private_files import MAX_ASIDE_COPIES
 from monitor.base.sqlite import SPARE_BYTES, Database, DatabaseError, Row
+from monitor.base.sqlite_files import Migration, Run
 from monitor.base.state_problems import StateProblemKind
 from tests.support import wait_until
 from tests.support.databases import damage_page_of
 from tests.support.filesystems import fill, mounted, run
 
-TABLES = ("CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT NOT NULL)",)
+TABLES: tuple[Migration, ...] = ("CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT NOT NULL)",)
 
 
 @contextmanager
-def opened(path: Path, *more: str) -> Iterator[Database]:
+def opened(path: Path, *more: Migration) -> Iterator[Database]:
     with closing(Database(str(path), TABLES + more, retry=0.05)) as database:
         yield database
 
@@ -133,6 +134,34 @@ def test_a_step_that_fails_leaves_the_tables_as_they_were(path: Path) -> None:
         Database(str(path), (*TABLES, "CREATE TABLE x (y); CREATE TABLE notes (z)"))
     with opened(path) as database:
         assert database.select("SELECT name FROM sqlite_master WHERE type = 'table'") == [("notes",)]
+        assert notes(database) == ["one"]
+
+
+def test_a_step_can_change_rows(path: Path) -> None:
+    def upper(run: Run) -> None:
+        run("CREATE TABLE x (y)")
+        for (text,) in run("SELECT text FROM notes"):
+            run("UPDATE notes SET text = ? WHERE text = ?", (text.upper(), text))
+
+    with opened(path) as database:
+        note(database, "one", "two")
+    with opened(path, upper) as database:
+        assert notes(database) == ["ONE", "TWO"]
+        assert database.select("PRAGMA user_version") == [(2,)]
+    with opened(path, upper) as database:
+        assert notes(database) == ["ONE", "TWO"]
+
+
+def test_a_step_that_fails_changes_no_row(path: Path) -> None:
+    def half(run: Run) -> None:
+        run("DELETE FROM notes")
+        run("CREATE TABLE notes (z)")
+
+    with opened(path) as database:
+        note(database, "one")
+    with pytest.raises(DatabaseError):
+        Database(str(path), (*TABLES, half))
+    with opened(path) as database:
         assert notes(database) == ["one"]
 
 

@@ -9,14 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from monitor.access.owner_links import LinkSigner
 from monitor.alert.routes import Route
 from monitor.cleanup.announcer import Announcer
+from monitor.cleanup.execute.run_plan import OVER_QUOTA
 from monitor.cleanup.journal import FILE, CleanupJournal
 from monitor.cleanup.model import CleanupPlan, Mode
 from monitor.cleanup.notices import NoticeRouting
 from monitor.cleanup.plan.select import PlanSubject, refuse
-from monitor.cleanup.policy import CleanupPolicy, ImagePolicy
+from monitor.cleanup.policy import CleanupPolicy, GpuPolicy, ImagePolicy
 from monitor.cleanup.schedule import Permission
+from monitor.facts.text import Text
 from monitor.leader.elector import SingleReplica
 from tests.cleanup.support import NOW, item, plan
 
@@ -80,3 +83,30 @@ def test_without_receivers_the_log_says_so_and_time_runs(
     assert "images will be enforced without an announcement: no receiver is configured" in caplog.text
     assert journal.messages(0) == ()
     assert announcing.permission(POLICY) is Permission.WAIT
+
+
+def test_owners_get_links_to_what_they_may_keep(journal: CleanupJournal) -> None:
+    links = {"a": "keep/a", "b": "keep/b"}
+    announcing = Announcer(
+        journal, FakePlanner({}), FakeRelay(TO_WECOM), lambda: NOW, SingleReplica(), lambda _, one, __: links[one]  # type: ignore[arg-type]  # only what it calls
+    )  # fmt: skip
+    over_quota = Text(key=OVER_QUOTA, values={"owner": "zhang", "seconds": 1.0, "bytes": 1, "files": 1})
+    owned = (
+        item(1, id="a", owner="zhang", not_before=None),
+        item(2, id="b", owner="zhang", not_before=None, why=over_quota),
+    )
+    announcing.notify_owners(GpuPolicy(name="gpus"), plan(*owned))
+    ((_, message),) = journal.messages(0)
+    assert [answer.path for answer in message.answers] == ["keep/a"]
+
+
+def test_a_name_that_is_too_long_for_a_link_does_not_stop_the_notice(journal: CleanupJournal) -> None:
+    signer = LinkSigner(b"k" * 32)
+
+    def path(policy: str, one: str, owner: str) -> str:
+        return signer.sign(policy, one, owner, NOW)
+
+    announcing = Announcer(journal, FakePlanner({}), FakeRelay(TO_WECOM), lambda: NOW, SingleReplica(), path)  # type: ignore[arg-type]  # only what it calls
+    announcing.notify_owners(GpuPolicy(name="gpus"), plan(item(1, id="x" * 3000, owner="zhang", not_before=None)))
+    ((_, message),) = journal.messages(0)
+    assert (message.answers, message.users) == ((), ("zhang",))

@@ -160,3 +160,20 @@ def test_two_runs_are_two_messages() -> None:
     assert (one.group != two.group, one.id != two.id) == (True, True)
     again = report(POLICY, run("r1", end="done"), entries(removed=ItemState.DONE), ROUTING)[0]
     assert replace(again) == one
+
+
+def test_a_notice_links_to_the_page_where_the_owner_answers() -> None:
+    owned = [item(number, owner="zhang") for number in (1, 2, 3, 4)]
+    _, (message,) = notices(GpuPolicy(name="gpus"), owned, ROUTING, NOW, lambda one: f"keep/{one.name}")
+    assert [answer.path for answer in message.answers] == ["keep/lab/i1:1", "keep/lab/i2:1", "keep/lab/i3:1"]
+    for lang, expected in (("en", "Keep lab/i1:1"), ("zh", "保留 lab/i1:1")):
+        batch = Batch(id="x", receiver="wecom", notifications=(message,), at=NOW)
+        spans = [span for line in compose(batch, Locale(lang, page="http://w")).lines for span in line.spans]
+        assert [span.target for span in spans if span.text == expected] == ["http://w/keep/lab/i1:1"]
+        assert expected not in text(message, lang), "without a page there is no link"
+    assert "To do: To keep it for now, open its link." in text(message)
+
+
+def test_without_an_owner_there_is_no_link() -> None:
+    _, (message,) = notices(GpuPolicy(name="gpus"), [item(1)], ROUTING, NOW, lambda _: "keep/x")
+    assert message.answers == ()

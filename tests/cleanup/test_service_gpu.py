@@ -132,3 +132,31 @@ def test_finished_pods_go_and_running_ones_stay(story: Simulation, tmp_path: Pat
         ended(made, "pods", "done")
         wait_until(lambda: over not in on_node(story, lambda _, stage: set(stage.cluster.pods)), SOON, "it is gone")
         assert on_node(story, lambda _, stage: set(stage.cluster.pods)) >= rest
+
+
+def test_an_owner_keeps_a_notebook_through_the_link_of_the_notice(
+    story: Simulation, tmp_path: Path, outbox: Outbox
+) -> None:
+    on_node(story, free_a_gpu)
+    notebook = Workload("notebook-1", "nlp", "li", "vc-nlp", 1, "harbor.lab/nlp/nb:1", busy=0.0)
+    uid = on_node(story, lambda _node, stage: stage.cluster.submit(notebook).uid)
+    policy = GpuPolicy(name="gpus", zombie_after=None, idle_after=0.0, notice=0.1, **ACT)
+    with cleaning(tmp_path, outbox, policy, story=story, max_keep=60.0) as made:
+
+        def planned() -> list[str]:
+            return [item.name for shown in made.plans("gpus", "zh") for item in shown.items]
+
+        wait_until(lambda: planned() == ["nlp/notebook-1"], SOON, "it is idle")
+        made.run("gpus", None, "cron")
+        wait_until(lambda: outbox.sent, SOON, "the owner was notified")
+        (answer,) = outbox.sent[0].answers
+        assert made.answers is not None
+        keep = made.answers.keep(answer.path.removeprefix("keep/"), 4.0, "debugging")
+        assert (keep.item, keep.owner) == (f"gpu-pod/{uid}", "li")
+        (shown,) = made.plans("gpus", "en")
+        assert (shown.items, [(one.name, one.protection) for one in shown.kept]) == ((), [("nlp/notebook-1", "kept")])
+        wait_until(lambda: planned() == ["nlp/notebook-1"], SOON, "the time is over")
+        assert time.time() >= keep.until
+        assert uid in on_node(story, lambda _, stage: set(stage.cluster.pods)), "it was spared until then"
+        made.run("gpus", None, "cron")
+        wait_until(lambda: uid not in on_node(story, lambda _, stage: set(stage.cluster.pods)), SOON, "it is released")

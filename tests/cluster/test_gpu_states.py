@@ -139,6 +139,23 @@ def test_state(case: Case) -> None:
     assert case.because in (None, *(evidence.key for evidence in view.evidence))
 
 
+STARTS = [
+    ("no pod", None, NOW - 4000),
+    ("a pod that started while the GPU was idle", NOW - 2000, NOW - 2000),
+    ("a pod that started before", NOW - 5000, NOW - 4000),
+]
+
+
+@pytest.mark.parametrize(("name", "started_at", "expect"), STARTS)
+def test_a_gpu_is_not_idle_for_longer_than_its_pod_exists(name: str, started_at: float | None, expect: float) -> None:
+    devices = () if started_at is None else (device(LIVE),)
+    pods = () if started_at is None else (pod("bert", started_at=started_at),)
+    view = view_of(Case(name, "", agent(card(), devices=devices), pods=pods, memory=IDLE_LONG))
+    assert view.idle_since == expect
+    said = [evidence.values["since"] for evidence in view.evidence if evidence.key == "idle"]
+    assert said == ([expect] if view.state is GpuState.IDLE_HELD else [])
+
+
 def test_every_state_has_a_case() -> None:
     assert {case.expect for case in CASES} == {state.value for state in GpuState}
 

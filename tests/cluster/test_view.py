@@ -255,7 +255,9 @@ def test_updates_end_in_the_view_that_building_anew_would_give(seed: int, steps:
             rng.choice(["n1", "n2", None]),
             {"userName": rng.choice("ab"), "queue": rng.choice("xy")},
         )
-        changed = pod(name, on_node, rng.randrange(3), labels=labels, phase=rng.choice(["Running", "Failed"]))
+        changed = pod(
+            name, on_node, rng.randrange(3), labels=labels, phase=rng.choice(["Running", "Failed", "Pending"])
+        )
         gone = rng.random() < 0.3
         pods.pop(changed.uid, None) if gone else pods.update({changed.uid: changed})
         n = rng.choice(["n1", "n2"])
@@ -267,6 +269,9 @@ def test_updates_end_in_the_view_that_building_anew_would_give(seed: int, steps:
         ).view()
     anew = build(inputs_of(base, agents, pods), memory=builder.memory)
     assert updated == anew
+    waiting = tuple(each for each in anew.pods if each.waiting)
+    assert builder.overview() == msgspec.structs.replace(anew, pods=waiting)
+    assert updated.gpus_by_node == msgspec.structs.replace(anew, at=0.0).gpus_by_node, "found by a search"
 
 
 def inputs_of(base: ViewInputs, agents: dict[str, Any], pods: dict[str, PodFact]) -> ViewInputs:

@@ -67,11 +67,14 @@ def test_policies_of_roots_have_names_of_their_own(tmp_path: Path) -> None:
     assert len(set(names)) == len(roots)
 
 
-def test_the_commented_section_of_the_agent_is_valid(tmp_path: Path) -> None:
-    text = starter_file(FULL, "/etc/gpuwarden/gpuwarden.yml")
-    key = tmp_path / "action-public-key"
-    key.write_text(generate_keys().public)
-    file = tmp_path / "agent.yml"
-    section = text[text.index("# agent:") :].replace("# ", "")
-    file.write_text(section.replace("/etc/gpuwarden/action-public-key", str(key)))
-    assert load(str(file), {}).agent.actions.dataset_roots == ("/mnt/share",)
+def test_without_the_comment_signs_the_keys_are_those_beside_the_file(tmp_path: Path) -> None:
+    file, pair = tmp_path / "gpuwarden.yml", generate_keys()
+    (tmp_path / "action-public-key").write_text(pair.public)
+    (tmp_path / "action-private-key").write_text(pair.private)
+    text = starter_file(FULL, str(file))
+    assert f"gpuwarden keys --directory {tmp_path}" in text
+    head, _, agent = text.replace("# agents: {", "agents: {").partition("# agent:")
+    file.write_text(head + ("# agent:" + agent).replace("# ", ""), encoding="utf-8")
+    config = load(str(file), {})
+    assert config.agent.actions.dataset_roots == ("/mnt/share",)
+    assert config.daemon.cleanup.agents.private_key_file == str(tmp_path / "action-private-key")

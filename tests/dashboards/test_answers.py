@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -15,39 +13,15 @@ import pytest
 
 from dashboards.expressions import Expression, expressions
 from tests.dashboards.history import openmetrics
-from tests.support import free_port, need, wait_until
-from tests.support.command import running
+from tests.support.prometheus import prometheus_with
 from tests.support.snapshots import AT
 
 
 @pytest.fixture(scope="module")
 def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Address of a Prometheus that holds the history and scrapes nothing."""
-    need(shutil.which("promtool") is not None and shutil.which("prometheus") is not None, "Debian package prometheus")
-    directory = tmp_path_factory.mktemp("prometheus")
-    (directory / "history.txt").write_text(openmetrics(), encoding="utf-8")
-    (directory / "prometheus.yml").write_text("global: {}\n", encoding="utf-8")
-    filled = subprocess.run(
-        ["promtool", "tsdb", "create-blocks-from", "openmetrics", "history.txt", "data"],
-        cwd=directory, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert filled.returncode == 0, filled.stderr
-    address = f"127.0.0.1:{free_port()}"
-    line = [
-        "prometheus", "--config.file=prometheus.yml", "--storage.tsdb.path=data", "--storage.tsdb.retention.time=50y",
-        f"--web.listen-address={address}", "--log.level=error",
-    ]  # fmt: skip
-    with running(line, {"HOME": str(directory)}, directory, subprocess.DEVNULL):
-        wait_until(lambda: _ready(address), 30, "Prometheus is ready")
+    """Address of a Prometheus that holds the history."""
+    with prometheus_with(tmp_path_factory.mktemp("prometheus"), openmetrics()) as address:
         yield address
-
-
-def _ready(address: str) -> bool:
-    try:
-        with urllib.request.urlopen(f"http://{address}/-/ready", timeout=2) as answer:
-            return bool(answer.status == 200)
-    except OSError:
-        return False
 
 
 def _ask(address: str, expr: str) -> Any:

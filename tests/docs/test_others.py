@@ -19,11 +19,18 @@ from tests.support import need
 PROMETHEUS = {block.text: block for block in every_block(("yaml-prometheus",))}
 ALERTMANAGER = {block.text: block for block in every_block(("yaml-alertmanager",))}
 SERVICE_DISCOVERY = "kubernetes_sd_configs: [{role: pod}]"
+OWN_VALUES = {"values.yaml": "{}"}  # what `helm get values` printed: nothing was set
 # Values files by the name in their first line.
-VALUES = {block.text.splitlines()[0].removeprefix("# "): block.text for block in every_block(("yaml-values",))}
+VALUES = OWN_VALUES | {
+    block.text.splitlines()[0].removeprefix("# "): block.text for block in every_block(("yaml-values",))
+}
 SECRETS = "/etc/gpuwarden/secrets/"
 HELM = sorted(
-    {line for block in every_block(("sh",)) for line in re.findall(r"^helm (?:.*\\\n)*.*$", block.text, re.MULTILINE)}
+    {
+        line
+        for block in every_block(("sh",))
+        for line in re.findall(r"^helm (?:install|upgrade) (?:.*\\\n)*.*$", block.text, re.MULTILINE)
+    }
 )
 
 

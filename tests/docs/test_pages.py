@@ -32,8 +32,13 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_both_languages_have_the_same_parts(page: Path) -> None:
     other = of.twin(page)
     assert [level for level, _ in of.headings(page)] == [level for level, _ in of.headings(other)]
-    ours, theirs = ([(each.kind, each.text, each.mark) for each in of.blocks(one)] for one in (page, other))
+    ours, theirs = ([(each.kind, shared_text(each), each.mark) for each in of.blocks(one)] for one in (page, other))
     assert ours == theirs
+
+
+def shared_text(block: of.Block) -> str:
+    """What both languages have in common: commands and files, but not what is shown in the reader's language."""
+    return "" if block.kind == "text" else re.sub(r"\bLANG=\S+", "LANG", block.text)
 
 
 def test_there_is_no_page_in_one_language_only() -> None:

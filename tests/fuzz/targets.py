@@ -12,9 +12,9 @@ CORPUS = Path(__file__).with_name("corpus")
 ALL: tuple[Target, ...] = (
     targets_cluster.snapshot, targets_cluster.update,
     targets_cluster.kube_list, targets_cluster.kube_watch, targets_cluster.kube_values,
-    targets_cluster.callback, targets_cluster.silences, targets_cluster.matcher, targets_cluster.form,
-    targets_cluster.template, targets_cluster.configuration, targets_cluster.harbor,
-    targets_cluster.explain_message,
+    targets_cluster.callback, targets_cluster.silences, targets_cluster.active_alerts,
+    targets_cluster.matcher, targets_cluster.form, targets_cluster.template, targets_cluster.configuration,
+    targets_cluster.harbor, targets_cluster.explain_message,
     targets_node.cgroup, targets_node.cgroup_files, targets_node.proc_stat, targets_node.mount_table,
     targets_node.kernel_log, targets_node.checkpoint, targets_node.kubelet_allocations, targets_node.kubelet_config,
     targets_node.grpc_response, targets_node.docker, targets_node.cri, targets_node.action, targets_node.signature,

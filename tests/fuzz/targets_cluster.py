@@ -15,12 +15,13 @@ import msgspec
 from prometheus_client.parser import text_string_to_metric_families
 
 from monitor.access.errors import RequestRejectedError
+from monitor.alert.alertmanager.active import continued, read_active
 from monitor.alert.alertmanager.callback import NotificationLog, OwnAlerts, process_callback, read_payload
 from monitor.alert.alertmanager.silences import read_silences
 from monitor.alert.matchers import parse_matcher
 from monitor.alert.message.locale import Locale
 from monitor.alert.message.template import check_template, render_template
-from monitor.base.http import Reply
+from monitor.base.http import Reply, as_json
 from monitor.base.metrics import text_of
 from monitor.cleanup.execute import harbor as registry_harbor
 from monitor.cleanup.policy import RegistryPolicy
@@ -177,6 +178,13 @@ def silences(data: bytes) -> None:
     """An Alertmanager's silences."""
     with contextlib.suppress(ValueError, msgspec.MsgspecError, RecursionError):  # like its only caller
         msgspec.json.encode(read_silences(data))
+
+
+def active_alerts(data: bytes) -> None:
+    """An Alertmanager's active alerts, which are sent back with their labels."""
+    with contextlib.suppress(ValueError, msgspec.MsgspecError, RecursionError):  # like its only caller
+        for alert in read_active(data, ("shm-pressure",)).of("shm-pressure", {"namespace": "ml", "pod": "train-0"}):
+            as_json(continued({"severity": "critical"}, alert.labels))
 
 
 def matcher(data: bytes) -> None:

@@ -51,7 +51,7 @@ CHANGES: list[tuple[str, str, str, bool]] = [
     ("findings.json", r'"severity": "critical"', '"severity": "warning"', True),
     ("lease.json", r"gpuwarden\.io/ran", "gpuwarden.io/runs", True),
     ("cli-help.txt", r"Run the per-node agent\.", "Other words.", False),
-    ("cli-help.txt", r"Nodes with 8 GPUs each\.", "Other words that are a lot longer.", False),
+    ("cli-help.txt", r"Nodes with 8 GPUs each;", "Other words that are a lot longer.", False),
     ("cli-help.txt", r"--nodes", "--node", True),
     ("cli-help.txt", r"default: 6;", "default: 7;", True),
     ("cli-help.txt", r"  check-config ", "  config-check ", True),

@@ -13,12 +13,13 @@ import pytest
 
 from monitor.base.endpoint import Endpoint
 from monitor.base.http import RequestError
-from monitor.history.model import METRICS, HistoryMetric, HistorySubject
+from monitor.history.model import METRICS, HistoryMetric, HistorySubject, HistoryUnit
 from monitor.history.prometheus import PrometheusHistory, PrometheusSettings
 from monitor.history.promql import expressions
 from monitor.history.reader import HistoryReader
 from tests.history.builders import HOUR, MINUTE, START, Rig, busy
 from tests.support import need
+from tests.support.prometheus import prometheus_with
 from tests.support.receivers.http_server import Asked, Handler, LocalServer
 
 ENTITIES = {
@@ -73,6 +74,8 @@ EXPECT: dict[tuple[HistorySubject, HistoryMetric], float] = {
     (HistorySubject.NODE, HistoryMetric.CPU): 0.25,
     (HistorySubject.NODE, HistoryMetric.MEMORY): 0.6,
     (HistorySubject.NODE, HistoryMetric.SHM): 12,
+    (HistorySubject.NODE, HistoryMetric.RECEIVED): 5000,
+    (HistorySubject.NODE, HistoryMetric.TRANSMITTED): 250,
     (HistorySubject.GPU, HistoryMetric.UTILIZATION): 0.8,
     (HistorySubject.GPU, HistoryMetric.MEMORY): 0.25,
     (HistorySubject.GPU, HistoryMetric.POWER): 300,
@@ -107,6 +110,10 @@ def test_expressions_are_what_the_daemon_records(tmp_path: Path) -> None:
     for mode, rate in (("user", 15), ("idle", 30), ("iowait", 15)):
         series = f'gpuwarden_host_cpu_seconds_total{{instance="a:1", mode="{mode}", cluster="east"}}'
         given.append({"series": series, "values": f"0+{rate}x10"})
+    for direction, rate in (("received", 300_000), ("transmitted", 15_000)):
+        for node, factor in (("a:1", 1), ("b:1", 7)):
+            series = f'gpuwarden_host_network_{direction}_bytes_total{{instance="{node}", cluster="east"}}'
+            given.append({"series": series, "values": f"0+{factor * rate}x10"})
     checks = [
         {"expr": f"round({found[key]}, 0.001)", "eval_time": "5m", "exp_samples": [{"labels": "{}", "value": value}]}
         for key, value in EXPECT.items()
@@ -121,6 +128,33 @@ def test_expressions_are_what_the_daemon_records(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def counter_samples(labels: str, rate: float) -> Iterator[str]:
+    """Half an hour of a counter, in OpenMetrics, with a restart of the node in the middle."""
+    for second in range(0, HOUR // 2, 15):
+        yield f"{labels} {rate * (second % (HOUR // 4))} {START + second}"
+
+
+def test_a_real_server_has_the_traffic_of_one_node(tmp_path: Path) -> None:
+    lines = ["# TYPE gpuwarden_agent_info gauge"]
+    for node in ("n1", "n2"):
+        info = f'gpuwarden_agent_info{{instance="{node}:9835",node="{node}"}}'
+        lines += [f"{info} 1 {START + second}" for second in range(0, HOUR // 2, 15)]
+    for direction, rate in (("received", 2e6), ("transmitted", 5e5)):
+        name = f"gpuwarden_host_network_{direction}_bytes"
+        lines.append(f"# TYPE {name} counter")
+        for node, factor in (("n1", 1), ("n2", 9)):
+            lines += counter_samples(f'{name}_total{{instance="{node}:9835"}}', factor * rate)
+    with prometheus_with(tmp_path, "\n".join([*lines, "# EOF\n"])) as address:
+        source = PrometheusHistory(PrometheusSettings(Endpoint(f"http://{address}", timeout=60.0)))
+        found = source.read(HistorySubject.NODE, "n1", int(START), 5 * MINUTE, 12)
+    series = {each.metric: each for each in found.series}
+    assert set(series) == {HistoryMetric.RECEIVED, HistoryMetric.TRANSMITTED}
+    for metric, rate in ((HistoryMetric.RECEIVED, 2e6), (HistoryMetric.TRANSMITTED, 5e5)):
+        assert series[metric].unit is HistoryUnit.BYTES_PER_SECOND
+        assert series[metric].mean[1:6] == pytest.approx((rate,) * 5, rel=0.05)
+        assert set(series[metric].mean[7:]) == {None}  # after the last sample, nothing is known
 
 
 class Prometheus(LocalServer):

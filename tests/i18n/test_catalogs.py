@@ -31,7 +31,18 @@ def _modules(catalog: ModuleType, prefix: str) -> tuple[str, ...]:
 PARTS = (
     (
         "WORDS",
-        ("queues", "nodes", "scheduling", "device_claims", "images", "starting", "crashes", "log_tails", "running"),
+        (
+            "queues",
+            "nodes",
+            "scheduling",
+            "device_claims",
+            "images",
+            "starting",
+            "crashes",
+            "log_tails",
+            "running",
+            "fits",
+        ),
     ),
     ("FINDINGS", _modules(en, "findings_")),
     ("ALERTS", ("alerts",)),
@@ -39,6 +50,7 @@ PARTS = (
 # Chinese strings without Chinese characters: punctuation and names.
 ALIKE = {"list_comma", "alert.list", "alert.title", "alert.place", "alert.symptom-examples"}
 ALIKE |= {"label.gpu", "label.pod", "external", "page.comma", "page.pod", "page.evidence.xid", "page.waiting.wants"}
+ALIKE |= {"demo.scene", "demo.says", "page.guide.body"}
 ALIKE |= {
     "table.pod",
     "table.pods",
@@ -48,6 +60,11 @@ ALIKE |= {
     "table.inodes %",
     "table.titled",
     "top.state",
+    "source.resource",
+    "source.resource-with-details",
+    "tables.plan-warning",
+    "tables.by",
+    "tables.clause",
 }
 
 

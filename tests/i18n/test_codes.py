@@ -17,6 +17,11 @@ def test_a_name_is_chinese() -> None:
     assert [word for word, name in CODES.items() if not any("一" <= letter <= "鿿" for letter in name)] == []
 
 
+def test_a_cause_with_the_name_of_its_rule_has_the_title_of_the_rule() -> None:
+    assert code("zh", "image-oversize") == say("zh", "rule.image-oversize", {})
+    assert code("en", "image-oversize") == "image-oversize"
+
+
 def test_an_unknown_code_is_shown_as_it_is() -> None:
     assert code("zh", "new-code") == "new-code"
     assert code("en", "pod-finished") == "pod-finished"

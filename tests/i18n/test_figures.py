@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.i18n.figures import duration, number, percent, size
+from monitor.i18n.figures import brief_duration, duration, number, percent, size
 
 DURATIONS = [
     (0, "0 s", "0 秒"),
@@ -51,3 +51,11 @@ def test_numbers() -> None:
 @given(st.floats(allow_nan=False, allow_infinity=False, min_value=0, max_value=1e12))
 def test_at_most_two_units(seconds: float) -> None:
     assert len(duration(seconds, "en").split()) <= 4
+
+
+@pytest.mark.parametrize(
+    ("seconds", "english", "chinese"),
+    [(0.35, "350ms", "350毫秒"), (2.5, "2.5s", "2.5秒"), (242, "4m2s", "4分2秒"), (604800 + 10800, "7d3h", "7天3小时")],
+)
+def test_brief_duration(seconds: float, english: str, chinese: str) -> None:
+    assert (brief_duration(seconds, "en"), brief_duration(seconds, "zh")) == (english, chinese)

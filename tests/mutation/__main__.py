@@ -1,4 +1,4 @@
-"""Mutate the alert lifecycle and the cleanup plans: `python -m tests.mutation [PART...]`.
+"""Mutate the identity and lifecycle of alerts, and the cleanup plans: `python -m tests.mutation [PART...]`.
 
 Everything runs in a copy below build/mutation. The exit code is 1 if a mutant survives that survivors.tsv does not
 explain.
@@ -42,7 +42,22 @@ class Part:
 
 
 PARTS = {
-    "lifecycle": Part("monitor/alert", ("monitor/alert/lifecycle.py",), ("tests/alert/test_lifecycle.py",)),
+    "lifecycle": Part(
+        "monitor/alert",
+        (
+            "monitor/alert/lifecycle.py",
+            "monitor/alert/announced.py",
+            "monitor/alert/merging.py",
+            "monitor/alert/alertmanager/active.py",
+        ),
+        (
+            "tests/alert/test_lifecycle.py",
+            "tests/alert/test_announced.py",
+            "tests/alert/test_merging.py",
+            "tests/alert/alertmanager/test_active.py",
+        ),
+    ),
+    "subject": Part("monitor/facts", ("monitor/facts/subject.py",), ("tests/facts/test_subject.py",)),
     "cleanup": Part(
         "monitor/cleanup",
         tuple(f"monitor/cleanup/plan/{name}.py" for name in _PLANNERS),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, SourceView
 from monitor.i18n import LANGUAGES
 from monitor.i18n.notes import sentence
 from monitor.present.connect import connect_hints
+from monitor.present.gpu_totals import GpuCounter
 from monitor.present.health import cluster_health
 
 NO_CLUSTER = SourceView(name="kubernetes", ok=False, why="no credentials")
@@ -33,7 +32,7 @@ def test_the_health_of_what_is_connected(
     name: str, sources: tuple[SourceView, ...], gpus: tuple[GpuView, ...], evaluated: bool, level: str, hinted: bool
 ) -> None:
     view = ClusterView(at=0.0, sources=sources, gpus=gpus)
-    health = cluster_health(view, Counter(gpu.state for gpu in gpus), (), () if evaluated else None)
+    health = cluster_health(view, GpuCounter().totals(view), (), () if evaluated else None)
     assert (health.level, bool(health.hints)) == (level, hinted), name
     assert (NO_CLUSTER in health.blind_spots) is (NO_CLUSTER in sources and not hinted), name
 

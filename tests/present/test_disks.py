@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 from monitor.facts.agents import AgentFact
@@ -35,12 +36,24 @@ def test_the_fullest_disks_come_first_and_a_share_once() -> None:
         agent("b", disk("/", None), disk("/nas", 60, **share)),
         agent("gone", disk("/", 99), silent=True),
     ]
-    found = disks.fullest_disks(agents, 3)
+    found = disks.DiskRanking().fullest(agents, 3)
     assert [(row.node, row.fact.mount, row.nodes, row.level) for row in found] == [
         ("b", "/", 1, "unknown"),
         ("a", "/data", 1, "critical"),
         ("b", "/nas", 2, "fine"),
     ]
+
+
+def test_after_any_answers_the_ranking_is_that_of_all_agents() -> None:
+    chance, kept = random.Random(4), disks.DiskRanking()
+    agents = [agent(f"n{number}") for number in range(8)]
+    for _ in range(200):
+        number = chance.randrange(len(agents))
+        shared = {"device": "nas:/s", "roles": ("nas",)} if chance.random() < 0.3 else {}
+        facts = [disk(f"/{each}", chance.choice((None, 10, 20, 30)), **shared) for each in range(chance.randrange(3))]
+        agents[number] = agent(f"n{number}", *facts, silent=chance.random() < 0.2)
+        known = agents[: chance.randrange(4, 9)]
+        assert kept.fullest(known, 5) == disks.DiskRanking().fullest(known, 5)
 
 
 def test_a_trend_that_was_found_is_believed_before_our_own() -> None:
@@ -52,7 +65,7 @@ def test_a_trend_that_was_found_is_believed_before_our_own() -> None:
         labels={"node": "a", "mount": "/data"},
         headline=note,
     )
-    rows = disks.fullest_disks([agent("a", disk("/", 40), disk("/data", 80))], 5)
+    rows = disks.DiskRanking().fullest([agent("a", disk("/", 40), disk("/data", 80))], 5)
     forecast = DiskForecast(
         at=NOW, used=0.4, rate=1e-4, min_rate=1e-4, max_rate=1e-4, full_at=NOW + 6000.0, earliest_at=NOW + 6000.0
     )

@@ -126,10 +126,16 @@ class Cluster:
     def view(self) -> ClusterView:
         return self._given.view
 
+    def overview(self) -> ClusterView:
+        return self._given.view
+
     def findings(self, _lang: str) -> None:
         return None
 
     def why(self, *_asked: object) -> Any:
+        raise LookupError
+
+    def fits(self, *_asked: object) -> Any:
         raise LookupError
 
 

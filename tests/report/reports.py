@@ -34,6 +34,13 @@ BUCKETS = (
     bucket("gpu03", free=700, faulty=168),
 )
 
+# A busy cluster that is half empty at night, and whose daemon stood still for four hours.
+HOURS = tuple(
+    Bucket(hour=int(SINCE) + number * HOUR, allocated=(24 if 8 <= number % 24 < 22 else 10) * HOUR, free=6 * HOUR)
+    for number in range(7 * 24)
+    if not 50 <= number < 54
+)
+
 
 def alert(rule: str, cause: str, fired_at: float, explained_by: str | None = None) -> Alert:
     finding = Finding(
@@ -79,7 +86,7 @@ CLEANED = (
 
 def report(by: By = "user", cleaned: tuple[CleanedItem, ...] | None = CLEANED) -> Report:
     inputs = ReportInputs(
-        buckets=BUCKETS, watched_seconds=UNTIL - SINCE - 3600, events=EVENTS, disks=DISKS, cleaned=cleaned
+        buckets=BUCKETS, hours=HOURS, watched_seconds=UNTIL - SINCE - 3600, events=EVENTS, disks=DISKS, cleaned=cleaned
     )
     return make_report(inputs, SINCE, UNTIL, by)
 

@@ -15,11 +15,14 @@ from monitor.alert.message.formats import plain, wecom
 from monitor.alert.message.formats.base import fit
 from monitor.alert.message.locale import Locale
 from monitor.alert.model import Batch, Notification
+from monitor.alert.receivers.base import MailSettings
 from monitor.report.buckets import DAY, By
 from monitor.report.mail import LAST_SENT_KEY, ReportScheduler, report_notifications
 from monitor.report.model import Report
 from monitor.report.schedule import ReportSchedule
+from tests.alert.receivers.batches import receiver
 from tests.report.reports import REPORT, report
+from tests.support.receivers.smtp_server import SmtpServer
 
 WEEKLY = ReportSchedule("0 9 * * mon", "Asia/Shanghai", ("wecom", "mail"), "user", 7.0 * DAY)
 GOLDEN = Path(__file__).parent / "golden"
@@ -95,8 +98,27 @@ def test_golden(lang: str, form: str, markup: Any) -> None:
     (notification,) = report_notifications(REPORT, ("wecom",))
     parcel = Batch(id="p", receiver="wecom", notifications=(notification,), at=notification.at)
     voice = Locale(lang, page="https://gpuwarden.lab", timezone="Asia/Shanghai")
-    written = fit(compose(parcel, voice), markup, 4096, {}) + "\n"
-    golden = GOLDEN / f"message.{lang}.{form}"
+    check_golden(f"message.{lang}.{form}", fit(compose(parcel, voice), markup, 4096, {}) + "\n")
+
+
+def check_golden(name: str, written: str) -> None:
+    golden = GOLDEN / name
     if os.environ.get("UPDATE_GOLDEN"):  # review the diff before committing
         golden.write_text(written, encoding="utf-8")
     assert written == golden.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_mail_has_charts_and_other_messages_have_their_text(lang: str) -> None:
+    (notification,) = report_notifications(REPORT, ("mail",), "Asia/Shanghai")
+    batch = Batch(id="p", receiver="mail", notifications=(notification,), at=notification.at)
+    with SmtpServer() as server:
+        mail = MailSettings(host="127.0.0.1", port=server.port, to=("ops@example.com",), sender="w@lab", tls="none")
+        settings = {"page": "https://gpuwarden.lab", "language": lang, "timezone": "Asia/Shanghai"}
+        receiver("mail", mail=mail, **settings).deliver(batch)
+    message = server.taken[0].message
+    plain_part, html_part = message.get_body(("plain",)), message.get_body(("html",))
+    assert plain_part is not None
+    assert html_part is not None
+    assert "<table" not in plain_part.get_content()
+    check_golden(f"mail.{lang}.html", html_part.get_content().replace("\r\n", "\n"))

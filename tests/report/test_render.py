@@ -51,7 +51,12 @@ def test_csv_for_spreadsheets() -> None:
 def test_golden_files_are_all_used() -> None:
     tables = {f"table.{by}.{lang}.txt" for by in get_args(By) for lang in ("en", "zh")}
     messages = {f"message.{lang}.{form}" for lang in ("en", "zh") for form in ("txt", "wecom.txt")}
-    assert {path.name for path in FOLDER.iterdir()} == tables | messages | {"page.en.html", "page.zh.html", "rows.csv"}
+    mails = {f"mail.{lang}.html" for lang in ("en", "zh")}
+    assert {path.name for path in FOLDER.iterdir()} == tables | messages | mails | {
+        "page.en.html",
+        "page.zh.html",
+        "rows.csv",
+    }
 
 
 def test_json_is_the_report() -> None:

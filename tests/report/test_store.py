@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 
 from monitor.report.buckets import DAY, FIGURES, HOUR, KEEP_DAYS, Bucket, By
 from monitor.report.disk_use import DiskUse, DiskUseKind
-from monitor.report.store import FILE, KEEP_HOURS_DAYS, UsageStore, daily_before, period_start
+from monitor.report.store import FILE, KEEP_HOURS_DAYS, MIGRATIONS, UsageStore, daily_before, period_start
 from tests.report.builders import figures
 from tests.support import wait_until
 
@@ -69,6 +70,30 @@ def test_what_is_added_to_an_hour_is_added_up(store: UsageStore) -> None:
     assert (store.watched(H0, H0 + 1), store.watched(H0 + 1, NOW + DAY)) == (35.5, 0.0)
 
 
+def test_hours_have_the_sums_of_all_gpus(store: UsageStore) -> None:
+    store.add([bucket(allocated=5.0), bucket(user="li", node="n2", allocated=1.0), bucket(user=None, free=7.0)], {})
+    store.add([bucket(H0 + 2 * HOUR, zombie=4.0)], {})
+    found = [(each.hour, each.allocated, each.free, each.zombie) for each in store.hours(H0, H0 + 3 * HOUR)]
+    assert found == [(H0, 6.0, 7.0, 0.0), (H0 + 2 * HOUR, 0.0, 0.0, 4.0)]
+    assert store.hours(H0 + HOUR, H0 + 2 * HOUR) == ()
+
+
+def test_records_of_an_older_version_are_taken_over(tmp_path: Path) -> None:
+    path = tmp_path / FILE
+    with closing(sqlite3.connect(path)) as file, file:
+        file.executescript(MIGRATIONS[0])
+        rows = [(H0, "n1", "zhang", "nlp"), (H0, "n2", "zhang", "cv"), (H0 + HOUR, "n1", "", "")]
+        marks = ", ".join("?" * (4 + len(FIGURES)))
+        file.executemany(f"INSERT INTO buckets VALUES ({marks})", [(*row, *[1.0] * len(FIGURES)) for row in rows])
+        file.execute("PRAGMA user_version = 1")
+    store = UsageStore(str(path))
+    assert allocated(store) == {"zhang": 2.0, None: 1.0}
+    assert allocated(store, by="queue") == {"nlp": 1.0, "cv": 1.0, None: 1.0}
+    assert allocated(store, by="node") == {"n1": 2.0, "n2": 1.0}
+    assert [each.allocated for each in store.hours(H0, NOW + DAY)] == [2.0, 1.0]
+    store.close()
+
+
 def test_it_outlives_the_process(tmp_path: Path) -> None:
     path = str(tmp_path / "state" / FILE)
     first = UsageStore(path)
@@ -115,7 +140,7 @@ def test_old_hours_become_days_and_very_old_ones_are_forgotten(tmp_path: Path, s
     for _ in range(2):
         store.prune(NOW)
     with sqlite3.connect(tmp_path / FILE) as file:
-        rows = file.execute("SELECT hour, allocated, idle FROM buckets ORDER BY hour").fetchall()
+        rows = file.execute("SELECT hour, allocated, idle FROM usage WHERE dimension = 'user' ORDER BY hour").fetchall()
         assert file.execute("SELECT COUNT(*) FROM disks").fetchone() == (0,)
     file.close()
     assert rows == [(before, 24.0, 12.0), *((after + n * HOUR, 1.0, 0.5) for n in range(24))]

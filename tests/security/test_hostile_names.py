@@ -54,7 +54,7 @@ def delivered(kind: str) -> list[Any]:
     """Request bodies that a receiver of this kind got."""
     with LocalServer(TOOK) as server:
         receiver(kind, f"{server.base}/hook?key=k").deliver(hostile())
-        return [json.loads(asked.body) for asked in server.asked]
+        return [json.loads(asked.body) for asked in server.asked if asked.method == "POST"]
 
 
 def texts(value: Any) -> list[str]:

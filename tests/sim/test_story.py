@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -19,8 +19,9 @@ from monitor.sim.demo import run_demo, settings
 from monitor.sim.everyday import fill_cluster
 from monitor.sim.manifests import Workload
 from monitor.sim.objects import SimObjects
-from monitor.sim.outages import CYCLE_SECONDS, OUTAGES, Outage, OutageContext, image
+from monitor.sim.outages import OUTAGES, Outage, OutageContext, image
 from monitor.sim.simulation import Simulation
+from monitor.web.context import PageExtras
 from tests.support import wait_until
 
 READ = 5.0
@@ -109,16 +110,13 @@ def test_each_outage_begins_and_ends(stage: OutageContext, outage: Outage) -> No
     assert after == before
 
 
-def test_the_story_has_an_end_for_everything_that_it_begins() -> None:
-    assert [outage.name for outage in OUTAGES if outage.at + outage.lasts >= CYCLE_SECONDS] == []
-    assert len({outage.name for outage in OUTAGES}) == len(OUTAGES)
-
-
-def test_outages_happen_by_themselves() -> None:
+def test_outages_happen_once_the_story_is_played() -> None:
     begun: list[str] = []
     quick = Outage("quick", 0, 1.0, lambda _: begun.append("begun"), lambda _: begun.append("over"))
     story = Simulation(nodes=2, outages=(quick,))
     story.start()
+    assert begun == []
+    story.play()
     try:
         wait_until(lambda: begun == ["begun", "over"], 10, "the outage has begun and ended")
     finally:
@@ -138,10 +136,15 @@ def test_the_demo_says_where_to_look_and_cleans_up_after_itself() -> None:
     said: list[str] = []
     states: list[Path] = []
 
-    def run(config: Config, robot: str) -> int:
+    def run(config: Config, extras: PageExtras, ready: Callable[[], None]) -> int:
         states.append(Path(config.daemon.state).parent)
         assert states[0].is_dir()
-        assert b"WeCom" in get(int(robot.rpartition(":")[2].strip("/")), "/")
+        assert b"WeCom" in get(int(extras.links[0].url.rpartition(":")[2].strip("/")), "/")
+        assert extras.guide is not None
+        assert extras.guide().scene == "calm"
+        assert "An ordinary day" not in "\n".join(said)
+        ready()
+        wait_until(lambda: "An ordinary day" in "\n".join(said), 10, "the first scene is told")
         return 3
 
     assert run_demo(run, 2, Listen(host="127.0.0.1", port=9836), "en", said.append) == 3

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -20,7 +18,7 @@ import requests
 
 from bench import cluster_data
 from bench.page import get
-from tests.soak.pods import CANARIES
+from tests.soak.processes import begin_changes, cluster_process, configure, daemon_process, wait_for_evaluation
 from tests.soak.samples import Canary, Sample, Scrape, Visit, read_metrics, sample
 from tests.support import free_port
 from tests.support.receivers.bots import WeComBot
@@ -28,26 +26,9 @@ from tests.support.receivers.http_server import Asked, LocalServer
 
 RATE = 50.0  # changing pods per second
 SAMPLE_EVERY, SCRAPE_EVERY, VISIT_EVERY = 5.0, 15.0, 1.5
-READY = 180.0  # seconds until the daemon's first evaluation
 LAST_WORDS = 30.0  # seconds in which the last canaries may still be reported
 ENDS_WITHIN = 30.0
-RAISED = -5
 ALERT = "ImagePull"
-CONFIG = """\
-daemon:
-  listen: 127.0.0.1:{port}
-  state: {state}
-  kubernetes: {{enabled: yes, kubeconfig: {kubeconfig}}}
-  agents: {{port: {agents}}}
-  alerts:
-    receivers:
-      - {{kind: webhook, name: canaries, url: "{hook}"}}
-      - {{kind: wecom, name: everybody, url: "{bot}"}}
-    group_by: [alertname, pod]
-    routes:
-      - {{match: {{namespace: {canaries}}}, receivers: [canaries]}}
-      - {{receivers: [everybody]}}
-"""
 
 
 @dataclass(frozen=True)
@@ -102,13 +83,13 @@ def run(plan: Plan, folder: Path, say: Callable[[str], None] = lambda _: None) -
     state, course = folder / "state", Course(plan)
     cluster_data.write(folder / "data", plan.nodes)
     with ExitStack() as stack:
-        ports, cluster = stack.enter_context(_cluster(folder / "data", plan.rate))
+        ports, cluster = stack.enter_context(cluster_process(folder / "data", plan.rate))
         hook, bot = stack.enter_context(Hook()), stack.enter_context(WeComBot())
         port = free_port()
-        config = _configure(folder, port, ports, f"{hook.base}/", bot.url)
+        config = configure(folder, port, ports, f"{hook.base}/", bot.url)
         started = time.monotonic()
-        daemon = stack.enter_context(_daemon(config, folder / "daemon.log"))
-        _wait_for_a_look(daemon, port)
+        daemon = stack.enter_context(daemon_process(config, folder / "daemon.log"))
+        wait_for_evaluation(daemon, port)
         course.ready_in = time.monotonic() - started
         began = time.monotonic()
         fates = _begin(cluster)
@@ -139,79 +120,11 @@ def _watch(
             say(f"{last.at:5.0f} s  {last.rss:4.0f} MiB  {last.fds} descriptors  {last.threads} threads  {scrape}")
 
 
-def _configure(folder: Path, port: int, ports: dict[str, int], hook: str, bot: str) -> Path:
-    """Write kubeconfig and configuration, and return the path."""
-    server = {"name": "c", "cluster": {"server": f"http://127.0.0.1:{ports['api']}"}}
-    context = {"name": "c", "context": {"cluster": "c", "user": "u"}}
-    whole = {
-        "apiVersion": "v1", "kind": "Config", "clusters": [server], "users": [{"name": "u", "user": {}}],
-        "contexts": [context], "current-context": "c",
-    }  # fmt: skip
-    (folder / "kubeconfig").write_text(json.dumps(whole))
-    config = folder / "gpuwarden.yml"
-    config.write_text(
-        CONFIG.format(
-            port=port, state=folder / "state", kubeconfig=folder / "kubeconfig", agents=ports["agents"], hook=hook,
-            bot=bot, canaries=CANARIES,
-        )
-    )  # fmt: skip
-    return config
-
-
-@contextmanager
-def _cluster(data: Path, rate: float) -> Iterator[tuple[dict[str, int], subprocess.Popen[bytes]]]:
-    """Run the cluster; yields its ports and process."""
-    command = [sys.executable, "-m", "tests.soak.cluster", str(data), str(rate)]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
-    _raise(process.pid)
-    assert process.stdout is not None
-    try:
-        yield json.loads(process.stdout.readline()), process
-    finally:
-        process.kill()
-        process.communicate()
-
-
-@contextmanager
-def _daemon(config: Path, log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Run the daemon until the context exits."""
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("GPUWARDEN_")}
-    command = [str(Path(sys.executable).with_name("gpuwarden")), "daemon", "--config", str(config)]
-    with log.open("wb") as output:
-        process = subprocess.Popen(command, env=environ, stdout=output, stderr=output, start_new_session=True)
-    _raise(process.pid)
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait(60)
-
-
-def _raise(pid: int) -> None:
-    """Raise a process's priority if permitted: other programs are not part of the test."""
-    with suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, pid, RAISED)
-        Path(f"/proc/{pid}/autogroup").write_text(str(RAISED))  # counts across sessions
-
-
-def _wait_for_a_look(daemon: subprocess.Popen[bytes], port: int) -> None:
-    deadline = time.monotonic() + READY
-    while time.monotonic() < deadline and daemon.poll() is None:
-        with suppress(requests.RequestException):
-            text = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=60).text
-            if read_metrics(text, 0.0, 0.0).look is not None:
-                return
-        time.sleep(0.5)
-    raise RuntimeError(f"the daemon has not looked within {READY:.0f} s, or has ended")
-
-
 def _begin(cluster: subprocess.Popen[bytes]) -> dict[str, list[float]]:
     """Start the changes. The returned data is filled meanwhile: times of failure and removal of each canary."""
-    assert cluster.stdin is not None
     assert cluster.stdout is not None
     lines, fates = cluster.stdout, dict[str, list[float]]()
-    cluster.stdin.write(b"\n")
-    cluster.stdin.flush()
+    begin_changes(cluster)
 
     def listen() -> None:
         for line in lines:

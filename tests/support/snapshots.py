@@ -93,6 +93,7 @@ def full_snapshot() -> NodeSnapshot:
         host=HostFact(
             cpus=96, memory_total_bytes=512 * GIB, memory_available_bytes=300 * GIB, load1=12.5, booted_at=AT - 86400,
             cpu_seconds_total={"user": 1000.5, "iowait": 20.25, "idle": 9000.0}, kernel="5.15.0",
+            network_received_bytes_total=7 * 10**12, network_transmitted_bytes_total=3 * 10**12,
         ),
         gpu=GpuInventory(
             gpus=(busy_card(), GpuFact(index=1, uuid=LOST, lost=True, error="GPU is lost")),

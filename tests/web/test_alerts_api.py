@@ -51,10 +51,14 @@ class FakeAlerts:
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
         self.owner: str | None = None
+        self.merged: dict[str, str] = {}
 
     def alerts(self, lang: str) -> tuple[LocalizedAlert, ...]:
         self.calls.append(("alerts", lang))
         return (ALERT if self.owner is None else replace(ALERT, labels=ALERT.labels | {"user": self.owner}),)
+
+    def merged_into(self, fingerprint: str) -> str:
+        return self.merged.get(fingerprint, fingerprint)
 
     def past(self, fingerprint: str, _lang: str) -> LocalizedAlert | None:
         over = replace(ALERT, fingerprint="past", phase=Phase.RESOLVED, resolved_at=AT + 300)
@@ -326,3 +330,10 @@ def test_an_alert_of_the_past_is_told_in_the_past(site: str, lang: str, shows: l
 def test_the_timeline_is_part_of_the_page(site: str) -> None:
     body = get(f"{site}/alerts/abc")[2]
     assert [each for each in ("The alert fired (critical)", "Silenced by") if each not in body] == []
+
+
+def test_the_link_to_an_alert_that_an_upgrade_merged(site: str, alerts: FakeAlerts) -> None:
+    alerts.merged["old"] = "abc"
+    status, _, body = get(f"{site}/alerts/old")
+    assert (status, "Disk of" in body) == (200, True)
+    assert get(f"{site}/alerts/older")[0] == 404

@@ -13,12 +13,14 @@ from urllib.parse import urlsplit
 import msgspec
 import pytest
 
+from monitor.explain.fits.model import FitsRequest
 from monitor.facts import DiskFact, NodeSnapshot
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, NodeView
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Evidence, Text
 from monitor.present.findings import LocalizedFinding, localize_findings
 from monitor.queries.cluster import PodExplanation
+from monitor.queries.fits import FitsAnswer
 from monitor.web.app import create_app
 from monitor.web.server import WebServer
 from tests.support import wait_until
@@ -45,11 +47,17 @@ class FakeCluster:
         gpu = GpuView(node=self._name, state=GpuState.ZOMBIE, index=0, evidence=(Evidence(key="pod-deleted"),))
         return ClusterView(at=AT, nodes=(NodeView(name=self._name, has_agent=True),), gpus=(gpu,))
 
+    def overview(self) -> ClusterView:
+        return self.view()
+
     def findings(self, lang: str) -> tuple[LocalizedFinding, ...] | None:
         return localize_findings((finding(self._name), finding(f"{self._name}-2", explained_by="x")), lang)
 
     def why(self, name: str, namespace: str | None, lang: str) -> PodExplanation:
         return PodExplanation(name=name, status="pending", cause="quota", well=False, lines=(f"{namespace} {lang}",))
+
+    def fits(self, request: FitsRequest, lang: str) -> FitsAnswer:
+        return FitsAnswer(verdict="never", lines=(f"{request.gpus} {request.model} {request.tolerations} {lang}",))
 
 
 @contextmanager
@@ -114,6 +122,11 @@ def test_the_page_needs_nothing_inline(site: str) -> None:
         (full_snapshot, "/v1/findings", 200),
         (full_snapshot, "/v1/findings?lang=fr", 400),
         (full_snapshot, "/v1/why", 400),
+        (full_snapshot, "/v1/fits?gpus=8", 200),
+        (full_snapshot, "/v1/fits", 400),
+        (full_snapshot, "/v1/fits?gpus=0", 400),
+        (full_snapshot, "/v1/fits?gpus=10&per_node=4", 400),
+        (full_snapshot, "/v1/fits?gpus=8&lang=fr", 400),
         (full_snapshot, "/v1/why?name=x&lang=fr", 400),
         (None, "/", 200),
         (None, "/v1/snapshot", 404),

@@ -15,6 +15,7 @@ from monitor.alert.notify import NotifyDecision
 from monitor.alert.store import AlertStore
 from monitor.facts import DiskFact
 from monitor.facts.agents import AgentFact
+from monitor.facts.cluster import NodeView
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.text import Text
@@ -23,6 +24,7 @@ from monitor.history.reader import MAX_RANGE_POINTS
 from monitor.present.alerts import LocalizedAlertEvent
 from monitor.queries.history import HistoryQueries, labels_of
 from tests.history.builders import HOUR, MINUTE, START, Rig, busy
+from tests.report.builders import view
 from tests.web.cluster import Client, site
 
 NOW = START + 20 * HOUR
@@ -132,6 +134,30 @@ WRONG = [
 @pytest.mark.parametrize("query", WRONG)
 def test_wrong_requests_say_what_is_right(rig: Rig, query: str) -> None:
     status, found, _ = get(rig, query)
+    assert (status, list(found)) == (400, ["error"])
+
+
+def nodes(rig: Rig, query: str) -> Any:
+    with site({}, history=HistoryQueries(rig.reader)) as url:
+        answer = Client(url).get(f"/v1/history/nodes?{query}")
+    return answer.status, answer.json
+
+
+def test_all_nodes_over_time(rig: Rig) -> None:
+    rig.see_view(view(busy(0.5), busy(0.25, node="n2"), nodes=(NodeView(name="n1"), NodeView(name="n2"))))
+    status, found = nodes(rig, "span=24h")
+    assert (status, found["step_seconds"], found["nodes"]) == (200, 1200, 2)
+    assert [(row["first"], row["last"], row["nodes"], row["mean"][-1]) for row in found["rows"]] == [
+        ("n1", "n1", 1, 0.5), ("n2", "n2", 1, 0.25),
+    ]  # fmt: skip
+    assert set(found["rows"][1]["mean"][:-1]) == {None}
+    _, found = nodes(rig, "first=n2&last=n2")
+    assert [row["first"] for row in found["rows"]] == ["n2"]
+
+
+@pytest.mark.parametrize("query", ["span=8d", "span=x", "until=0", "first=", f"last={'x' * 600}"])
+def test_wrong_requests_for_nodes_say_what_is_right(rig: Rig, query: str) -> None:
+    status, found = nodes(rig, query)
     assert (status, list(found)) == (400, ["error"])
 
 

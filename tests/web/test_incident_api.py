@@ -37,3 +37,11 @@ def test_wrong_requests_say_what_is_wrong(path: str, status: int, error: str) ->
     with serving(FakeAlerts()) as url:
         answer = get(f"{url}/v1/incidents/{path}")
         assert (answer[0], json.loads(answer[2])) == (status, {"error": error})
+
+
+def test_an_incident_of_an_alert_that_an_upgrade_merged() -> None:
+    alerts = FakeAlerts()
+    alerts.merged["old"] = "abc"
+    with serving(alerts) as url:
+        status, _, body = get(f"{url}/v1/incidents/old")
+        assert (status, json.loads(body)["alert"]["fingerprint"]) == (200, "abc")

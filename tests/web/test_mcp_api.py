@@ -67,7 +67,7 @@ def ask(url: str, tool: str, **arguments: object) -> tuple[bool, str]:
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_the_tools_are_listed_as_read_only(url: str, mode: str) -> None:
     listed = connected(url, lambda client: client.list_tools(), mode=mode).tools
-    assert sorted(tool.name for tool in listed) == ["alerts", "report", "status", "why"]
+    assert sorted(tool.name for tool in listed) == ["alerts", "fits", "report", "status", "why"]
     assert all(tool.annotations is not None and tool.annotations.read_only_hint for tool in listed)
 
 
@@ -79,6 +79,7 @@ def test_each_tool_answers(url: str) -> None:
     assert "| 节点 |" in ask(url, "status", lang="zh")[1]
     assert ask(url, "why", name="bert", namespace="nlp", lang="zh") == (False, "nlp zh")
     assert "disk-full" in ask(url, "alerts")[1]
+    assert ask(url, "fits", gpus="16", model="A100") == (False, "16 A100 () en")
     assert "| zhang | 8.0 |" in ask(url, "report", since="24h", by="user")[1]
 
 
@@ -91,7 +92,8 @@ def test_each_tool_answers(url: str) -> None:
         ("status", {"verbose": "yes"}, "status has no argument 'verbose'"),
         ("status", {"lang": "fr"}, "lang is one of en, zh"),
         ("report", {"since": "9999d"}, "since is a duration of at most"),
-        ("delete", {}, "there is no tool 'delete'; there are status, why, alerts, report"),
+        ("fits", {"gpus": "many"}, "gpus is a number from 1 to 10000"),
+        ("delete", {}, "there is no tool 'delete'; there are status, why, fits, alerts, report"),
     ],
 )
 def test_wrong_questions_say_what_is_wrong(url: str, tool: str, arguments: dict[str, object], error: str) -> None:

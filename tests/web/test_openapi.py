@@ -12,6 +12,7 @@ from starlette.routing import BaseRoute
 from monitor.access.audit import AuditLog
 from monitor.access.principal import Role
 from monitor.access.settings import AccessSettings
+from monitor.history.heatmap import HeatMap, NameRange
 from monitor.history.model import HistorySubject
 from monitor.queries.history import HistoryAnswer
 from monitor.report.model import Report
@@ -44,6 +45,9 @@ class Histories:
         self, subject: HistorySubject, name: str, _span: float, _until: float | None, _lang: str
     ) -> HistoryAnswer:
         return HistoryAnswer(subject=subject, name=name, start=0, step_seconds=60)
+
+    def heat_map(self, _span: float, _until: float | None, _nodes: NameRange) -> HeatMap:
+        return HeatMap(start=0, step_seconds=60, nodes=0)
 
 
 def routes_of(app: Any) -> list[BaseRoute]:

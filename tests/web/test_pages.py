@@ -16,6 +16,7 @@ from starlette.routing import Match
 from monitor.access.principal import AuthMethod, Principal, Role
 from monitor.alert.model import Alert, Phase
 from monitor.alert.mute import AlertView
+from monitor.explain.fits.model import FitsRequest
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import (
     ClusterView,
@@ -33,7 +34,9 @@ from monitor.facts.text import Evidence, Text
 from monitor.i18n import CATALOGS, LANGUAGES
 from monitor.present.cleanup import ShownPlan
 from monitor.present.findings import LocalizedFinding, localize_findings
+from monitor.present.rows import gpu_rows, page_text
 from monitor.queries.cluster import PodExplanation
+from monitor.queries.fits import FitsAnswer
 from monitor.web.context import PageData, PageDeps
 from monitor.web.pages.routes import page_routes
 from tests.support.snapshots import AT, LOST, full_snapshot
@@ -76,12 +79,19 @@ class FakeCluster:
             gpus=gpus, pods=pods, queues=(QueueView(name="vc", used=1, waiting=8),), users={"li": UsageView(gpus=1)},
         )  # fmt: skip
 
+    def overview(self) -> ClusterView:
+        return self.view()
+
     def findings(self, lang: str) -> tuple[LocalizedFinding, ...] | None:
         return localize_findings((finding(), finding(labels={"node": "b"}, explained_by=finding().key)), lang)
 
     def why(self, name: str, _namespace: str | None, _lang: str) -> PodExplanation:
         lines = (f"{name} waits", "No room.", "  - it asks for 8", "What to do:", "  > wait")
         return PodExplanation(name=name, status="pending", cause="no-room", well=False, lines=lines)
+
+    def fits(self, request: FitsRequest, _lang: str) -> FitsAnswer:
+        lines = (f"{request.gpus} do not fit now.", "  - zhang holds 8", "What to do:", "  > ask for less")
+        return FitsAnswer(verdict="after", lines=lines)
 
 
 class Visitor:
@@ -119,7 +129,7 @@ def deps(cluster: FakeCluster | None = None, **data: Any) -> PageDeps:
 PATHS = (
     "/nodes?sort=-disk", "/nodes?q=zzz",
     "/", "/nodes", "/nodes/gpu-01", "/gpus/gpu-01/0", "/pods", "/pods/nlp/bert-0", "/users", "/users/zhang",
-    "/queues", "/queues/vc", "/why", "/why?q=zhang",
+    "/queues", "/queues/vc", "/why", "/why?q=zhang", "/fits", "/fits?gpus=8",
 )  # fmt: skip
 
 
@@ -155,6 +165,9 @@ SHOWN = [
     ("/users/zhang", ["nlp/wait-gpu-01", "gpu-01/0"]),
     ("/queues/vc", ["cv/vit-0", "zombie"]),
     ("/why?q=zhang", ["No room.", "nlp/wait-gpu-01"]),
+    ("/fits", ['name="gpus"', 'inputmode="numeric"', '<option value="vc">']),
+    ("/fits?gpus=8&model=A100", ["8 do not fit now.", "zhang holds 8", "ask for less", 'value="A100"']),
+    ("/fits?gpus=10&per_node=4", ["gpus (10) is not a multiple of per_node (4)"]),
 ]
 
 
@@ -224,7 +237,16 @@ def test_names_are_suggested_and_escaped() -> None:
 
 def test_every_name_is_escaped() -> None:
     visitor = Visitor(deps(FakeCluster(EVIL)), ADMIN)
-    for path in ("/", "/nodes", "/pods", "/users/zhang", "/queues/vc", "/why?q=zhang", f"/why?q={EVIL}"):
+    for path in (
+        "/",
+        "/nodes",
+        "/pods",
+        "/users/zhang",
+        "/queues/vc",
+        "/why?q=zhang",
+        f"/why?q={EVIL}",
+        f"/fits?gpus=8&model={EVIL}",
+    ):
         body = visitor.text(path)
         assert "<script>" not in body
         assert "&lt;script&gt;" in body
@@ -375,3 +397,32 @@ def test_pages_name_the_time_zone_for_their_times() -> None:
     html = Visitor(given).text("/cleanup")
     assert 'data-zone="Asia/Shanghai"' in html
     assert " CST</time>" in html
+
+
+CURRENT = [
+    ("/", "/"), ("/nodes/gpu-01", "/nodes"), ("/gpus/gpu-01/0", "/nodes"), ("/jobs/nlp/bert", "/pods"), ("/why", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "entry"), CURRENT)
+def test_the_menu_marks_where_a_page_belongs(path: str, entry: str | None) -> None:
+    marked = re.findall(r'<a href="([^"]+)" aria-current="page"', Visitor(deps()).text(path))
+    assert marked == ([] if entry is None else [entry])
+
+
+def test_the_reason_of_a_state_is_told_once() -> None:
+    held = tuple(Evidence(key="held", values={"pod": "nlp/bert-0", "by": by}) for by in ("kubelet", "process"))
+    gpu = GpuView(node="n", state=GpuState.BUSY, index=0, evidence=held)
+    assert len(gpu_rows([gpu], "en")[0].evidence) == 1
+
+
+def test_what_an_agent_reports_besides_is_in_the_language_of_the_page() -> None:
+    body = Visitor(deps()).text("/nodes/gpu-01", accept_language="zh")
+    assert "<h3>采集器</h3>" in body
+    assert "Collectors" not in body
+
+
+def test_a_pod_that_is_not_scheduled_waits_on_its_page_as_in_the_list() -> None:
+    visitor, said = Visitor(deps()), page_text("en", "pods.waits")
+    assert f"<dd>{said}</dd>" in visitor.text("/pods/nlp/wait-gpu-01", accept_language="en")
+    assert f">{said}</strong>" in visitor.text("/pods?what=all", accept_language="en")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import re
 from functools import partial
+from itertools import chain
 
 import pytest
 from starlette.requests import Request
@@ -68,6 +70,38 @@ def test_sections_of_a_map_stay_the_same_while_nothing_changes() -> None:
     assert all(one is other for one, other in zip(first, second, strict=True))
     third = made.sections(page(), view(60, state=GpuState.ZOMBIE))
     assert not {each.version for each in first} & {each.version for each in third}
+
+
+def test_after_any_changes_a_map_shows_what_a_new_one_would() -> None:
+    """Except for shades, which depend on what was shown before: here loads are in the middle of their level."""
+    chance, kept, nodes = random.Random(3), GpuMap(), dict[str, tuple[NodeView, tuple[GpuView, ...]]]()
+    for _ in range(60):
+        for number in chance.sample(range(60), 20):
+            nodes[f"n{number}"] = some_node(f"n{number}", chance)
+        if len(nodes) > MAX_RICH_NODES and chance.random() < 0.5:
+            del nodes[chance.choice(list(nodes))]
+        gpus = {name: gpus for name, (_, gpus) in nodes.items() if gpus}
+        together = ClusterView(
+            at=NOW, nodes=tuple(node for node, _ in nodes.values()), gpus=tuple(chain.from_iterable(gpus.values()))
+        ).with_known_nodes(gpus)
+        assert kept.sections(page(), together) == GpuMap().sections(page(), together)
+
+
+def some_node(name: str, chance: random.Random) -> tuple[NodeView, tuple[GpuView, ...]]:
+    gpus = tuple(
+        GpuView(
+            node=name,
+            state=chance.choice((GpuState.BUSY, GpuState.FREE)),
+            index=index + chance.randrange(2),
+            since=NOW - chance.randrange(2),
+            utilization_ratio=chance.choice((0.125, 0.875)),
+            holders=chance.choice(((), (Holder(user="li"),))),
+        )
+        for index in range(chance.randrange(3))
+    )
+    return NodeView(
+        name=name, has_agent=chance.random() < 0.8, free=chance.randrange(2), heard_at=chance.random()
+    ), gpus
 
 
 def test_a_node_that_goes_is_forgotten() -> None:

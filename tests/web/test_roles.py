@@ -35,7 +35,7 @@ BODIES: dict[str, Any] = {
     "uncordon": {"nodes": ["gpu01"]},
     "mcp": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
 }
-QUERIES = {"why": "?name=x", "cleanupScan": "?policy=data", "history": "?subject=cluster"}
+QUERIES = {"why": "?name=x", "fits": "?gpus=8", "cleanupScan": "?policy=data", "history": "?subject=cluster"}
 ABSENT = ("snapshot", "report", "incident")  # this site has neither an agent nor a report, nor the alert
 
 

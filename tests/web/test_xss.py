@@ -24,7 +24,7 @@ TEXT = "</title></textarea></script><script>pwned=1</script><svg onload=pwned=1>
 PLANT_SCRIPT = "document.body.appendChild(Object.assign(document.createElement('script'), {text: 'pwned=1'}))"
 MAX_PAGES = 60
 FAILED = "failed"
-STARTS = ("/", "/nodes", "/pods", "/users", "/queues", "/alerts", "/cleanup", "/report", "/audit", "/why")
+STARTS = ("/", "/nodes", "/pods", "/users", "/queues", "/fits", "/alerts", "/cleanup", "/report", "/audit", "/why")
 
 
 def begin(stage: OutageContext) -> None:

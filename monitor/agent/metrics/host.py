@@ -1,4 +1,4 @@
-"""The host: CPU, memory, load and boot time."""
+"""The host: CPU, memory, load, boot time and network."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from prometheus_client.core import CounterMetricFamily, Metric
 
 from monitor.agent.metrics.label_values import infos, message_label
-from monitor.base.metrics import Row, gauges
+from monitor.base.metrics import Row, counters, gauges
 from monitor.facts import HostFact, NodeSnapshot
 
 HOST: tuple[Row[HostFact], ...] = (
@@ -17,6 +17,18 @@ HOST: tuple[Row[HostFact], ...] = (
     ("gpuwarden_host_load1", "Load average over one minute.", lambda h: h.load1),
     ("gpuwarden_host_boot_time_seconds", "When the node was booted (Unix time).", lambda h: h.booted_at),
 )  # fmt: skip
+NETWORK: tuple[Row[HostFact], ...] = (
+    (
+        "gpuwarden_host_network_received_bytes",
+        "Bytes received by the physical network interfaces, without RDMA.",
+        lambda h: h.network_received_bytes_total,
+    ),
+    (
+        "gpuwarden_host_network_transmitted_bytes",
+        "Bytes sent by the physical network interfaces, without RDMA.",
+        lambda h: h.network_transmitted_bytes_total,
+    ),
+)
 
 
 def families(snapshot: NodeSnapshot) -> Iterable[Metric]:
@@ -35,3 +47,4 @@ def families(snapshot: NodeSnapshot) -> Iterable[Metric]:
     for mode, seconds in snapshot.host.cpu_seconds_total.items():
         cpu.add_metric((mode,), seconds)
     yield cpu
+    yield from counters(NETWORK, (), [((), snapshot.host)])

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import Annotated
 
 import msgspec
 
+from monitor.alert.announced import CAUSE, SEVERITY
 from monitor.alert.model import (
     EXTERNAL,
     SEVERITY_RANK,
@@ -23,7 +25,10 @@ from monitor.alert.model import (
     NotificationSubject,
     Phase,
     alertname,
+    alerts_by_key,
     fingerprint_of,
+    fingerprint_of_key,
+    former_key,
     has_escalated,
     notification_id,
     worst_severity,
@@ -79,6 +84,16 @@ class OwnAlerts:
     rules: Collection[str] = ()
     cluster: str | None = None
 
+    @cached_property
+    def by_key(self) -> dict[str, Alert]:
+        """Alerts by the keys of their findings."""
+        return alerts_by_key(self.alerts.values())
+
+    def fingerprint(self, finding: Finding) -> str:
+        """Fingerprint of the alert of one of our findings."""
+        known = self.by_key.get(finding.key)
+        return known.fingerprint if known is not None else fingerprint_of(finding)
+
 
 @dataclass(frozen=True)
 class CallbackResult:
@@ -106,8 +121,11 @@ def process_callback(
     payload: CallbackPayload, receivers: Iterable[str], before: NotificationLog, own: OwnAlerts, now: float
 ) -> CallbackResult:
     """Notifications to `receivers` about a call, given the log of previous ones."""
-    log = {(entry.receiver, entry.group): entry for entry in before.told}
-    subjects = _deduplicated(_subject(alert, own, now) for alert in payload.alerts)
+    findings = [_finding(alert, own) for alert in payload.alerts]
+    log = {(entry.receiver, entry.group): entry for entry in _with_present_fingerprints(before.told, findings, own)}
+    subjects = _deduplicated(
+        _subject(alert, finding, own, now) for alert, finding in zip(payload.alerts, findings, strict=True)
+    )
     notifications = []
     for receiver in receivers:
         key = receiver, shorten_name(f"{EXTERNAL}|{payload.group_key}", MAX_GROUP_CHARS)
@@ -118,6 +136,20 @@ def process_callback(
     return CallbackResult(
         tuple(notifications), NotificationLog(told=_latest(entry for entry in log.values() if entry.firing))
     )
+
+
+def _with_present_fingerprints(
+    entries: Iterable[NotificationLogEntry], findings: Iterable[Finding], own: OwnAlerts
+) -> Iterable[NotificationLogEntry]:
+    """Entries with the present fingerprints of our alerts, which an older version logged by all their labels."""
+    present = {
+        fingerprint_of_key(former_key(finding.rule, finding.labels)): own.fingerprint(finding)
+        for finding in findings
+        if finding.rule in own.rules
+    }
+    for entry in entries:
+        firing = {present.get(fingerprint, fingerprint): severity for fingerprint, severity in entry.firing.items()}
+        yield entry if firing.keys() == entry.firing.keys() else msgspec.structs.replace(entry, firing=firing)
 
 
 def _latest(entries: Iterable[NotificationLogEntry]) -> tuple[NotificationLogEntry, ...]:
@@ -205,26 +237,28 @@ def _precedence(subject: NotificationSubject) -> tuple[bool, int]:
     return subject.phase is not Phase.FIRING, SEVERITY_RANK[subject.finding.severity]
 
 
-def _subject(alert: CallbackAlert, own: OwnAlerts, now: float) -> NotificationSubject:
-    """Subject of a received alert. One of our own gets our fingerprint and our finding.
+def _subject(alert: CallbackAlert, finding: Finding, own: OwnAlerts, now: float) -> NotificationSubject:
+    """Subject of a received alert with its finding. One of our own gets our fingerprint and our finding.
 
-    If severity or cause differ, another replica may have seen the change sooner, so the received alert counts.
+    If severity or cause differ from those announced, another replica may have seen the change sooner, so the received
+    alert counts.
     """
     resolved = alert.status == "resolved"
-    finding = _finding(alert, own)
-    fingerprint = fingerprint_of(finding) if finding.rule in own.rules else alert.fingerprint
-    known = own.alerts.get(fingerprint)
+    is_own = finding.rule in own.rules
+    known = own.by_key.get(finding.key) if is_own else None
     return NotificationSubject(
-        fingerprint=fingerprint,
-        finding=known.finding if known is not None and _same(known.finding, finding) else finding,
+        fingerprint=own.fingerprint(finding) if is_own else alert.fingerprint,
+        finding=known.finding if known is not None and _same(known, finding) else finding,
         phase=Phase.RESOLVED if resolved else Phase.FIRING,
         since=min(alert.starts_at.timestamp(), now),
         resolved_at=min(alert.ends_at.timestamp(), now) if resolved and alert.ends_at is not None else None,
     )
 
 
-def _same(known: Finding, received: Finding) -> bool:
-    return (known.severity, known.cause) == (received.severity, received.cause)
+def _same(known: Alert, received: Finding) -> bool:
+    severity, cause = known.announced.get(SEVERITY), known.announced.get(CAUSE)
+    expected = (severity or known.finding.severity, cause or known.finding.cause)
+    return expected == (received.severity, received.cause)
 
 
 def _finding(alert: CallbackAlert, own: OwnAlerts) -> Finding:

@@ -101,6 +101,7 @@ def summary_message(batch: Batch, notification: Notification, summary: Summary, 
         ),
         severity=Severity.INFO,
         lang=locale.lang,
+        charts=summary.charts,
     )
 
 

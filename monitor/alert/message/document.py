@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from monitor.alert.charts import MessageCharts
 from monitor.facts.findings import Severity
 
 
@@ -42,7 +43,7 @@ class TextLine:
 class AlertMessage:
     """A whole message; `id` is that of the batch. `resolved` takes precedence over `severity` for the colour.
 
-    `mentions` are the owners of the affected jobs.
+    `mentions` are the owners of the affected jobs. Only HTML shows `charts`.
     """
 
     id: str
@@ -52,3 +53,4 @@ class AlertMessage:
     resolved: bool = False
     mentions: tuple[str, ...] = ()
     lang: str = "en"
+    charts: MessageCharts | None = None

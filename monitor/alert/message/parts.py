@@ -20,6 +20,7 @@ SUMMARY_MARK = "📊"
 LATE_SECONDS = 60.0  # lateness from which a message mentions it
 MAX_SUBJECTS_SHOWN = 5
 MAX_TITLE_CHARS = 120
+MAX_ANSWER_CHARS = 60
 MAX_SENTENCE_CHARS = 240
 MAX_LIST_ENTRY_CHARS = 110
 MAX_NAME_CHARS = 60
@@ -209,3 +210,13 @@ def lateness(batch: Batch, notification: Notification, locale: Locale) -> list[T
 def link(url: str | None, locale: Locale) -> list[TextLine]:
     """Line with a link to the page, if there is one."""
     return [TextLine((Span(locale.say("link"), SpanStyle.LINK, url),), 1)] if url else []
+
+
+def answer_links(notification: Notification, locale: Locale) -> list[TextLine]:
+    """Lines with the links at which the owner answers."""
+    urls = ((answer.name, locale.page_url(answer.path)) for answer in notification.answers)
+    return [
+        TextLine((Span(locale.say("answer", name=shorten(name, MAX_ANSWER_CHARS)), SpanStyle.LINK, url),), 1)
+        for name, url in urls
+        if url is not None
+    ]

@@ -12,6 +12,7 @@ from monitor.alert.message.parts import (
     MAX_TITLE_CHARS,
     acknowledged,
     affected,
+    answer_links,
     is_notice,
     labelled,
     lateness,
@@ -39,7 +40,8 @@ def single_message(batch: Batch, notification: Notification, locale: Locale) -> 
     """Message of at most one screen about one notification."""
     sample = [TextLine((Span(locale.say("sample"), SpanStyle.BOLD),), 0)] if notification.sample else []
     head = [*sample, *_story(batch, notification, locale)]
-    tail = [*lateness(batch, notification, locale), *link(_url(notification, locale), locale)]
+    tail = [*lateness(batch, notification, locale), *answer_links(notification, locale)]
+    tail += link(_url(notification, locale), locale)
     room = MAX_LINES - 1 - len(head) - len(tail)
     return AlertMessage(
         id=batch.id,

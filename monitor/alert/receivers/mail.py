@@ -12,7 +12,9 @@ from email.message import EmailMessage
 from email.utils import format_datetime
 from typing import Any
 
+from monitor.alert.message.document import AlertMessage
 from monitor.alert.message.formats import html, plain
+from monitor.alert.message.formats.charts import charts_html
 from monitor.alert.model import Batch, Notification
 from monitor.alert.receivers.base import DeliveryError, ReceiverSettings
 from monitor.alert.receivers.common import ID_HEADER, BaseReceiver, MessageWriter
@@ -91,8 +93,12 @@ class Mail(BaseReceiver):
         mail[ID_HEADER] = _id_part(batch.id)
         mail.set_content(self._plain.text(batch, message, MAX_TEXT_BYTES))
         if not self._plain.uses_template(batch):
-            mail.add_alternative(self._html.text(batch, message, MAX_TEXT_BYTES), subtype="html")
+            mail.add_alternative(self._html_body(batch, message), subtype="html")
         return mail, recipients
+
+    def _html_body(self, batch: Batch, message: AlertMessage) -> str:
+        text = self._html.text(batch, message, MAX_TEXT_BYTES)
+        return text if message.charts is None else f"{text}\n{charts_html(message.charts, message.lang)}"
 
     def _owners(self, batch: Batch) -> list[str]:
         if not self._mail.to_owners:

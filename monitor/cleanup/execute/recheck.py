@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from monitor.cleanup.execute.references_reader import VolumeList
+from monitor.cleanup.execute.run_plan import OVER_QUOTA
 from monitor.cleanup.inputs import Planner, policy_disk
 from monitor.cleanup.journal_records import CleanupRun
 from monitor.cleanup.model import Item, PodWrite
 from monitor.cleanup.on_demand import RELEASE, RESTORE
 from monitor.cleanup.plan.dataset_protection import DatasetUses, mounted_paths
+from monitor.cleanup.plan.keeps import keep_protection
 from monitor.cleanup.policy import Caps, CleanupPolicy, DatasetPolicy, GpuPolicy, PodPolicy
 from monitor.facts.actions import KillProcess, TrashUnit
 
@@ -35,10 +37,17 @@ class Recheck:
         if policy is None:
             return "unknown"
         if isinstance(item.act, TrashUnit) and isinstance(policy, DatasetPolicy):
-            return self._mounted(policy, item.act)
+            return self._kept(item) or self._mounted(policy, item.act)
         if isinstance(item.act, (PodWrite, KillProcess)) and isinstance(policy, (PodPolicy, GpuPolicy)):
             return self._still_planned(policy, item)
         return None
+
+    def _kept(self, item: Item) -> str | None:
+        """Whether the owner has answered since the plan was made."""
+        if item.why.key == OVER_QUOTA:
+            return None
+        protection = keep_protection(self._planner.keeps(), item.id, time.time())
+        return None if protection is None else protection.protection
 
     def _still_planned(self, policy: PodPolicy | GpuPolicy, item: Item) -> str | None:
         """Plan again: an item that is no longer planned is in use, gone or protected by now."""

@@ -13,7 +13,7 @@ from monitor.cleanup.policy import DatasetPolicy
 from monitor.facts.datasets import UnitFact, path_text
 from monitor.facts.storage import DiskFact
 
-PROTECTIONS = ("pinned", "owner-kept", "in-use", "needed", "too-young", "unknown", "refused-lately")
+PROTECTIONS = ("pinned", "owner-kept", "in-use", "needed", "too-young", "unknown", "refused-lately", "kept")
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from monitor.cleanup.model import CleanupPlan, Item, KeptItem, Risk
 from monitor.cleanup.plan.dataset_protection import DatasetUses, dataset_protection, last_use, mounted_paths, owner_of
+from monitor.cleanup.plan.keeps import Keeps, keep_protection
 from monitor.cleanup.plan.select import Candidate, PlanSubject, Selection, make_plan, refuse, skip_refused
 from monitor.cleanup.plan.watermarks import needed_bytes
 from monitor.cleanup.policy import DAY, DatasetPolicy
@@ -26,11 +27,15 @@ _OCCUPYING_STATES = ("trashed", "purging")
 
 @dataclass(frozen=True)
 class DatasetContext:
-    """Facts about a root besides its units: its disk, its trash, and the ids of items that the agent refused lately."""
+    """Facts about a root besides its units: its disk, its trash, and the ids of items that the agent refused lately.
+
+    `keeps` are those of owners. They do not apply to units over quota.
+    """
 
     disk: DiskFact | None = None
     trash: tuple[TrashFact, ...] = ()
     refused: frozenset[str] = frozenset()
+    keeps: Keeps = field(default_factory=dict)
 
     @property
     def trashed(self) -> tuple[TrashFact, ...]:
@@ -145,9 +150,22 @@ def _choose(planning: _DatasetPlanning, units: list[UnitFact], needed: int | Non
     if quotas and needed is None:
         return
     taken = {item.id for item in planning.selection.items}
-    rest = sorted((unit for unit in units if item_id(unit) not in taken), key=lambda unit: (last_use(unit), unit.path))
+    rest = _without_keeps(planning, (unit for unit in units if item_id(unit) not in taken))
+    rest.sort(key=lambda unit: (last_use(unit), unit.path))
     # Units over quota free the disk too.
     _take(planning, rest, "unused", None if needed is None else max(0, needed - chosen))
+
+
+def _without_keeps(planning: _DatasetPlanning, units: Iterable[UnitFact]) -> list[UnitFact]:
+    """Units that their owner does not keep; the others are added to the kept items."""
+    left = []
+    for unit in units:
+        protection = keep_protection(planning.context.keeps, item_id(unit), planning.now)
+        if protection is None:
+            left.append(unit)
+        else:
+            planning.kept.append(protection.kept_item(unit.path, planning.policy.node, unit.allocated_bytes))
+    return left
 
 
 def _over_quota(planning: _DatasetPlanning, candidates: Iterable[UnitFact]) -> int:

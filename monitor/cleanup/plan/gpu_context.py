@@ -9,6 +9,7 @@ from functools import cached_property
 
 from monitor.cleanup.plan.exempt import exemption
 from monitor.cleanup.plan.image_protection import STOPPED
+from monitor.cleanup.plan.keeps import Keeps
 from monitor.cleanup.plan.select import Protection
 from monitor.cleanup.policy import GpuPolicy
 from monitor.cluster.holders import processes_of
@@ -35,6 +36,7 @@ class GpuPlanContext:
     notices: Mapping[str, float] = field(default_factory=dict)
     tried: Mapping[str, float] = field(default_factory=dict)
     tenant_namespaces: frozenset[str] = frozenset()
+    keeps: Keeps = field(default_factory=dict)
 
     @cached_property
     def nodes(self) -> dict[str, NodeView]:

@@ -15,7 +15,7 @@ from monitor.facts.kube import TERMINAL_PHASES, PodFact
 
 PROTECTIONS = (
     "exempt", "too-young", "busy", "job-busy", "draws-power", "terminating", "container-left", "platform", "inference",
-    "unknown",
+    "unknown", "kept",
 )  # fmt: skip
 MIN_BUSY_POWER_RATIO = 0.35  # of the power limit: an idle GPU never draws this much, whatever its utilisation says
 

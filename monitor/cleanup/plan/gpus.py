@@ -10,6 +10,7 @@ from __future__ import annotations
 from monitor.cleanup.model import CleanupPlan, Item, KeptItem, PodWrite, Risk
 from monitor.cleanup.plan.gpu_context import GpuPlanContext
 from monitor.cleanup.plan.gpu_holders import GpuHold, idle_pods, orphans, zombies
+from monitor.cleanup.plan.keeps import keep_protection
 from monitor.cleanup.plan.select import Candidate, PlanSubject, Selection, make_plan, refuse
 from monitor.facts.actions import KillProcess
 from monitor.facts.text import Text, Value
@@ -27,8 +28,9 @@ def plan_gpus(context: GpuPlanContext) -> CleanupPlan:
     kept: dict[str, KeptItem] = {}
     items: dict[str, Item] = {}
     for hold in (*zombies(context), *orphans(context), *idle_pods(context)):
-        if hold.covered is not None:
-            kept[hold.id] = hold.covered.kept_item(hold.name, hold.gpu.node)
+        covered = hold.covered or keep_protection(context.keeps, hold.id, context.now)
+        if covered is not None:
+            kept[hold.id] = covered.kept_item(hold.name, hold.gpu.node)
         else:
             items[hold.id] = _item(hold, context)
     # A process may be on several GPUs: protection on one of them applies to all.

@@ -22,13 +22,16 @@ MAX_KEPT_ITEMS = 200
 
 @dataclass(frozen=True)
 class Protection:
-    """Why a plan leaves something alone: a code, and the pattern, pod or node behind it."""
+    """Why a plan leaves something alone: a code, the pattern, pod, node or owner behind it, perhaps an end."""
 
     protection: str
     detail: str | None = None
+    until: float | None = None
 
     def kept_item(self, name: str, node: str | None, size: int | None = None) -> KeptItem:
-        return KeptItem(name=name, protection=self.protection, detail=self.detail, node=node, bytes=size)
+        return KeptItem(
+            name=name, protection=self.protection, detail=self.detail, node=node, bytes=size, until=self.until
+        )
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,8 @@ class AgentPoller:
         self._fetch = fetch or self._http
         self._on_answer = on_answer
         self._lock = threading.Lock()
-        self._polled: dict[str, _PolledTarget] = {}
+        self._polled: dict[str, _PolledTarget] = {}  # sorted by target
+        self._known: dict[str, str | None] = {}  # the targets at the last update
         self._names: dict[str, str] = {}  # target -> node name that the agent reports, where no other source names it
         self._due: list[tuple[float, str, _PolledTarget]] = []  # heap of the targets that are not being polled
         self._refresh_at = 0.0
@@ -110,8 +111,19 @@ class AgentPoller:
         """Facts of all agents, sorted by target, with times by the clock as it is set now."""
         offset = self.clock_offset()
         with self._lock:
-            polled = [self._polled[target] for target in sorted(self._polled)]
-            return tuple(_shifted(target.fact, offset - target.clock_offset) for target in polled)
+            return tuple(
+                [
+                    polled.fact
+                    if abs(step := offset - polled.clock_offset) < CLOCK_STEP_SECONDS
+                    else _shifted(polled.fact, step)
+                    for polled in self._polled.values()
+                ]
+            )
+
+    def answered_once(self) -> bool:
+        """Whether every agent has answered or failed once."""
+        with self._lock:
+            return all(polled.fact.received_at or polled.fact.failures for polled in self._polled.values())
 
     def clock_offset(self) -> float:
         """Wall clock minus active time. It changes only if the wall clock is set or the process stands still."""
@@ -121,6 +133,9 @@ class AgentPoller:
         """Add new targets, and drop those that are gone or have moved to another node."""
         targets = dict(self._targets())
         with self._lock:
+            if targets == self._known:
+                return
+            self._known = targets
             spread = None if self._polled else min(FIRST_SPREAD_SECONDS, self._settings.interval)
             self._polled = {
                 target: polled
@@ -132,6 +147,7 @@ class AgentPoller:
             heapq.heapify(self._due)
             for target in targets.keys() - self._polled.keys():
                 self._add(target, targets[target], spread)
+            self._polled = dict(sorted(self._polled.items()))
         self._schedule.wake()
 
     def _add(self, target: str, node: str | None, spread: float | None) -> None:

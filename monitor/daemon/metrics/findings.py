@@ -82,7 +82,8 @@ def _labels(finding: Finding, cluster: str | None) -> tuple[str, ...]:
 
 
 def _version(finding: Finding) -> object:
-    return finding.severity, finding.cause, finding.since, finding.explained_by is not None, finding.held
+    explained = finding.explained_by is not None
+    return finding.labels, finding.severity, finding.cause, finding.since, explained, finding.held
 
 
 def _bool_label(value: bool) -> str:

@@ -22,6 +22,7 @@ from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Scope
 from monitor.facts.gpu_resources import resource_kind
 from monitor.facts.kube import PodFact
+from monitor.facts.subject import identifying_labels
 from monitor.facts.text import Text, Value
 
 NAME = "gpu-fragmented"
@@ -52,10 +53,18 @@ class _Nodes:
     def free(self) -> int:
         return sum(fit.free for fit in self.usable)
 
+    @cached_property
+    def with_free_count(self) -> int:
+        """Number of usable nodes with free GPUs."""
+        return sum(fit.free > 0 for fit in self.usable)
+
+    @cached_property
+    def _largest(self) -> int:
+        return max((fit.total for fit in self.usable), default=0)
+
     def too_scattered(self, asked: int) -> bool:
         """Whether enough GPUs are free but not on one node; requests beyond any node are not meant."""
-        largest = max((fit.total for fit in self.usable), default=0)
-        return bool(self.usable) and self.usable[0].free < asked <= min(self.free, largest)
+        return bool(self.usable) and self.usable[0].free < asked <= min(self.free, self._largest)
 
 
 @dataclass
@@ -111,7 +120,7 @@ def _judge(jobs: Sequence[Sequence[PodFact]], uids: tuple[str, ...], facts: Clus
         pod = max(pods, key=lambda pod: requested_gpus(pod, facts))
         nodes = cache.seen_by(pod)
         if nodes is None:
-            unknown.append(Scope(labels=_labels(pods, facts)))
+            unknown.append(Scope(labels=identifying_labels(NAME, _labels(pods, facts))))
         elif nodes.too_scattered(requested_gpus(pod, facts)):
             findings.append(_finding(pods, pod, nodes, cache.plan(pod, nodes.fits), facts))
     return _Judged(now, uids, tuple(findings), tuple(unknown))
@@ -157,7 +166,7 @@ def _finding(
     most = nodes.usable[0]
     values: dict[str, Value] = {"job": facts.identity(pod).job or pod.name, "namespace": pod.namespace}
     values |= {"user": facts.user(pod), "asked": gpus_in_words(pod, facts), "free": nodes.free, "most": most.free}
-    values |= {"node": most.node.name, "nodes": sum(fit.free > 0 for fit in nodes.usable)}
+    values |= {"node": most.node.name, "nodes": nodes.with_free_count}
     since = min(pod.created_at or 0.0 for pod in pods)
     if not plan:
         return make_finding(NAME, NAME, _labels(pods, facts), values, since=since)

@@ -21,6 +21,7 @@ from monitor.explain.pod import pod_reference
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Scope
 from monitor.facts.kube import PodFact
+from monitor.facts.subject import identifying_labels
 from monitor.facts.text import Text, Value
 
 NAME = "pod-pending"
@@ -58,7 +59,7 @@ def evaluate(facts: ClusterFacts, context: RuleContext, memory: Any, now: float)
         if answer is not None:
             findings.append(_finding(job, answer_for_pod(answer, job.pod), facts))
         else:  # keep its previous finding
-            unexplained.append(Scope(labels=job.labels))
+            unexplained.append(Scope(labels=identifying_labels(NAME, job.labels)))
     due = (at for at in (next_turn(oldest, answers, len(facts.nodes), now), next_late) if at is not None)
     remembered = msgspec.to_builtins(answers) or None
     return RuleResult(tuple(findings), remembered, tuple(unexplained), min(due, default=None))

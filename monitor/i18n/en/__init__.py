@@ -8,6 +8,7 @@ from monitor.i18n.en import (
     cleanup,
     cleanup_runs,
     crashes,
+    demo,
     device_claims,
     doctor,
     findings_conditions,
@@ -20,8 +21,10 @@ from monitor.i18n.en import (
     findings_nodes,
     findings_pods,
     findings_storage,
+    fits,
     images,
     incident,
+    keep,
     log_tails,
     nodes,
     page,
@@ -46,6 +49,7 @@ WORDS = (
     | crashes.WORDS
     | log_tails.WORDS
     | running.WORDS
+    | fits.WORDS
 )
 FINDINGS = (
     findings_gpu.WORDS
@@ -62,8 +66,8 @@ FINDINGS = (
 ALERTS = alerts.WORDS
 CLEANUP = cleanup.WORDS | cleanup_runs.WORDS
 REPORT = report.WORDS | incident.WORDS
-ACCESS = access.WORDS
+ACCESS = access.WORDS | keep.WORDS
 DOCTOR = doctor.WORDS
-SETUP = setup.WORDS
+SETUP = setup.WORDS | demo.WORDS
 PAGE = page.WORDS | page_charts.WORDS | page_work.WORDS
 TABLES = tables.WORDS

@@ -9,6 +9,7 @@ WORDS: dict[str, str] = {
     "access.login.code": "Code or token",
     "access.login.button": "Sign in",
     "access.login.how": "Sign in with your name and password.",
+    "access.login.how-only-code": "Sign in with a code: run gpuwarden login-link where the daemon runs; or a token.",
     "access.login.how-code": "Or with a code: run gpuwarden login-link where the daemon runs. A token works as well.",
     "access.login.wrong": "Name or password is wrong.",
     "access.login.code-wrong": "The code has been used or has expired, or the token is wrong.",

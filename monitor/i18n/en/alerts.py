@@ -53,6 +53,7 @@ _MESSAGES: dict[str, str] = {
     "alert.held": "No current data; this is the last known state.",
     "alert.late": "This message is {seconds:duration} late: earlier delivery failed.",
     "alert.sample": "This is a test message: nothing is wrong and no action is needed.",
+    "alert.answer": "Keep {name}",
     "alert.link": "Details and silencing",
     "alert.more-lines": "... {count:more line|more lines}",
     "alert.digest": "{count} alerts in one message: {parts}",

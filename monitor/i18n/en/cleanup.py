@@ -33,6 +33,7 @@ _WHY: dict[str, str] = {
 }
 
 _KEPT: dict[str, str] = {
+    "cleanup.kept.kept": "Its owner keeps it.",
     "cleanup.kept.pinned": "Pinned.",
     "cleanup.kept.owner-kept": "The policy exempts this owner.",
     "cleanup.kept.in-use": "In use.",

@@ -41,6 +41,7 @@ _NOTICE: dict[str, str] = {
     "cleanup.notice.datasets.advice": (
         "To keep a dataset, use it, or put a file named .keep into it. It can be restored from the trash for a while."
     ),
+    "cleanup.notice.keep": "To keep it for now, open its link.",
     "cleanup.notice.gpus.advice": "To keep the GPU, use it; if the job is done, delete it.",
 }
 

@@ -41,6 +41,26 @@ _CHARTS = {
     "plot.unit.celsius": "Temperature",
     "plot.unit.bytes": "Bytes",
     "plot.unit.bytes-per-second": "Network",
+    "heat.title": "GPU utilisation by node",
+    "heat.label": "Heat map of GPU utilisation by node and time. Arrow keys move, Enter opens.",
+    "heat.unit": "Mean utilisation of the GPUs",
+    "heat.unknown": "no data",
+    "heat.hint": "Point at a cell, tap it, or move with the arrow keys to read its value.",
+    "heat.group": "{first} to {last} ({count} nodes, mean)",
+    "heat.summary": ("{count} nodes, {span}: mean {mean}, lowest {low} ({low_mean}), highest {high} ({high_mean})."),
+    "heat.open": "Show these {count} nodes",
+    "heat.open-node": "Open {name}",
+    "heat.all": "All nodes",
+    "heat.table": "As a table",
+    "heat.node": "Node",
+    "heat.mean": "Mean",
+    "heat.lowest": "Lowest",
+    "heat.highest": "Highest",
+    "heat.latest": "Latest",
+    "heat.empty": (
+        "No node has data for this time yet. The first values appear within a minute; if none do, check with "
+        "gpuwarden doctor whether the agents answer."
+    ),
 }
 
 WORDS: dict[str, str] = {f"page.{key}": words for key, words in _CHARTS.items()}

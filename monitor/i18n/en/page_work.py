@@ -233,6 +233,7 @@ _REPORT = {
     "audit.what.cordon": "cordon",
     "audit.what.uncordon": "uncordon",
     "audit.what.acknowledge": "acknowledge",
+    "audit.what.keep": "keep",
     "audit.what.silence": "silence",
     "audit.what.unsilence": "end a silence",
     "audit.what.test-message": "test message",

@@ -123,6 +123,7 @@ WORDS: dict[str, str] = {
     "denied_other_advice": "Change the job as the message says.",
     "refused_times": "Its controller ({kind}) tried {count:time|times}.",
     "unknown_name": "No pod, job or user named {name} is known (namespace {namespace}).",
+    "unknown_name_anywhere": "No pod, job or user named {name} is known.",
     "unknown_name_advice": "Check the name and namespace: kubectl get pods -A | grep {name}. Events expire after 1 h.",
     "pods_unseen": "The pods of the cluster cannot be read: {error}.",
     "pods_unseen_advice": "Check the API server and the access to it: gpuwarden doctor",

@@ -99,7 +99,8 @@ _INIT = {
     ),
     "file.allow": "Datasets are only cleaned below these directories.",
     "file.keys": (
-        "Scanning datasets needs keys: run gpuwarden keys once, then remove the # here and at the end of this file."
+        "Scanning datasets needs keys: run gpuwarden keys --directory {directory} once, | "
+        "then remove the # in front of the next line and of the lines at the end of this file."
     ),
     "file.pods": "Pods that finished more than seven days ago, and pods stuck in deletion.",
     "file.images": "Container images that no container or template uses.",

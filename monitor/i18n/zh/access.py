@@ -9,6 +9,7 @@ WORDS: dict[str, str] = {
     "access.login.code": "登录码或令牌",
     "access.login.button": "登录",
     "access.login.how": "请用用户名和密码登录。",
+    "access.login.how-only-code": "请用登录码登录：在 daemon 所在的机器上运行 gpuwarden login-link。令牌同样可用。",
     "access.login.how-code": "也可以用登录码：在 daemon 所在的机器上运行 gpuwarden login-link。令牌同样可用。",
     "access.login.wrong": "用户名或密码不正确。",
     "access.login.code-wrong": "登录码已用过或已过期，或者令牌不正确。",

@@ -26,6 +26,7 @@ _WHY: dict[str, str] = {
 }
 
 _KEPT: dict[str, str] = {
+    "cleanup.kept.kept": "用户要求保留。",
     "cleanup.kept.pinned": "已设为保留。",
     "cleanup.kept.owner-kept": "策略规定不动该所有者的数据。",
     "cleanup.kept.in-use": "正在使用。",

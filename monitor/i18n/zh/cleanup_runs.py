@@ -32,6 +32,7 @@ _NOTICE: dict[str, str] = {
     "cleanup.notice.datasets.advice": (
         "如需保留，请使用该数据，或在目录中放一个 .keep 文件。移入回收站后一段时间内仍可恢复。"
     ),
+    "cleanup.notice.keep": "如需暂时保留，请打开对应的链接。",
     "cleanup.notice.gpus.advice": "如仍需要，请让作业真正使用 GPU；已完成的请自行删除。",
 }
 

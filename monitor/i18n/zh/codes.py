@@ -227,6 +227,8 @@ _OUTCOMES: dict[str, str] = {
     "too-young": "时间太短",
     "over-limit": "超出每小时上限",
     "starting": "正在启动",
+    "forbidden": "没有权限",
+    "failing": "读取失败",
     "needed": "仍需要",
     "local-only": "镜像仓库里没有",
     "removed": "已删除",

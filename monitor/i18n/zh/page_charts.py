@@ -41,6 +41,26 @@ _CHARTS = {
     "plot.unit.celsius": "温度",
     "plot.unit.bytes": "字节",
     "plot.unit.bytes-per-second": "网络",
+    "heat.title": "各节点 GPU 利用率",
+    "heat.label": "GPU 利用率热力图，按节点和时间排列。方向键移动，回车键打开。",
+    "heat.unit": "GPU 平均利用率",
+    "heat.unknown": "无数据",
+    "heat.hint": "将指针移到色块上、点按色块，或用方向键查看数值。",
+    "heat.group": "{first} 至 {last}（{count} 个节点的平均值）",
+    "heat.summary": "{count} 个节点，{span}：平均 {mean}，最低 {low}（{low_mean}），最高 {high}（{high_mean}）。",
+    "heat.open": "展开这 {count} 个节点",
+    "heat.open-node": "打开 {name}",
+    "heat.all": "全部节点",
+    "heat.table": "以表格查看",
+    "heat.node": "节点",
+    "heat.mean": "平均",
+    "heat.lowest": "最低",
+    "heat.highest": "最高",
+    "heat.latest": "最近",
+    "heat.empty": (
+        "这段时间还没有任何节点的数据。一分钟内会出现第一批数值；"
+        "如果一直没有，请用 gpuwarden doctor 检查 agent 是否有响应。"
+    ),
 }
 
 WORDS: dict[str, str] = {f"page.{key}": words for key, words in _CHARTS.items()}

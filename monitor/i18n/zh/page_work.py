@@ -233,6 +233,7 @@ _REPORT = {
     "audit.what.cordon": "停止调度",
     "audit.what.uncordon": "恢复调度",
     "audit.what.acknowledge": "认领告警",
+    "audit.what.keep": "保留",
     "audit.what.silence": "静默告警",
     "audit.what.unsilence": "结束静默",
     "audit.what.test-message": "发送测试消息",

@@ -83,6 +83,7 @@ WORDS: dict[str, str] = {
     "denied_other_advice": "按提示修改作业。",
     "refused_times": "它的控制器（{kind}）已尝试 {count} 次。",
     "unknown_name": "没有找到名为 {name} 的 Pod、作业或用户（命名空间 {namespace}）。",
+    "unknown_name_anywhere": "没有找到名为 {name} 的 Pod、作业或用户。",
     "unknown_name_advice": "检查名字和命名空间：kubectl get pods -A | grep {name}。事件只保留 1 小时。",
     "pods_unseen": "无法读取集群里的 Pod：{error}。",
     "pods_unseen_advice": "检查 API server 和访问权限：gpuwarden doctor",

@@ -84,7 +84,7 @@ WORDS: dict[str, str] = {
     "status_silent": "{pod} 在运行但没有日志",
     "status_running": "{pod} 正在运行",
     "status_finished": "{pod} 已结束",
-    "status_not_created": "{pod} 还没有 Pod",
+    "status_not_created": "{pod} 没有 Pod",
     "status_unseen": "{pod} 目前无法解释",
     "for_seconds": "已 {seconds:duration}",
     "of_user": "用户 {name}",

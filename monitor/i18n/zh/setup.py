@@ -81,7 +81,9 @@ _INIT = {
         " | 确认计划无误后，在策略中加上 mode: enforce；其他前提见 docs/zh/cleanup.md。"
     ),
     "file.allow": "只清理这些目录下的数据集。",
-    "file.keys": "扫描数据集需要密钥：先运行一次 gpuwarden keys，再去掉此处和文件末尾的 #。",
+    "file.keys": (
+        "扫描数据集需要密钥：先运行一次 gpuwarden keys --directory {directory}， | 再去掉下一行和文件末尾各行开头的 #。"
+    ),
     "file.pods": "结束超过七天的 Pod，以及删除时卡住的 Pod。",
     "file.images": "没有容器或模板使用的镜像。",
     "file.datasets": "60 天内没有读写的数据集。",

@@ -30,7 +30,7 @@ class AlertPage:
         self._timelines = TimedCache[tuple[TimelineEntry, ...]]()
 
     def show(self, page: PageRequest) -> Response:
-        fingerprint = page.request.path_params["fingerprint"]
+        fingerprint = self._alerts.merged_into(page.request.path_params["fingerprint"])
         rows = alert_rows(self._alerts.alerts(page.lang))
         row = next((row for row in rows if row.alert.fingerprint == fingerprint), None) or self._past(page, fingerprint)
         if row is None:

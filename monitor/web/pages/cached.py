@@ -7,9 +7,11 @@ import time
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from monitor.explain.fits.model import FitsRequest
 from monitor.facts.cluster import ClusterView
 from monitor.present.findings import LocalizedFinding
 from monitor.queries.cluster import PodExplanation
+from monitor.queries.fits import FitsAnswer
 from monitor.web.context import ClusterBackend
 
 VALIDITY_FACTOR = 10.0  # of the time it took to compute
@@ -48,9 +50,13 @@ class CachedQueries:
     def __init__(self, cluster: ClusterBackend, now: Callable[[], float] = time.monotonic) -> None:
         self._cluster = cluster
         self._explanations = TimedCache[PodExplanation](now)
+        self._fits = TimedCache[FitsAnswer](now)
 
     def view(self) -> ClusterView:
         return self._cluster.view()
+
+    def overview(self) -> ClusterView:
+        return self._cluster.overview()
 
     def findings(self, lang: str) -> tuple[LocalizedFinding, ...] | None:
         return self._cluster.findings(lang)
@@ -58,3 +64,7 @@ class CachedQueries:
     def why(self, name: str, namespace: str | None, lang: str) -> PodExplanation:
         """Explain the state of a pod or job, possibly from the cache."""
         return self._explanations.get((name, namespace, lang), lambda: self._cluster.why(name, namespace, lang))
+
+    def fits(self, request: FitsRequest, lang: str) -> FitsAnswer:
+        """Whether a job would fit, possibly from the cache."""
+        return self._fits.get((repr(request), lang), lambda: self._cluster.fits(request, lang))

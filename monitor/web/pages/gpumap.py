@@ -6,10 +6,9 @@ of the row, which page.js shows on hover. Rows are rendered again only when thei
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
-from operator import is_
 
 import msgspec
 from markupsafe import Markup, escape
@@ -17,7 +16,7 @@ from markupsafe import Markup, escape
 from monitor.base.text import natural_key
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, NodeView
 from monitor.i18n.figures import percent
-from monitor.present.rows import ClusterIndex, node_problems
+from monitor.present.rows import node_problems
 from monitor.web.pages.render import UNKNOWN, PageRequest, PageSection, link
 
 MAX_RICH_NODES = 48  # with room for names
@@ -30,19 +29,24 @@ LEVEL_COUNT = 4  # shades of utilization
 # Distance from the middle of its level, in levels, at which a GPU changes it: avoids flicker.
 HYSTERESIS_FACTOR = 0.8
 
+SQUARES = {state: f"<i class={letter}></i>" for state, letter in LETTERS.items()}
+BUSY_SQUARES = tuple(f"<i class=b{level}></i>" for level in range(LEVEL_COUNT))
+
 RowContent = list[object]  # what a row shows of its GPUs
 
 
 @dataclass
 class MapRow:
-    """A rendered row, and the content it was rendered from."""
+    """A rendered row, and the content it was rendered from. Of a large map, `head` and `tail` surround its squares."""
 
     node: NodeView
-    gpus: list[GpuView]
+    gpus: tuple[GpuView, ...]
     content: RowContent
     levels: list[int]
     name: str
     html: Markup
+    head: str = ""
+    tail: str = ""
 
 
 @dataclass(frozen=True)
@@ -58,19 +62,27 @@ class GpuMap:
 
     def __init__(self) -> None:
         self._rows: dict[MapStyle, dict[str, MapRow]] = {}
+        self._order: tuple[Sequence[str], Sequence[str]] = ((), ())  # names as given, and in order
         self._batches: dict[MapStyle, list[tuple[list[Markup], PageSection]]] = {}
 
     def sections(self, page: PageRequest, view: ClusterView) -> list[PageSection]:
         """The map as sections that are updated independently."""
-        gpus = ClusterIndex(view).gpus_by_node
+        gpus = view.gpus_by_node
         style = MapStyle(page.lang, len(view.nodes) <= MAX_RICH_NODES)
         cached = self._rows.get(style, {})
+        nodes = {node.name: node for node in view.nodes}
         rows = {
-            node.name: _row(page, style, node, gpus.get(node.name, []), cached.get(node.name))
-            for node in sorted(view.nodes, key=lambda node: natural_key(node.name))
+            name: _row(page, style, nodes[name], gpus.get(name, ()), cached.get(name)) for name in self._in_order(nodes)
         }
         self._rows[style] = rows
         return self._joined(style, (row.html for row in rows.values()))
+
+    def _in_order(self, names: Iterable[str]) -> Sequence[str]:
+        """Names in natural order, which is determined again when other nodes are known."""
+        given = list(names)
+        if given != self._order[0]:
+            self._order = given, sorted(given, key=natural_key)
+        return self._order[1]
 
     def _joined(self, style: MapStyle, rows: Iterator[Markup]) -> list[PageSection]:
         """Rows as sections; a section whose rows are unchanged is reused."""
@@ -87,31 +99,39 @@ class GpuMap:
         return [section for _, section in batches]
 
 
-def _row(page: PageRequest, style: MapStyle, node: NodeView, gpus: list[GpuView], old: MapRow | None) -> MapRow:
+def _row(page: PageRequest, style: MapStyle, node: NodeView, gpus: tuple[GpuView, ...], old: MapRow | None) -> MapRow:
     """The row of a node; the old one if nothing has changed."""
-    if old is not None and old.node is node and len(old.gpus) == len(gpus) and all(map(is_, old.gpus, gpus)):
+    if old is not None and old.node is node and old.gpus is gpus:
         return old
-    before = old.levels if old is not None and len(old.levels) == len(gpus) else None
-    levels = [_level(gpu, before[number] if before is not None else None) for number, gpu in enumerate(gpus)]
+    levels = _levels(gpus, old.levels if old is not None and len(old.levels) == len(gpus) else None)
     if style.rich:
         content: RowContent = [(gpu.state, gpu.since, gpu.holders, gpu.index, gpu.utilization_ratio) for gpu in gpus]
     else:
-        content = [(gpu.state, gpu.since, gpu.holders) for gpu in gpus]
+        content = [(gpu.state, gpu.since, gpu.holders, gpu.index) for gpu in gpus]
     same_node = old is not None and msgspec.structs.replace(old.node, heard_at=node.heard_at) == node
-    if old is not None and same_node and old.levels == levels and old.content == content:
+    if old is None or not same_node or old.content != content:
+        name = old.name if old is not None and same_node else _name(page, node)
+        row = MapRow(node, gpus, content, levels, name, Markup())
+        if not style.rich:
+            row.head, row.tail = _around_squares(page, node, gpus, name)
+    elif old.levels == levels:
         old.node, old.gpus = node, gpus
         return old
-    name = old.name if old is not None and same_node else _name(page, node)
-    html = _rich(page, node, gpus, levels, name) if style.rich else _compact(page, node, gpus, levels, name)
-    return MapRow(node, gpus, content, levels, name, html)
+    else:
+        row = replace(old, node=node, gpus=gpus, levels=levels)
+    row.html = _rich(page, node, gpus, levels, row.name) if style.rich else _compact(row)
+    return row
 
 
-def _level(gpu: GpuView, before: int | None) -> int:
-    """Shade of the utilization; the previous one unless the difference is clear."""
-    utilization = (gpu.utilization_ratio or 0.0) * LEVEL_COUNT
-    if before is not None and abs(utilization - before - 0.5) <= HYSTERESIS_FACTOR:
-        return before
-    return min(LEVEL_COUNT - 1, int(utilization))
+def _levels(gpus: Iterable[GpuView], before: Iterable[int] | None) -> list[int]:
+    """Shades of the utilizations."""
+    loads = [(gpu.utilization_ratio or 0.0) * LEVEL_COUNT for gpu in gpus]
+    if before is None:
+        return [min(LEVEL_COUNT - 1, int(load)) for load in loads]
+    return [
+        shade if abs(load - shade - 0.5) <= HYSTERESIS_FACTOR else min(LEVEL_COUNT - 1, int(load))
+        for load, shade in zip(loads, before, strict=True)
+    ]
 
 
 def _owner(gpu: GpuView) -> str:
@@ -137,25 +157,31 @@ def _name(page: PageRequest, node: NodeView) -> str:
     return f'<span class="name"><a href="{escape(link("nodes", node.name))}">{escape(node.name)}</a>{note}</span>'
 
 
-def _count(node: NodeView, gpus: list[GpuView]) -> str:
+def _count(node: NodeView, gpus: Sequence[GpuView]) -> str:
     total = node.allocatable if node.allocatable is not None else node.cards
     free = UNKNOWN if node.free is None else node.free
     return f"<span class=count>{free}/{len(gpus) if total is None else total}</span>"
 
 
-def _compact(page: PageRequest, node: NodeView, gpus: list[GpuView], levels: list[int], name: str) -> Markup:
+def _around_squares(page: PageRequest, node: NodeView, gpus: Sequence[GpuView], name: str) -> tuple[str, str]:
+    """What a row of a large map has before and after its squares."""
     owners = escape("|".join(_owner(gpu).replace("|", " ") for gpu in gpus))
     times = "|".join("" if gpu.since is None else str(int(gpu.since)) for gpu in gpus)
-    squares = "".join(f"<i class={_css_class(gpu, level)}></i>" for gpu, level in zip(gpus, levels, strict=True))
     first = gpus[0].index if gpus else 0
-    fields = squares if gpus else f"<span class=none>{page.t('map.no-cards')}</span>"
-    return Markup(  # noqa: S704  # all names are escaped
-        f'<div class="node" data-n="{escape(node.name)}" data-i={first} data-o="{owners}" data-t="{times}">'
-        f"{name}<span class=cards>{fields}</span>{_count(node, gpus)}</div>"
-    )
+    empty = "" if gpus else f"<span class=none>{page.t('map.no-cards')}</span>"
+    head = f'<div class="node" data-n="{escape(node.name)}" data-i={first} data-o="{owners}" data-t="{times}">{name}'
+    return f"{head}<span class=cards>{empty}", f"</span>{_count(node, gpus)}</div>"
 
 
-def _rich(page: PageRequest, node: NodeView, gpus: list[GpuView], levels: list[int], name: str) -> Markup:
+def _compact(row: MapRow) -> Markup:
+    squares = [
+        BUSY_SQUARES[level] if gpu.state is GpuState.BUSY else SQUARES[gpu.state]
+        for gpu, level in zip(row.gpus, row.levels, strict=True)
+    ]
+    return Markup(f"{row.head}{''.join(squares)}{row.tail}")  # noqa: S704  # all names are escaped
+
+
+def _rich(page: PageRequest, node: NodeView, gpus: Sequence[GpuView], levels: list[int], name: str) -> Markup:
     fields = "".join(_field(page, gpu, level) for gpu, level in zip(gpus, levels, strict=True))
     fields = fields or f"<span class=none>{page.t('map.no-cards')}</span>"
     return Markup(  # noqa: S704  # all names are escaped

@@ -11,11 +11,12 @@ from monitor.present import disks
 from monitor.present.node import tables as snapshot_tables
 from monitor.present.node_rows import in_order, node_rows
 from monitor.present.rows import ClusterIndex, gpu_rows, node_problems, pod_rows
+from monitor.present.table import TextTable, in_language
 from monitor.web.pages.alerts import firing_alerts
 from monitor.web.pages.render import PageRequest
 
 MAX_IMAGES = 12
-TABLES_WITH_SECTIONS = ("GPUs", "Disks", "Largest images", "Image caches")
+TABLES_WITH_SECTIONS = ("Disks", "Largest images", "Image caches")  # and the first, that of the GPUs
 
 
 def show_all(page: PageRequest) -> Response:
@@ -48,7 +49,7 @@ def show(page: PageRequest) -> Response:
         page.section("pods", "pods", rows=pods, more=0),
         page.section("disks", "disks", disks=page.with_forecasts(disks.node_disks(agent)), brief=False),
         page.section("images", "images", images=images, cache=snapshot and snapshot.images),
-        page.section("agent", "tables", tables=_other_tables(snapshot)),
+        page.section("agent", "tables", tables=_other_tables(snapshot, page.lang)),
     ]
     return page.respond("node.html", name, *sections)
 
@@ -58,7 +59,7 @@ def _largest_images(snapshot: NodeSnapshot | None) -> list[ImageFact]:
     return sorted((image for cache in caches for image in cache.images), key=lambda image: -(image.size_bytes or 0))
 
 
-def _other_tables(snapshot: NodeSnapshot | None) -> list[object]:
+def _other_tables(snapshot: NodeSnapshot | None, lang: str) -> list[TextTable]:
     """The tables of the terminal that have no section of their own."""
-    tables = [] if snapshot is None else snapshot_tables(snapshot)
-    return [table for table in tables if not table.title.startswith(TABLES_WITH_SECTIONS)]
+    tables = [] if snapshot is None else snapshot_tables(snapshot, lang)
+    return [in_language(table, lang) for table in tables[1:] if table.title not in TABLES_WITH_SECTIONS]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from markupsafe import Markup
@@ -13,6 +12,7 @@ from monitor.history.model import CLUSTER, HistoryMetric, HistorySubject, Point
 from monitor.i18n.figures import percent
 from monitor.i18n.notes import sentence
 from monitor.present import disks
+from monitor.present.gpu_totals import GpuCounter
 from monitor.present.health import ClusterHealth, cluster_health
 from monitor.present.problems import ProblemRow, issues_of_alerts, issues_of_findings, problem_rows
 from monitor.present.rows import PodRow, queues_by_demand, waiting_pods
@@ -28,16 +28,18 @@ class OverviewPage:
 
     def __init__(self) -> None:
         self._map = GpuMap()
+        self._gpus = GpuCounter()
+        self._disks = disks.DiskRanking()
 
     def show(self, page: PageRequest) -> Response:
-        view = page.deps.cluster.view()
+        view = page.deps.cluster.overview()
         problems, waiting = _problems(page), waiting_pods(view)
-        states = Counter(gpu.state for gpu in view.gpus)
-        health = cluster_health(view, states, waiting, problems)
+        gpus = self._gpus.totals(view)
+        health = cluster_health(view, gpus, waiting, problems)
         map_sections = self._map.sections(page, view)
         sections = [
             _health(page, health),
-            page.section("legend", "legend", states=legend(states)),
+            page.section("legend", "legend", states=legend(gpus.states)),
             *map_sections,
             page.section(
                 "problems",
@@ -47,7 +49,7 @@ class OverviewPage:
                 more=max(0, len(problems or ()) - MAX_PROBLEMS),
                 link_of=_link_of,
             ),
-            page.section("disks", "disks", disks=_fullest_disks(page), brief=True),
+            page.section("disks", "disks", disks=self._fullest_disks(page), brief=True),
             page.section(
                 "queues",
                 "queues",
@@ -56,9 +58,14 @@ class OverviewPage:
             ),
             _waiting(page, waiting, health.blind_spots),
         ]
+        if page.deps.data.history is not None and view.nodes:
+            sections.append(page.heat_map())
         ids = [section.id for section in map_sections]
         rich = len(map_sections) == len(view.nodes)
         return page.respond("overview.html", page.t("nav.overview"), *sections, rows=ids, rich=rich)
+
+    def _fullest_disks(self, page: PageRequest) -> list[disks.DiskRow]:
+        return page.with_forecasts(self._disks.fullest(page.deps.data.agents(), MAX_DISKS))
 
 
 def _health(page: PageRequest, health: ClusterHealth) -> PageSection:
@@ -101,10 +108,6 @@ def _link_of(problem: ProblemRow) -> str | None:
     if not problem.worst.is_alert:
         return None
     return link("alerts", problem.worst.id) if problem.count == 1 else f"/alerts?rule={problem.worst.rule}"
-
-
-def _fullest_disks(page: PageRequest) -> list[disks.DiskRow]:
-    return page.with_forecasts(disks.fullest_disks(page.deps.data.agents(), MAX_DISKS))
 
 
 def _waiting(page: PageRequest, pods: Iterable[PodView], sources: Sequence[SourceView]) -> PageSection:

@@ -61,7 +61,7 @@ def show(page: PageRequest) -> Response:
     alerts = [row for row in firing_alerts(page, pod=name) if row.alert.labels.get("namespace") in (None, namespace)]
     sections = [
         page.section("why", "why", chain=parts_of(explanation), polite=True),
-        page.section("facts", "pod", pod=pod, namespace=namespace, name=name),
+        page.section("facts", "pod", pod=pod, waiting=pod is not None and pod.waiting, namespace=namespace, name=name),
         page.history(HistorySubject.POD, f"{namespace}/{name}"),
         page.section("alerts", "alerts", polite=True, rows=alerts),
         page.section("cards", "cards", rows=gpu_rows(gpus, page.lang), where=True),

@@ -13,24 +13,36 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from monitor.alert.message.commands import with_commands
 from monitor.base.localtime import local_instant, local_minute
 from monitor.base.logs import printable
-from monitor.base.units import format_size
+from monitor.base.units import format_size, parse_duration
 from monitor.facts.agents import AgentFact
 from monitor.facts.node import NodeSnapshot
 from monitor.history.model import HistoryMetric, HistorySubject, HistoryUnit
 from monitor.i18n import LANGUAGES, Value, code, say
 from monitor.i18n.figures import duration, number, percent
 from monitor.present import disks
+from monitor.present.cluster import source_reason
+from monitor.present.guide import guide_text
 from monitor.present.rows import MAX_ROWS, page_text
 from monitor.present.shares import gpu_value, gpus_cell, holder_share, queue_free, queue_used, share_lines
 from monitor.present.timeline import entry_text
-from monitor.web.context import COOKIE_LIFETIME_SECONDS, LANG, PageDeps, language_of, principal_of, theme_of
+from monitor.web.context import (
+    COOKIE_LIFETIME_SECONDS,
+    GUIDE,
+    GUIDE_OFF,
+    LANG,
+    PageDeps,
+    language_of,
+    principal_of,
+    theme_of,
+)
+from monitor.web.pages.menu import menu
 from monitor.web.responses import NO_STORE
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
@@ -42,8 +54,17 @@ MAX_QUERY_CHARS = 200
 SCRIPT_TEXTS = ("s", "min", "h", "d", "soon", "asking", "doing", "done", "refused", "failed", "nothing", "restore")
 
 
-ASSETS = ("page.css", "page.js", "htmx.min.js", "chart.css", "chart.js", "uplot.min.css", "uplot.min.js")
+ASSETS = (
+    "page.css", "login.css", "page.js", "htmx.min.js", "chart.css", "figures.js", "chart.js", "heatmap.js",
+    "uplot.min.css", "uplot.min.js",
+)  # fmt: skip
 PLOT_SPANS = ("1h", "6h", "24h", "7d")
+HEAT_SPAN = "24h"  # at first
+# Texts of heatmap.js.
+HEAT_TEXTS = (
+    "heat.unknown", "heat.hint", "heat.group", "heat.summary", "heat.open", "heat.open-node", "heat.empty",
+    "plot.failed",
+)  # fmt: skip
 # Texts of chart.js.
 PLOT_TEXTS = (
     *(f"metric.{metric}" for metric in HistoryMetric), *(f"unit.{unit}" for unit in HistoryUnit),
@@ -66,11 +87,11 @@ class PageSection:
 
     def render(self, *, update: bool = False) -> Markup:
         """The section as HTML; with `update` it replaces the one on an open page."""
-        attributes = Markup(' aria-live="polite"') if self.polite else ""
-        attributes += Markup(' hx-swap-oob="true"') if update else ""
-        attributes += Markup(' class="{}"').format(self.css) if self.css else ""
-        frame = Markup('<section id="{}" data-v="{}"{}>{}</section>')
-        return frame.format(self.id, self.version, attributes, self.html)
+        attributes = ' aria-live="polite"' if self.polite else ""
+        attributes += ' hx-swap-oob="true"' if update else ""
+        attributes += f' class="{escape(self.css)}"' if self.css else ""
+        head = f'<section id="{escape(self.id)}" data-v="{self.version}"{attributes}>'
+        return Markup(f"{head}{self.html}</section>")  # noqa: S704  # the rest is escaped
 
 
 @lru_cache(maxsize=1)
@@ -90,6 +111,8 @@ def environment() -> jinja2.Environment:
         gpus_cell=gpus_cell,
         share_lines=share_lines,
         holder_share=holder_share,
+        source_reason=source_reason,
+        seconds_of=parse_duration,
         gpu_value=gpu_value,
         queue_used=queue_used,
         queue_free=queue_free,
@@ -150,6 +173,11 @@ class PageRequest:
             texts=json.dumps(texts, ensure_ascii=False),
         )  # fmt: skip
 
+    def heat_map(self) -> PageSection:
+        """The heat map of all nodes. The section never changes: heatmap.js draws what it requests."""
+        texts = json.dumps({key: self.t(key) for key in HEAT_TEXTS}, ensure_ascii=False)
+        return self.section("heat", "heatmap", spans=PLOT_SPANS, first_span=HEAT_SPAN, texts=texts)
+
     def with_forecasts(self, rows: Sequence[disks.DiskRow]) -> list[disks.DiskRow]:
         """Disks with the time until they are full."""
         known = disks.forecasts(self.deps.data.findings())
@@ -172,13 +200,14 @@ class PageRequest:
 
     def respond(self, layout: str, title: str, *sections: PageSection, status: int = 200, **values: object) -> Response:
         """The page, or the changed sections if it is already open."""
-        lease = self._lease_sections()
+        lease, guide = self._lease_sections(), self._guide_sections()
         versions = self.request.query_params.get(VERSIONS)
         if versions is not None:
-            return _changed_sections(versions, (*sections, *lease))
+            return _changed_sections(versions, (*sections, *lease, *guide))
         rendered = {section.id: section.render() for section in sections}
         leads = [section.render() for section in lease]
-        page = self._render(layout, {"title": title, "s": rendered, "leads": leads, **values})
+        frame = {"title": title, "s": rendered, "leads": leads, "guides": [section.render() for section in guide]}
+        page = self._render(layout, frame | values)
         response = HTMLResponse(page, status, headers=NO_STORE)
         wanted = self.request.query_params.get(LANG)
         if wanted in LANGUAGES:
@@ -200,6 +229,14 @@ class PageRequest:
             return ()
         return (self.section("lease", "lease", polite=True, lease=self.deps.data.lease()),)
 
+    def _guide_sections(self) -> tuple[PageSection, ...]:
+        """The strip that explains the current scene of the demo."""
+        source = self.deps.data.extras.guide
+        if source is None:
+            return ()
+        guide = source()
+        return (self.section(GUIDE, "guide", guide=guide, text=guide_text(guide, self.lang)),)
+
     def _render(self, template: str, values: Mapping[str, object]) -> str:
         context: dict[str, object] = {
             "t": self.t,
@@ -218,24 +255,12 @@ class PageRequest:
             context |= {
                 "theme": theme_of(self.request),
                 "request": self.request,
-                "links": self.deps.data.links,
-                "menu": _menu(self),
+                "links": self.deps.data.extras.links,
+                "guide_off": self.request.cookies.get(GUIDE) == GUIDE_OFF,
+                "menu": menu(self.request.url.path, self.deps, self.principal),
                 "words": json.dumps({key: self.t(f"script.{key}") for key in SCRIPT_TEXTS}, ensure_ascii=False),
             }
         return environment().get_template(template).render(context | dict(values))
-
-
-def _menu(page: PageRequest) -> list[tuple[str, str]]:
-    """Path and key of the pages that are available to the principal."""
-    deps = page.deps
-    available = {
-        "alerts": deps.alerts is not None,
-        "cleanup": deps.cleanup is not None,
-        "report": deps.reports is not None,
-        "audit": deps.audit is not None and page.principal.has_role("admin"),
-    }
-    keys = ("nodes", "pods", "users", "queues", "alerts", "cleanup", "report", "audit")
-    return [("/", "overview"), *((f"/{key}", key) for key in keys if available.get(key, True))]
 
 
 def _changed_sections(versions: str, sections: tuple[PageSection, ...]) -> Response:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from markupsafe import Markup
 from starlette.responses import Response
 
+from monitor.alert.message.formats.charts import charts_html
+from monitor.present.rows import MAX_ROWS
+from monitor.report.charts import report_charts
 from monitor.report.model import ReportSource
 from monitor.web.pages.render import PageRequest
 from monitor.web.report_api import DEFAULT_SINCE, parse_by, parse_since
@@ -27,7 +31,8 @@ class ReportPage:
             since, by = DEFAULT_SINCE, "user"
             report = self._reports.report(parse_since(since), parse_by(by))
         most = max((row.allocated_hours for row in report.rows), default=0.0)
-        content = page.part("report", report=report, most=most)
+        charts = Markup(charts_html(report_charts(report, page.deps.data.timezone), page.lang, "h2"))  # noqa: S704  # escaped
+        content = page.part("report", report=report, most=most, charts=charts, max_rows=MAX_ROWS)
         return page.respond(
             "report.html", page.t("nav.report"), since=since, by=by, told=content, sinces=SINCE_CHOICES, bys=BY_CHOICES
         )

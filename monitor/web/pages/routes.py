@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from monitor.web.context import PageDeps
-from monitor.web.pages import disks, gpus, jobs, nodes, pods, users, why
+from monitor.web.pages import disks, fits, gpus, jobs, nodes, pods, users, why
 from monitor.web.pages.alert import AlertPage
 from monitor.web.pages.alerts import AlertPages
 from monitor.web.pages.audit import AuditPage
@@ -39,6 +39,7 @@ def page_routes(deps: PageDeps) -> list[Route]:
         ("/users/{name}", users.show_user),
         ("/queues", users.show_queues),
         ("/queues/{name}", users.show_queue),
+        ("/fits", fits.show),
         ("/why", why.show),
         ("/suggest", why.suggest),
     ]

@@ -5,37 +5,10 @@
   const HEIGHT_PIXELS = 190;
   const MAX_BRIDGED_STEPS = 3.5;  // a longer time without values is a gap in the line
   const lang = document.body.dataset.lang;
-  const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const two = (number) => String(number).padStart(2, "0");
-
-  function clock(at) {
-    const when = new Date(at * 1000);
-    return `${two(when.getHours())}:${two(when.getMinutes())}`;
-  }
-
-  function day(at) {
-    const when = new Date(at * 1000);
-    return `${two(when.getMonth() + 1)}-${two(when.getDate())}`;
-  }
-
-  const moment = (at) => `${day(at)} ${clock(at)}`;
-
-  function size(amount) {
-    const units = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let number = amount, unit = 0;
-    while (number >= 1023.5 && unit < units.length - 1) { number /= 1024; unit += 1; }
-    return `${number >= 100 ? Math.round(number) : Math.round(number * 10) / 10} ${units[unit]}`;
-  }
-
-  const FORMATS = {
-    "ratio": (value) => `${Math.round(value * 1000) / 10} %`,
-    "gpus": (value) => String(Math.round(value * 100) / 100),
-    "watts": (value) => `${Math.round(value)} W`,
-    "celsius": (value) => `${Math.round(value * 10) / 10} °C`,
-    "bytes": size,
-    "bytes-per-second": (value) => `${size(value)}/s`,
-  };
-  const shown = (unit, value) => (value === null || value === undefined ? "–" : FORMATS[unit](value));
+  const tzDate = (at) => uPlot.tzDate(new Date(at * 1000), figures.zone);
+  const { clock, day, moment, css, formats, shown, ask } = figures;
+  // Steps of the axis: powers of two, so that its labels are round in binary units.
+  const BYTE_STEPS = [...Array(51).keys()].map((power) => 2 ** power);
 
   class Plots {
     constructor(panel) {
@@ -64,15 +37,13 @@
     async load() {
       const asked = ++this.asked;
       const { subject, name } = this.panel.dataset;
-      const query = new URLSearchParams({ subject, name, span: this.span, lang });
       try {
-        const answer = await fetch(`/v1/history?${query}`, { headers: { Accept: "application/json" } });
-        const found = await answer.json();
-        if (!answer.ok) throw new Error(found.error || `HTTP ${answer.status}`);
+        const found = await ask("/v1/history", { subject, name, span: this.span, lang });
         if (asked === this.asked) this.show(found);
       } catch (error) {
         if (asked === this.asked) this.say(this.texts.failed + error.message);
       }
+      if (asked === this.asked) this.panel.removeAttribute("aria-busy");
     }
 
     say(text) {
@@ -146,7 +117,7 @@
     figures(unit, each, at) {
       const index = at ?? this.latest([each]), mean = each.mean[index], top = each.max[index];
       if (mean === null || mean === undefined) return "–";
-      const known = FORMATS[unit](mean), most = FORMATS[unit](top);
+      const known = formats[unit](mean), most = formats[unit](top);
       return known === most ? known : `${known} (${this.texts.max} ${most})`;
     }
 
@@ -177,11 +148,11 @@
       const labels = (_, found) => found.map((at) => (spans > 2 * 86400 || clock(at) === "00:00" ? day(at) : clock(at)));
       const scale = unit === "ratio" ? { range: (_, low, high) => [0, Math.max(1, high)] } : { range: (_, low, high) => [0, (high || 1) * 1.1] };
       return {
-        width: this.width(), height: HEIGHT_PIXELS, series: lines, bands,
+        width: this.width(), height: HEIGHT_PIXELS, series: lines, bands, tzDate,
         scales: { x: { time: true, range }, y: scale },
         axes: [
           { ...axis, size: 28, values: labels, space: spans > 2 * 86400 ? 60 : 52, incrs: [60, 300, 600, 1800, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 86400, 2 * 86400] },
-          { ...axis, size: 62, values: (_, found) => found.map((value) => shown(unit, value)) },
+          { ...axis, size: 62, ...(unit.startsWith("bytes") && { incrs: BYTE_STEPS }), values: (_, found) => found.map((value) => shown(unit, value)) },
         ],
         cursor: { sync: { key: "history", setSeries: false }, points: { size: 6 }, drag: { x: false, y: false } },
         legend: { live: true },
@@ -238,7 +209,5 @@
 
   const panels = [...document.querySelectorAll(".plots")].map((panel) => new Plots(panel));
   setInterval(() => document.hidden || panels.forEach((each) => each.load()), REFRESH_MILLISECONDS);
-  const redraw = () => panels.forEach((each) => each.draw());
-  new MutationObserver(redraw).observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  figures.onTheme(() => panels.forEach((each) => each.draw()));
 })();

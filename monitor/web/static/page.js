@@ -131,6 +131,16 @@
     document.cookie = `theme=${root.dataset.theme}; path=/; max-age=31536000; samesite=lax`;
   });
 
+  // Guide of the demo: hidden until the browser is closed, or shown again by the button in the header
+
+  document.addEventListener("click", (event) => {
+    if (!event.target.closest("[data-guide-toggle]")) return;
+    const off = body.dataset.guide !== "off";
+    if (off) body.dataset.guide = "off"; else delete body.dataset.guide;
+    document.cookie = `guide=${off ? "off" : "on"}; path=/; samesite=lax`;
+    $(off ? ".guide-show" : "#guide [data-guide-toggle]").focus();
+  });
+
   // Map: filter by state, node or owner; show the owner of a square
 
   let only = "";

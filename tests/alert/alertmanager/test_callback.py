@@ -14,7 +14,15 @@ from monitor.alert.alertmanager.callback import (
     process_callback,
     read_payload,
 )
-from monitor.alert.model import Alert, NotificationReason, Phase, fingerprint_of
+from monitor.alert.model import (
+    Alert,
+    NotificationLogEntry,
+    NotificationReason,
+    Phase,
+    fingerprint_of,
+    fingerprint_of_key,
+    former_key,
+)
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
 
@@ -222,3 +230,58 @@ def test_one_of_ours_that_becomes_worse_is_told_as_worse_and_its_end_once() -> N
 def test_what_is_no_call_is_refused(content: bytes) -> None:
     with pytest.raises(ValueError, match="webhook"):
         read_payload(content)
+
+
+POD = {"node": "n1", "namespace": "ml", "pod": "p"}
+SHM = {"alertname": "ShmPressure", "cause": "nearly-full", **POD}
+QUEUED = {"job": "train", "queue": "batch"}
+
+
+def shm(**more: Any) -> Alert:
+    """Our alert that was announced without job and queue."""
+    found = Finding(
+        rule="shm-pressure",
+        severity=Severity.WARNING,
+        cause="default-size",
+        labels=POD | QUEUED,
+        headline=Text(key="x"),
+    )
+    announced = POD | {"severity": "warning", "cause": "nearly-full"}
+    values = {"fingerprint": fingerprint_of(found), "announced": announced, **more}
+    return Alert(finding=found, phase=Phase.FIRING, first_seen_at=NOW, seen_at=NOW, **values)
+
+
+def test_an_alert_that_has_other_labels_here_by_now_is_told_as_it_is_now() -> None:
+    known = shm()
+    callee = Callee(own=OwnAlerts({known.fingerprint: known}, ("shm-pressure",)))
+    (told,) = callee.call(alert("", labels=SHM)).notifications
+    assert [(each.fingerprint, each.finding) for each in told.subjects] == [(known.fingerprint, known.finding)]
+    assert callee.reasons(alert("", labels=SHM), alert("", labels=SHM | QUEUED)) == []
+
+
+@pytest.mark.parametrize("severity", ["critical", "info"])
+def test_another_severity_than_announced_counts(severity: str) -> None:
+    known = shm()
+    callee = Callee(own=OwnAlerts({known.fingerprint: known}, ("shm-pressure",)))
+    (told,) = callee.call(alert("", severity=severity, labels=SHM)).notifications
+    assert told.subjects[0].finding.severity == severity
+
+
+@pytest.mark.parametrize(
+    ("own", "expect"),
+    [
+        pytest.param({"former": shm(fingerprint="former")}, "former", id="an upgraded alert keeps its fingerprint"),
+        pytest.param({}, fingerprint_of(shm().finding), id="of another cluster or replica"),
+    ],
+)
+def test_the_log_of_an_older_version_is_understood(own: dict[str, Alert], expect: str) -> None:
+    """It named alerts by all their labels: by those that Alertmanager keeps sending until they resolve."""
+    labels = SHM | QUEUED
+    former = fingerprint_of_key(former_key("shm-pressure", POD | QUEUED))
+    group = 'external|{}:{alertname="HostDown"}'
+    logged = NotificationLogEntry(receiver="wecom", group=group, at=NOW, firing={former: Severity.WARNING})
+    callee = Callee(own=OwnAlerts(own, ("shm-pressure",)))
+    callee._log = msgspec.json.encode(NotificationLog(told=(logged,)))
+    assert callee.reasons(alert("", labels=labels)) == []
+    (over,) = callee.call(alert("", "resolved", labels=labels)).notifications
+    assert (over.reason, over.subjects[0].fingerprint) == (NotificationReason.RESOLVED, expect)

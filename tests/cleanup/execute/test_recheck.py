@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, cast
 
 import pytest
@@ -9,24 +10,30 @@ from msgspec.structs import replace
 
 from monitor.cleanup.execute.recheck import Recheck
 from monitor.cleanup.execute.references_reader import VolumeList
+from monitor.cleanup.execute.run_plan import OVER_QUOTA
 from monitor.cleanup.inputs import Planner
 from monitor.cleanup.model import CleanupPlan, Item, KeptItem, PodWrite
 from monitor.cleanup.on_demand import release_policy
+from monitor.cleanup.plan.keeps import Keep
 from monitor.cleanup.plan.references import VolumeUse
 from monitor.cleanup.plan.select import PlanSubject, refuse
 from monitor.cleanup.policy import CleanupPolicy, DatasetPolicy, Exempt, GpuPolicy, ImagePolicy
 from monitor.facts.actions import KillProcess, TrashUnit
+from monitor.facts.text import Text
 from tests.cleanup.support import NOW, item, plan, run
 
 GPUS = GpuPolicy(name="gpus", exempt=Exempt(users=("root",)))
+UNUSED = "cleanup.why.dataset-unused"
 DATA = DatasetPolicy(name="data", root="/mnt/share", node="n1")
 
 
 class FakePlanner:
     """A planner with a configured plan and volumes."""
 
-    def __init__(self, now: CleanupPlan | None = None, volumes: VolumeList | None = None) -> None:
-        self._plan, self._volumes = now, volumes or VolumeList()
+    def __init__(
+        self, now: CleanupPlan | None = None, volumes: VolumeList | None = None, keeps: dict[str, Keep] | None = None
+    ) -> None:
+        self._plan, self._volumes, self._keeps = now, volumes or VolumeList(), keeps or {}
         self.policies: list[CleanupPolicy] = []
 
     def plan(self, policy: CleanupPolicy, _node: str | None) -> CleanupPlan:
@@ -39,6 +46,9 @@ class FakePlanner:
 
     def agents(self) -> dict[str, Any]:
         return {}
+
+    def keeps(self) -> dict[str, Keep]:
+        return self._keeps
 
 
 def recheck(planner: FakePlanner, one: Item, policy: str = "gpus") -> str | None:
@@ -103,3 +113,19 @@ def test_what_is_not_ours_to_judge() -> None:
     assert recheck(FakePlanner(), item(1), "images") is None  # the agent checks images
     assert recheck(FakePlanner(), item(1), "restore") is None
     assert recheck(FakePlanner(), pod(), "no-such-policy") == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("until", "why", "protection"),
+    [
+        (60.0, "cleanup.why.dataset-unused", "kept"),
+        (-1.0, "cleanup.why.dataset-unused", None),
+        (60.0, OVER_QUOTA, None),
+    ],
+)
+def test_an_owner_who_answers_during_the_run_is_heard(until: float, why: str, protection: str | None) -> None:
+    act = TrashUnit(root="/mnt/share", path="a", device=1, inode=2, newest=0.0, policy="data")
+    one = replace(item(3), id="dataset/1:2/a", act=act, why=Text(key=why))
+    now = time.time()
+    keep = Keep(item=one.id, name="a", policy="data", owner="zhang", at=now - 60, until=now + until)
+    assert recheck(FakePlanner(keeps={one.id: keep}), one, "data") == protection

@@ -133,6 +133,7 @@ def test_many_kinds_of_pods_are_held_not_forgotten() -> None:
     given = with_limits(context((*many, *HALF), (node("n1"), node("n2"))), Limits(RULE.limits()))
     found = RULE.evaluate(given.facts, given, None, NOW)
     assert [scope.labels["pod"] for scope in found.blind] == ["p6", "p7", "p8"]
+    assert {name for scope in found.blind for name in scope.labels} == {"namespace", "pod"}  # the owner may change
     assert RULE.evaluate(given.facts, given, found.memory, NOW + 29).blind == found.blind
 
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from monitor.detect.base import Limits as ConfiguredLimits
+from monitor.detect.base import with_limits
 from monitor.detect.rules.pod_pending import CAUSES, RULE, Limits
 from monitor.facts.cluster import ClusterView, Identity, SourceView
 from monitor.facts.kube import ConditionFact, OwnerRef, PodFact, TaintFact
@@ -203,3 +205,14 @@ def test_an_explanation_is_kept_for_a_while() -> None:
 def test_a_scheduled_job_is_resolved_at_once() -> None:
     before = {"pods": [late(), *FULL], "nodes": TWO}
     assert after_change(RULE, before, {"pods": [late(node="n1"), *FULL], "nodes": TWO}) == ()
+
+
+def test_the_previous_finding_is_kept_until_the_explanation_whatever_the_queue_is_by_now() -> None:
+    """A pod that joins a group has another queue, which is a label."""
+    nodes, first, second = [node(f"n{index}") for index in range(1000)], late(**VOLCANO), late(name="w2", priority=1)
+    (before,) = run(RULE, pods=[first], nodes=nodes).findings
+    facts = {"pods": [late(name="w0", age=900, priority=2), first, second], "nodes": nodes}
+    given = rule_context(NOW, pod_groups=[group()], queues=[queue()], **facts)
+    later = RULE.evaluate(given.facts, with_limits(given, ConfiguredLimits(Limits())), None, NOW)
+    assert [found.labels["job"] for found in later.findings] == ["w0"]
+    assert [scope.covers(before) for scope in later.blind] == [True, False]

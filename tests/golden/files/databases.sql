@@ -1,4 +1,4 @@
--- alerts.db (version 1, journal mode wal, file mode 600)
+-- alerts.db (version 2, journal mode wal, file mode 600)
 CREATE INDEX attempts_at ON attempts (receiver, at);
 CREATE INDEX history_at ON history (at);
 CREATE INDEX outbox_parcel ON outbox (parcel) WHERE parcel IS NOT NULL;
@@ -10,6 +10,7 @@ CREATE TABLE health (receiver TEXT PRIMARY KEY, body BLOB NOT NULL);
 CREATE TABLE history (
     place INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, what TEXT NOT NULL, body BLOB NOT NULL
 );
+CREATE TABLE merged (fingerprint TEXT PRIMARY KEY, into_fingerprint TEXT NOT NULL);
 CREATE TABLE notes (name TEXT PRIMARY KEY, body BLOB NOT NULL);
 CREATE TABLE outbox (
     place INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -25,16 +26,18 @@ CREATE TABLE silences (id TEXT PRIMARY KEY, ends_at REAL NOT NULL, body BLOB NOT
 CREATE TABLE sqlite_sequence(name,seq);
 CREATE TABLE told (receiver TEXT NOT NULL, topic TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (receiver, topic));
 
--- cleanup.db (version 1, journal mode wal, file mode 600)
+-- cleanup.db (version 2, journal mode wal, file mode 600)
 CREATE INDEX items_ended ON items (ended_at);
 CREATE INDEX items_trash ON items (trash) WHERE trash IS NOT NULL;
 CREATE INDEX runs_state ON runs (state);
 CREATE TABLE announced (policy TEXT NOT NULL, fingerprint TEXT NOT NULL, at REAL NOT NULL,
     PRIMARY KEY (policy, fingerprint));
+CREATE TABLE answered (link TEXT PRIMARY KEY, expires_at REAL NOT NULL);
 CREATE TABLE items (
     run TEXT NOT NULL, place INTEGER NOT NULL, id TEXT NOT NULL, state TEXT NOT NULL, request TEXT,
     ended_at REAL, trash TEXT, body BLOB NOT NULL, PRIMARY KEY (run, place)
 );
+CREATE TABLE keeps (item TEXT PRIMARY KEY, until REAL NOT NULL, body BLOB NOT NULL);
 CREATE TABLE messages (place INTEGER PRIMARY KEY AUTOINCREMENT, body BLOB NOT NULL);
 CREATE TABLE notes (name TEXT PRIMARY KEY, body TEXT NOT NULL);
 CREATE TABLE notices (
@@ -47,14 +50,14 @@ CREATE TABLE runs (
 CREATE TABLE sqlite_sequence(name,seq);
 CREATE TABLE tried (id TEXT PRIMARY KEY, at REAL NOT NULL);
 
--- record.db (version 1, journal mode wal, file mode 600)
-CREATE TABLE buckets (
-    hour INTEGER NOT NULL, node TEXT NOT NULL, user TEXT NOT NULL, queue TEXT NOT NULL,
-    allocated REAL NOT NULL, used REAL NOT NULL, measured REAL NOT NULL, idle REAL NOT NULL, zombie REAL NOT NULL, faulty REAL NOT NULL, free REAL NOT NULL, unknown REAL NOT NULL, PRIMARY KEY (hour, node, user, queue)
-) WITHOUT ROWID;
+-- record.db (version 2, journal mode wal, file mode 600)
 CREATE TABLE disks (
     day INTEGER NOT NULL, kind TEXT NOT NULL, node TEXT NOT NULL, user TEXT NOT NULL, bytes INTEGER NOT NULL,
     PRIMARY KEY (day, kind, node, user)
+) WITHOUT ROWID;
+CREATE TABLE usage (
+    dimension TEXT NOT NULL, hour INTEGER NOT NULL, name TEXT NOT NULL,
+    allocated REAL NOT NULL, used REAL NOT NULL, measured REAL NOT NULL, idle REAL NOT NULL, zombie REAL NOT NULL, faulty REAL NOT NULL, free REAL NOT NULL, unknown REAL NOT NULL, PRIMARY KEY (dimension, hour, name)
 ) WITHOUT ROWID;
 CREATE TABLE watched (hour INTEGER PRIMARY KEY, seconds REAL NOT NULL);
 

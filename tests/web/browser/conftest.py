@@ -8,6 +8,7 @@ import random
 import re
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -78,13 +79,21 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    directory = tmp_path_factory.mktemp("daemon")
+    with running_site(tmp_path_factory.mktemp("daemon")) as site:
+        yield site
+
+
+@contextmanager
+def running_site(directory: Path, **daemon: Any) -> Iterator[Site]:
+    """A daemon, with these sections of its configuration instead of the demo's, that sees a simulated cluster."""
     story, port = Simulation(outages=()), free_port()
     story.start()
     story.call(lambda stage: setattr(stage.cluster, "chance", Calm()))
     try:
         config = directory / "gpuwarden.json"  # JSON is YAML
-        config.write_text(json.dumps(settings(story, directory, Listen(host="127.0.0.1", port=port), "en")))
+        given = settings(story, directory, Listen(host="127.0.0.1", port=port), "en")
+        given["daemon"] |= daemon
+        config.write_text(json.dumps(given))
         environ = {name: value for name, value in os.environ.items() if not name.startswith("GPUWARDEN_")}
         with running(command("daemon", "--config", str(config)), environ):
             site = Site(f"http://127.0.0.1:{port}", story, directory / "state")

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from monitor.explain.fits.model import FitsRequest
 from monitor.facts import DiskFact, GpuFact, GpuInventory, HostFact
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import (
@@ -33,6 +34,7 @@ from monitor.history.store import FILE, HistoryStore
 from monitor.present.alerts import LocalizedAlertEvent
 from monitor.present.findings import LocalizedFinding
 from monitor.queries.cluster import PodExplanation
+from monitor.queries.fits import FitsAnswer
 from monitor.queries.history import HistoryQueries
 from monitor.web.app import create_app
 from monitor.web.context import PageData
@@ -73,11 +75,17 @@ class World:
     def view(self) -> ClusterView:
         return self.seen
 
+    def overview(self) -> ClusterView:
+        return self.seen
+
     def findings(self, _lang: str) -> tuple[LocalizedFinding, ...] | None:
         return ()
 
     def why(self, name: str, _namespace: str | None, _lang: str) -> PodExplanation:
         return PodExplanation(name=name, status="running", cause="running", well=True, lines=("It runs.",))
+
+    def fits(self, request: FitsRequest, _lang: str) -> FitsAnswer:
+        raise NotImplementedError(request)
 
 
 def view(at: float, chance: random.Random) -> ClusterView:

@@ -14,11 +14,13 @@ from monitor.access.settings import AccessSettings
 from monitor.cleanup.execute.scanner import ScanProgress
 from monitor.cleanup.journal_records import CleanupRun, ItemState, JournalEntry, RunState
 from monitor.cleanup.model import Item, Risk
+from monitor.explain.fits.model import FitsRequest
 from monitor.facts.actions import TrashUnit
 from monitor.facts.cluster import ClusterView
 from monitor.facts.text import Text
 from monitor.present.cleanup import ShownItem, ShownPlan, ShownRun
 from monitor.queries.cluster import PodExplanation
+from monitor.queries.fits import FitsAnswer
 from monitor.web.app import create_app
 from monitor.web.authenticator import Authenticator
 from monitor.web.context import PageData
@@ -46,11 +48,17 @@ class EmptyCluster:
     def view(self) -> ClusterView:
         return ClusterView(at=NOW)
 
+    def overview(self) -> ClusterView:
+        return self.view()
+
     def findings(self, _lang: str) -> tuple[()]:
         return ()
 
     def why(self, name: str, _namespace: str | None, _lang: str) -> PodExplanation:
         raise NotImplementedError(name)
+
+    def fits(self, request: FitsRequest, _lang: str) -> FitsAnswer:
+        raise NotImplementedError(request)
 
 
 @dataclass

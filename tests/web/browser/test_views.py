@@ -29,6 +29,7 @@ VIEWS = [
     ("queues", "/queues", "#queues tbody tr"),
     ("queue", "/queues/vc-vision", "#facts dl"),
     ("why", "/why?q=li", "#found li"),
+    ("fits", "/fits?gpus=16", "#answer li"),
     ("alerts", "/alerts", "#silences"),
     ("cleanup", "/cleanup", "#plans :text('node-images')"),
     ("report", "/report", "main table"),

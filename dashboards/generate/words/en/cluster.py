@@ -79,6 +79,10 @@ PANELS = {
         "Load per CPU",
         "The 60 highest. Above 100 % more threads run or wait for I/O than there are CPUs, and GPUs starve.",
     ),
+    "cluster.node-network": (
+        "Network of nodes",
+        "The 20 highest. Traffic of the network interfaces; RDMA bypasses these counters.",
+    ),
     "cluster.by-severity": ("Findings by severity", "A step up is the time to look for what was changed."),
     "cluster.by-rule": ("Findings by rule", "The rules that find something now, the most frequent first."),
     "cluster.services": ("Services", "Whether each configured service is well. A gap: it was not probed."),

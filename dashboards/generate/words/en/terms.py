@@ -108,6 +108,8 @@ _LEGENDS = {
     "view-age": "age of the view",
     "volumes": "volumes",
     "writable": "writable layers",
+    "received": "received",
+    "sent": "sent",
     "written": "written",
 }
 _VARIABLES = {

@@ -109,6 +109,8 @@ _LEGENDS = {
     "view-age": "数据时延",
     "volumes": "数据卷",
     "writable": "容器可写层",
+    "received": "接收",
+    "sent": "发送",
     "written": "写",
 }
 _VARIABLES = {

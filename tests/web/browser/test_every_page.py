@@ -1,0 +1,145 @@
+"""Every page of a cluster full of problems: it fits desktop and phone, is readable in both themes, and logs nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from monitor.i18n import LANGUAGES
+from monitor.sim.outages import OUTAGES
+from tests.support import wait_until
+from tests.support.command import get
+from tests.support.local_token import local_headers
+from tests.web.browser.conftest import PHONE_SIZE, SCREENSHOTS, Site, running_site
+from tests.web.browser.inspection import COLOUR_RULES, accessibility, overflows, wait_settled
+from tests.web.browser.page_examples import EXAMPLES, FRAGMENTS, routes
+from tests.web.browser.visits import Visit, signed_in
+
+SIZES = {"desktop": {"width": 1440, "height": 900}, "phone": PHONE_SIZE}
+THEMES = ("light", "dark")
+# Languages, sizes and themes in which all rules of axe-core are tried; elsewhere those about colours, or none.
+FULL_AXE = (("en", "desktop", "light"), ("en", "phone", "light"), ("zh", "desktop", "dark"))
+COLOUR_AXE = (("en", "phone", "dark"),)
+SHOTS = (("en", "desktop", "light"), ("zh", "phone", "dark"))
+SOON = {
+    "gpu": {"idle_after": "1s", "settle": "1s", "stale_after": "4s"},
+    "rules": {
+        "gpu_idle": {"warm_up": "1s", "warning_after": "1s", "notebook_warning_after": "1s"},
+        "gpu_zombie": {"finished_after": "1s"},
+        "pod_pending": {"waiting": "1s"},
+        "service_down": {"after": "1s"},
+        "agent_silent": {"silent_after": "4s"},
+    },
+}
+FIRING = {
+    "gpu-zombie", "gpu-idle", "pod-pending", "image-oversize", "shm-pressure", "service-down", "node-down",
+    "registry-unreachable",
+}  # fmt: skip
+SILENCE = {"matchers": ["alertname=ImageOversize"], "duration": "1h", "comment": "being rebuilt"}
+
+
+@pytest.fixture(scope="module")
+def troubled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A site on which all outages of the demo have begun, one alert is silenced, and one is resolved."""
+    with running_site(tmp_path_factory.mktemp("troubled"), **SOON) as site:
+        for outage in OUTAGES:
+            site.story.call(outage.begin)
+        wait_until(lambda: _rules(site, "firing") >= FIRING, 60, "every outage is an alert")
+        _post(site, "/v1/silences", SILENCE)
+        site.story.call(lambda stage: setattr(stage, "portal_status", 200))
+        wait_until(lambda: "service-down" in _rules(site, "resolved"), 60, "an alert is resolved")
+        wait_until(lambda: _has_run(site), 60, "images have been cleaned up")
+        yield site
+
+
+@pytest.fixture(scope="module")
+def visit(troubled: Site, chromium: Browser) -> Iterator[Visit]:
+    with signed_in(troubled, chromium) as visit:
+        yield visit
+
+
+def _rules(site: Site, phase: str) -> set[str]:
+    return {alert["rule"] for alert in json.loads(get(f"{site.url}/v1/alerts")[2]) if alert["phase"] == phase}
+
+
+def _has_run(site: Site) -> bool:
+    return any(run["run"]["state"] == "ended" for run in json.loads(get(f"{site.url}/v1/cleanup/history")[2]))
+
+
+def _post(site: Site, path: str, content: dict[str, Any]) -> None:
+    headers = local_headers(site.state) | {"Content-Type": "application/json"}
+    urllib.request.urlopen(urllib.request.Request(site.url + path, json.dumps(content).encode(), headers), timeout=60)
+
+
+def test_every_route_has_an_example() -> None:
+    assert EXAMPLES.keys() | FRAGMENTS == routes()
+    assert not EXAMPLES.keys() & FRAGMENTS
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+@pytest.mark.parametrize("route", EXAMPLES)
+def test_a_page_fits_and_is_readable_and_fails_nothing(visit: Visit, route: str, lang: str) -> None:
+    visit.speak(lang)
+    problems: list[str] = []
+    addresses = list(EXAMPLES[route](visit.objects))
+    assert addresses
+    for number, address in enumerate(addresses):
+        visit.page.goto(visit.site.url + address)
+        name = re.sub(r"\W+", "-", f"page-{route}-{number}").replace("--", "-")
+        problems += [f"{address}: {problem}" for problem in inspect(visit.page, lang, name)]
+    assert problems + visit.witness.complaints == []
+
+
+def inspect(page: Page, lang: str, name: str, part: str = "html") -> list[str]:
+    """Problems of an open page at every size and in both themes; of accessibility, those of a part of it."""
+    problems = []
+    for theme in THEMES:
+        page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+        for size, pixels in SIZES.items():
+            page.set_viewport_size({"width": pixels["width"], "height": pixels["height"]})
+            wait_settled(page)
+            where = (lang, size, theme)
+            found = overflows(page)
+            if where in FULL_AXE or where in COLOUR_AXE:
+                found += accessibility(page, part, None if where in FULL_AXE else COLOUR_RULES)
+            if where in SHOTS:
+                SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+                page.screenshot(path=SCREENSHOTS / f"{name}-{'-'.join(where)}.png", full_page=True)
+            problems += [f"{' '.join(where)}: {problem}" for problem in found]
+    return problems
+
+
+def test_a_dialog_fits_and_is_readable(visit: Visit) -> None:
+    page = visit.page
+    visit.speak("en")
+    problems = []
+    for number, (address, begin) in enumerate(DIALOGS.items()):
+        page.set_viewport_size({"width": 1440, "height": 900})
+        page.goto(visit.site.url + address)
+        wait_settled(page)
+        begin(page)
+        page.locator("#confirm-yes:enabled").wait_for()
+        problems += [f"{address}: {problem}" for problem in inspect(page, "en", f"dialog-{number}", "#confirm")]
+    assert problems + visit.witness.complaints == []
+
+
+def _silence(page: Page) -> None:
+    page.locator("[name=matchers]").fill("severity=critical")
+    page.get_by_role("button", name="Silence...").click()
+
+
+def _release(page: Page) -> None:
+    page.get_by_role("button", name="Release").first.click()
+
+
+def _run(page: Page) -> None:
+    page.locator("[data-run]").first.click()
+
+
+DIALOGS = {"/alerts": _silence, "/alerts?rule=gpu-zombie": _release, "/cleanup": _run}

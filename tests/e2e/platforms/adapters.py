@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Sequence
 
 import yaml
 
@@ -11,6 +12,7 @@ from monitor.facts.cluster import Identity
 from tests.e2e.platforms.adapter import USER, Adapter, End, Job, Manifest, ObjectAdapter, Waiting
 from tests.lab.layout import GPU_RESOURCE
 from tests.lab.platforms import catalogue
+from tests.lab.platforms.platform import Platform
 from tests.support import free_port
 
 COMMAND_LIMIT_SECONDS = 60
@@ -108,7 +110,7 @@ class PyTorchJob(ObjectAdapter):
 
 
 class JobSet(ObjectAdapter):
-    platforms = (catalogue.JOBSET,)
+    platforms: Sequence[Platform] = (catalogue.JOBSET,)
     resource = ("jobset.x-k8s.io/v1alpha2", "jobsets", "JobSet")
 
     def spec(self, job: Job) -> Manifest:

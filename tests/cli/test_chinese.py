@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Callable
 from typing import TextIO
 
@@ -33,25 +32,10 @@ from monitor.present.cleanup import ShownPlan, ShownRun, plan_tables
 from monitor.present.cleanup import history_table as runs_table
 from monitor.present.findings import LocalizedFinding, findings_table
 from monitor.present.top import TopChoice, TopKind, top_frame
+from tests.cli.leftovers import english_in
 from tests.present.test_alerts import NOW, alert
 from tests.present.test_cluster import FULL
 from tests.support.snapshots import full_snapshot
-
-# Names of programs, units, codes of rules and of Kubernetes, names that the test data contains, and messages of others.
-TECHNICAL = frozenset(
-    re.findall(
-        r"\S+",
-        """
-        GPU GPUs Pod CPU XID ID KiB MiB GiB TiB UTC agent daemon gpuwarden why Linux inode shm NVIDIA SXM kubelet
-        kubernetes agents nodes pods gpu images probes node-down disk-full system runtime nas docker none tcp
-        drain-and-reset sw-thermal power-cap open old new li wang
-        Stale file handle is lost no answer connection refused OSError
-        """,
-    )
-)
-NAMES = re.compile(r"[\w.:@/-]*[\d/@][\w.:@/-]*|[a-z]+(?:\.[a-z]+)+")  # of nodes, pods, images, mounts and settings
-WORD = re.compile(r"[A-Za-z][A-Za-z-]+")
-
 
 def _snapshot(out: TextIO) -> None:
     print_snapshot(full_snapshot(), out, lang="zh")
@@ -135,6 +119,4 @@ def test_no_english_is_left_over(printed: Callable[[TextIO], None], monkeypatch:
     monkeypatch.setattr("monitor.cli.tables.PLAIN_COLUMNS", 400)
     out = io.StringIO()
     printed(out)
-    text = NAMES.sub(" ", out.getvalue())
-    assert text.strip()
-    assert sorted(set(WORD.findall(text)) - TECHNICAL) == []
+    assert english_in(out.getvalue()) == []

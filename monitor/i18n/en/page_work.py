@@ -130,6 +130,7 @@ _CLEANUP = {
     "cleanup.kept.job-active": "job still active",
     "cleanup.kept.job-busy": "job busy elsewhere",
     "cleanup.kept.inference": "inference service",
+    "cleanup.kept.kept": "kept by its owner",
     "cleanup.kept.local-only": "in no known registry",
     "cleanup.kept.needed": "needed",
     "cleanup.kept.newest": "most recent",

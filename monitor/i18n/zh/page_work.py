@@ -130,6 +130,7 @@ _CLEANUP = {
     "cleanup.kept.job-active": "作业仍在进行",
     "cleanup.kept.job-busy": "作业的其他部分在运行",
     "cleanup.kept.inference": "推理服务",
+    "cleanup.kept.kept": "所有者要求保留",
     "cleanup.kept.local-only": "镜像仓库里没有",
     "cleanup.kept.needed": "仍需要",
     "cleanup.kept.newest": "最新的一个",

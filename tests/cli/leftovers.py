@@ -12,12 +12,14 @@ TECHNICAL = frozenset(
         """
         GPU GPUs Pod CPU XID ID KiB MiB GiB TiB UTC agent daemon gpuwarden why Linux inode shm NVIDIA SXM kubelet
         kubernetes agents nodes pods gpu images probes node-down disk-full system runtime nas docker none tcp
+        finalizer dmesg wecom
         drain-and-reset sw-thermal power-cap open old new li wang
         Stale file handle is lost no answer connection refused OSError
         """,
     )
 )
-NAMES = re.compile(r"[\w.:@/-]*[\d/@][\w.:@/-]*|[a-z]+(?:\.[a-z]+)+")  # of nodes, pods, images, mounts and settings
+# Commands, and names of nodes, pods, images, mounts and settings.
+NAMES = re.compile(r"gpuwarden(?: [a-z-]+)+|[\w.:@/-]*[\d/@][\w.:@/-]*|[a-z]+(?:\.[a-z]+)+")
 WORD = re.compile(r"[A-Za-z][A-Za-z-]+")
 
 

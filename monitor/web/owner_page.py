@@ -24,10 +24,10 @@ from monitor.i18n import Value, say
 from monitor.i18n.figures import duration
 from monitor.i18n.notes import sentence
 from monitor.web.authorization import peer_of
-from monitor.web.context import language_of
+from monitor.web.context import language_of, theme_of
 from monitor.web.forms import first, read_form
 from monitor.web.pages.cached import TimedCache
-from monitor.web.pages.render import TEMPLATES
+from monitor.web.pages.render import TEMPLATES, assets
 from monitor.web.responses import NO_STORE
 
 HOUR_SECONDS, DAY_SECONDS = 3600.0, 86400.0
@@ -134,7 +134,7 @@ class _OwnerPage:
         content = self._template.render(
             t=t, lang=lang, title=question.name, why=None if item is None else sentence(item.why, lang), facts=facts,
             choices=[] if question.answered or (item is None and keep is None) else self._labels(lang),
-            max_reason=MAX_REASON_CHARS,
+            max_reason=MAX_REASON_CHARS, theme=theme_of(request), assets=assets(),
         )  # fmt: skip
         return HTMLResponse(content, status, NO_STORE)
 
@@ -149,6 +149,6 @@ class _OwnerPage:
 
         content = self._template.render(
             t=t, lang=lang, title=t("expired" if expired else "invalid"), why=None, facts=[t("ask")], choices=[],
-            max_reason=0,
+            max_reason=0, theme=theme_of(request), assets=assets(),
         )  # fmt: skip
         return HTMLResponse(content, HTTPStatus.GONE if expired else HTTPStatus.NOT_FOUND, NO_STORE)

@@ -121,19 +121,20 @@ class _OwnerPage:
         def t(key: str, **values: Value) -> str:
             return say(lang, f"keep.{key}", values)
 
-        facts = [t("owner", name=question.link.owner)]
+        facts = [] if item is None else [sentence(item.why, lang)]
         if keep is not None:
             values: dict[str, Value] = {"until": local_minute(keep.until, self._timezone), "name": keep.owner}
             facts.append(t("kept-because", reason=keep.reason, **values) if keep.reason else t("kept", **values))
         elif item is not None and item.not_before is not None:
             facts.append(t("due", moment=local_minute(item.not_before, self._timezone)))
         elif item is None:
-            facts.append(t("not-due"))
+            facts.append(t("not-due", name=question.name))
         if question.answered:
             facts.append(t("answered"))
+        choices = [] if question.answered or (item is None and keep is None) else self._labels(lang)
+        title = t("question", name=question.name) if choices else t("nothing") if keep is None else question.name
         content = self._template.render(
-            t=t, lang=lang, title=question.name, why=None if item is None else sentence(item.why, lang), facts=facts,
-            choices=[] if question.answered or (item is None and keep is None) else self._labels(lang),
+            t=t, lang=lang, title=title, facts=facts, about=t("owner", name=question.link.owner), choices=choices,
             max_reason=MAX_REASON_CHARS, theme=theme_of(request), assets=assets(),
         )  # fmt: skip
         return HTMLResponse(content, status, NO_STORE)
@@ -148,7 +149,7 @@ class _OwnerPage:
             return say(lang, f"keep.{key}", values)
 
         content = self._template.render(
-            t=t, lang=lang, title=t("expired" if expired else "invalid"), why=None, facts=[t("ask")], choices=[],
+            t=t, lang=lang, title=t("expired" if expired else "invalid"), facts=[t("ask")], about="", choices=[],
             max_reason=0, theme=theme_of(request), assets=assets(),
         )  # fmt: skip
         return HTMLResponse(content, HTTPStatus.GONE if expired else HTTPStatus.NOT_FOUND, NO_STORE)

@@ -15,6 +15,7 @@ _ALERTS = {
     "alert.silenced": "silenced",
     "alert.maintenance": "maintenance",
     "alert.nobody": "not yet",
+    "alert.no-receiver": "no receiver is configured",
     "alert.held": "last known state",
     "alert.flapping": "flapping",
     "alert.cause": "Cause",

@@ -15,6 +15,7 @@ _ALERTS = {
     "alert.silenced": "已静默",
     "alert.maintenance": "维护中",
     "alert.nobody": "尚未通知",
+    "alert.no-receiver": "没有配置接收者",
     "alert.held": "数据中断，为最后一次的状态",
     "alert.flapping": "反复触发",
     "alert.cause": "原因",

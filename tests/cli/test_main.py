@@ -76,14 +76,14 @@ def test_a_bad_file_is_code_2_with_everything_that_is_wrong_on_stderr(tmp_path: 
     file.write_text("log_level: loud\nagent:\n  listn: x\n")
     result = run(*words, str(file), environ={})
     assert (result.returncode, result.stdout) == (2, "")
-    count = ["2 errors; correct the settings above"] if words == ["check-config"] else []
+    count = ["2 errors"] if words == ["check-config"] else []
     assert result.stderr.splitlines() == [
         f"{file}:1: log_level: 'loud' is not one of 'debug', 'info', 'warning' or 'error'",
         f"{file}:3: agent.listn: unknown key; did you mean 'listen'?",
         *count,
     ]
     chinese = run("check-config", str(file), "--lang", "zh", environ={})
-    assert chinese.stderr.splitlines()[-1] == "共 2 处错误，请更正以上设置"
+    assert chinese.stderr.splitlines()[-1] == "共 2 处错误"
 
 
 def test_a_bad_file_as_json(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ _RESULTS = {
     "restart-needed": "{setting} has changed; restart the daemon to apply that",
     "reload-rejected": "rejected; the running configuration stays in use",
     "config-ok": "ok: {path}",
-    "config-errors": "{count:error|errors}; correct the settings above",
+    "config-errors": "{count:error|errors}",
 }
 
 WORDS: dict[str, str] = {f"cli.{key}": text for key, text in _RESULTS.items()}

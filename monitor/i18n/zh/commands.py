@@ -16,7 +16,7 @@ _RESULTS = {
     "restart-needed": "{setting} 已更改；重启 daemon 后才生效",
     "reload-rejected": "新配置没有生效，继续使用原来的配置",
     "config-ok": "配置正确：{path}",
-    "config-errors": "共 {count} 处错误，请更正以上设置",
+    "config-errors": "共 {count} 处错误",
 }
 
 WORDS: dict[str, str] = {f"cli.{key}": text for key, text in _RESULTS.items()}

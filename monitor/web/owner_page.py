@@ -33,6 +33,7 @@ from monitor.web.responses import NO_STORE
 HOUR_SECONDS, DAY_SECONDS = 3600.0, 86400.0
 CHOICES_SECONDS = (4 * HOUR_SECONDS, DAY_SECONDS, 3 * DAY_SECONDS)
 KEEP_ACTION = "keep"
+TEXTS = ("title", "for", "reason", "button", "once", "sign-in")  # of the template
 
 
 class OwnerAnswersBackend(Protocol):
@@ -132,10 +133,17 @@ class _OwnerPage:
         if question.answered:
             facts.append(t("answered"))
         choices = [] if question.answered or (item is None and keep is None) else self._labels(lang)
-        title = t("question", name=question.name) if choices else t("nothing") if keep is None else question.name
+        title = t("question", name=question.name) if choices else question.name
+        if item is None and keep is None:
+            title = t("nothing")
+        about = t("owner", name=question.link.owner)
+        return self._respond(request, status, title=title, facts=facts, about=about, choices=choices)
+
+    def _respond(self, request: Request, status: HTTPStatus, **values: object) -> Response:
+        lang = language_of(request)
         content = self._template.render(
-            t=t, lang=lang, title=title, facts=facts, about=t("owner", name=question.link.owner), choices=choices,
-            max_reason=MAX_REASON_CHARS, theme=theme_of(request), assets=assets(),
+            lang=lang, theme=theme_of(request), assets=assets(), max_reason=MAX_REASON_CHARS,
+            words={key: say(lang, f"keep.{key}", {}) for key in TEXTS}, **values,
         )  # fmt: skip
         return HTMLResponse(content, status, NO_STORE)
 
@@ -144,12 +152,6 @@ class _OwnerPage:
 
     def _refuse(self, request: Request, error: LinkInvalidError | LinkExpiredError) -> Response:
         lang, expired = language_of(request), isinstance(error, LinkExpiredError)
-
-        def t(key: str, **values: Value) -> str:
-            return say(lang, f"keep.{key}", values)
-
-        content = self._template.render(
-            t=t, lang=lang, title=t("expired" if expired else "invalid"), facts=[t("ask")], about="", choices=[],
-            max_reason=0, theme=theme_of(request), assets=assets(),
-        )  # fmt: skip
-        return HTMLResponse(content, HTTPStatus.GONE if expired else HTTPStatus.NOT_FOUND, NO_STORE)
+        title, ask = (say(lang, f"keep.{key}", {}) for key in ("expired" if expired else "invalid", "ask"))
+        status = HTTPStatus.GONE if expired else HTTPStatus.NOT_FOUND
+        return self._respond(request, status, title=title, facts=[ask], about="", choices=[])

@@ -12,7 +12,7 @@ TECHNICAL = frozenset(
         """
         GPU GPUs Pod CPU XID ID KiB MiB GiB TiB UTC agent daemon gpuwarden why Linux inode shm NVIDIA SXM kubelet
         kubernetes agents nodes pods gpu images probes node-down disk-full system runtime nas docker none tcp
-        finalizer dmesg wecom CST
+        finalizer dmesg DNS wecom CST
         drain-and-reset sw-thermal power-cap open old new li wang
         Stale file handle is lost no answer connection refused OSError
         """,

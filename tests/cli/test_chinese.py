@@ -181,7 +181,7 @@ def _incident(out: TextIO) -> None:
 def _doctor(out: TextIO) -> None:
     results = [
         CheckResult("config.file", (ok("config.read", path="/etc/a.yml"),)),
-        CheckResult("agents.found", (problem("nvml.lost", why="1"), warning("late", seconds=5))),
+        CheckResult("agents.found", (problem("nvml.lost", cards="1"), warning("late", seconds=5))),
     ]
     print_results(results, "zh", out)
 

@@ -77,6 +77,7 @@ EXAMPLES: dict[str, Callable[[Objects], Iterable[str]]] = {
     "/users": lambda _: ["/users", "/users?q=nothing-like-this"],
     "/users/{name}": lambda objects: [*objects.users(), "/users/nothing-like-this"],
     "/queues": lambda _: ["/queues"],
+    "/fits": lambda _: ["/fits", "/fits?gpus=16&per_node=8", "/fits?gpus=5000"],
     "/queues/{name}": lambda objects: [*objects.queues(), "/queues/nothing-like-this"],
     "/why": lambda _: ["/why", "/why?q=zhang", "/why?q=nothing-like-this"],
     "/fits": lambda _: ["/fits", "/fits?gpus=8", "/fits?gpus=640&per_node=8"],

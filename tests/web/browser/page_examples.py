@@ -80,7 +80,6 @@ EXAMPLES: dict[str, Callable[[Objects], Iterable[str]]] = {
     "/fits": lambda _: ["/fits", "/fits?gpus=16&per_node=8", "/fits?gpus=5000"],
     "/queues/{name}": lambda objects: [*objects.queues(), "/queues/nothing-like-this"],
     "/why": lambda _: ["/why", "/why?q=zhang", "/why?q=nothing-like-this"],
-    "/fits": lambda _: ["/fits", "/fits?gpus=8", "/fits?gpus=640&per_node=8"],
     "/alerts": lambda _: ["/alerts?all", "/alerts?rule=nothing-like-this"],  # with everything, and with nothing
     "/alerts/{fingerprint}": lambda objects: [*objects.alert_pages(), "/alerts/0123456789abcdef"],
     "/cleanup": lambda _: ["/cleanup"],

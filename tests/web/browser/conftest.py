@@ -38,11 +38,10 @@ class Calm(random.Random):
 
 
 @dataclass
-class Site:
-    """The page of a daemon, and the simulated cluster."""
+class DaemonPage:
+    """The page of a daemon, and its state directory."""
 
     url: str
-    story: Simulation
     state: Path
 
     def view(self) -> ClusterView:
@@ -54,6 +53,13 @@ class Site:
         ask = urllib.request.Request(f"{self.url}/v1/login-link", b"{}", headers, method="POST")
         with urllib.request.urlopen(ask, timeout=60) as answer:
             return self.url + str(json.load(answer)["path"])
+
+
+@dataclass
+class Site(DaemonPage):
+    """The page of a daemon in a simulated cluster."""
+
+    story: Simulation
 
 
 @dataclass
@@ -96,7 +102,7 @@ def running_site(directory: Path, **daemon: Any) -> Iterator[Site]:
         config.write_text(json.dumps(given))
         environ = {name: value for name, value in os.environ.items() if not name.startswith("GPUWARDEN_")}
         with running(command("daemon", "--config", str(config)), environ):
-            site = Site(f"http://127.0.0.1:{port}", story, directory / "state")
+            site = Site(f"http://127.0.0.1:{port}", directory / "state", story)
             wait_until(lambda: _ready(site), 30, "the daemon sees all GPUs")
             yield site
     finally:

@@ -15,10 +15,9 @@ from bench import cluster_data
 from bench.view import serving
 from monitor.i18n import LANGUAGES
 from monitor.present.rows import MAX_ROWS
-from monitor.sim.simulation import Simulation
 from tests.support import free_port, wait_until
 from tests.support.command import command, get, running
-from tests.web.browser.conftest import PHONE_SIZE, SCREENSHOTS, Site
+from tests.web.browser.conftest import PHONE_SIZE, SCREENSHOTS, DaemonPage
 from tests.web.browser.inspection import COLOUR_RULES, accessibility, overflows, wait_settled
 from tests.web.browser.page_examples import EXAMPLES
 from tests.web.browser.visits import Visit, signed_in
@@ -36,7 +35,7 @@ LONGEST_TABLE = "() => Math.max(0, ...[...document.querySelectorAll('tbody')].ma
 
 
 @pytest.fixture(scope="module")
-def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonPage]:
     folder = tmp_path_factory.mktemp("large")
     cluster_data.write(folder / "data", NODES)
     port = free_port()
@@ -45,7 +44,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         config = folder / "gpuwarden.json"
         config.write_text(json.dumps(_settings(str(folder), port, ports)))
         with running(command("daemon", "--config", str(config)), environ):
-            site = Site(f"http://127.0.0.1:{port}", Simulation(outages=()), folder / "state")
+            site = DaemonPage(f"http://127.0.0.1:{port}", folder / "state")
             wait_until(lambda: _is_ready(site), READY_SECONDS, "the daemon sees all GPUs, and evaluates them")
             yield site
 
@@ -70,7 +69,7 @@ def _settings(folder: str, port: int, ports: dict[str, int]) -> dict[str, Any]:
     return {"log_level": "error", "daemon": daemon}
 
 
-def _is_ready(site: Site) -> bool:
+def _is_ready(site: DaemonPage) -> bool:
     try:
         alerts = json.loads(get(f"{site.url}/v1/alerts")[2])
         return any(alert["phase"] == "firing" for alert in alerts) and len(site.view().gpus) == 8 * NODES
@@ -79,7 +78,7 @@ def _is_ready(site: Site) -> bool:
 
 
 @pytest.fixture(scope="module")
-def visit(large: Site, chromium: Browser) -> Iterator[Visit]:
+def visit(large: DaemonPage, chromium: Browser) -> Iterator[Visit]:
     with signed_in(large, chromium) as visit:
         yield visit
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from playwright.sync_api import Browser, Page
 
 from tests.support.command import get
-from tests.web.browser.conftest import Site
+from tests.web.browser.conftest import DaemonPage
 from tests.web.browser.inspection import Witness
 from tests.web.browser.page_examples import Objects
 
@@ -23,7 +23,7 @@ MISSING = re.compile(r"nothing-like-this|/99$|/0123456789abcdef")  # in EXAMPLES
 class Visit:
     """A signed-in page of a site, its complaints, and what there is to see."""
 
-    site: Site
+    site: DaemonPage
     page: Page
     witness: Witness
     objects: Objects
@@ -35,7 +35,7 @@ class Visit:
 
 
 @contextmanager
-def signed_in(site: Site, chromium: Browser, owner_links: tuple[str, ...] = ()) -> Iterator[Visit]:
+def signed_in(site: DaemonPage, chromium: Browser, owner_links: tuple[str, ...] = ()) -> Iterator[Visit]:
     """A page that is signed in as an admin, in a context of its own. It also visits these links of notices."""
     context = chromium.new_context()
     context.set_default_timeout(TIMEOUT_MILLISECONDS)

@@ -46,14 +46,14 @@ class ReportService:
 
     def report(self, seconds: float, by: By) -> Report:
         """Report on the last `seconds`, extended to a full hour."""
-        self._recorder.save()
         now = self._now()
         since = float(period_start(now - seconds, now))
+        usage = self._recorder.usage(since, now, by, max(since, now - CHART_DAYS * DAY))
         store, events = self._recorder.store, self._history(since)
         inputs = ReportInputs(
-            buckets=store.buckets(since, now, by),
-            hours=store.hours(max(since, now - CHART_DAYS * DAY), now),
-            watched_seconds=store.watched(since, now),
+            buckets=usage.buckets,
+            hours=usage.hours,
+            watched_seconds=usage.watched_seconds,
             events=events,
             events_since=events[-1].at if len(events) >= KEEP_ROWS else now - KEEP_EVENTS_DAYS * DAY,
             disks=store.disks(now),

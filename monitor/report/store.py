@@ -10,6 +10,7 @@ from monitor.base.state_problems import StateProblem
 from monitor.base.state_size import compact
 from monitor.base.text import shorten_name
 from monitor.report.buckets import DAY, FIGURES, HOUR, KEEP_DAYS, Bucket, By
+from monitor.report.closed_hours import ClosedHours
 from monitor.report.disk_use import DiskUse, DiskUseKind, day_of
 
 FILE = "record.db"
@@ -57,6 +58,7 @@ class UsageStore:
     def __init__(self, path: str) -> None:
         self._path = path
         self._database = Database(path, MIGRATIONS)
+        self._closed = ClosedHours()
 
     @property
     def problem(self) -> StateProblem | None:
@@ -69,28 +71,34 @@ class UsageStore:
     def add(self, buckets: Iterable[Bucket], watched: Mapping[int, float]) -> None:
         """Add to the stored values of the same hours, in one transaction. Raise DatabaseError."""
         placeholders = ", ".join("?" * (3 + len(FIGURES)))
+        sums = _sums(buckets)
         statement = f"INSERT INTO usage VALUES ({placeholders}) {_UPSERT}"  # noqa: S608  # constants only
         with self._database.transaction() as session:
-            for key, figures in _sums(buckets).items():
+            for key, figures in sums.items():
                 session.run(statement, (*key, *figures))
             for hour, seconds in watched.items():
                 session.run(
                     "INSERT INTO watched VALUES (?, ?) ON CONFLICT DO UPDATE SET seconds = seconds + excluded.seconds",
                     (hour, seconds),
                 )
+        if sums:
+            self._closed.forget(min(hour for _, hour, _ in sums))
 
     def buckets(self, since: float, until: float, by: By) -> tuple[Bucket, ...]:
-        """Sums by user, queue or node over the hours in [since, until)."""
+        """Sums by user, queue or node over the hours in [since, until): those of the last hour are apart."""
+        last = int(until // HOUR) * HOUR
+        if last <= since:
+            return self._read(since, until, by)
+        closed = self._closed.get(by, since, last, lambda: self._read(since, last, by))
+        return closed + self._read(last, until, by)
+
+    def _read(self, since: float, until: float, by: By) -> tuple[Bucket, ...]:
         rows = self._database.select(
             f"SELECT name, MIN(hour), {_SUMS} FROM usage"  # noqa: S608  # constants only
             " WHERE dimension = ? AND hour >= ? AND hour < ? GROUP BY name",
             (by, since, until),
         )
-        buckets = []
-        for name, hour, *sums in rows:
-            values: dict[str, Any] = {by: name or None, **dict(zip(FIGURES, sums, strict=True))}
-            buckets.append(Bucket(hour=hour, **values))
-        return tuple(buckets)
+        return tuple(named_bucket(by, hour, name, sums) for name, hour, *sums in rows)
 
     def hours(self, since: float, until: float) -> tuple[Bucket, ...]:
         """Sums of all GPUs by hour in [since, until), oldest first."""
@@ -142,6 +150,7 @@ class UsageStore:
             session.run("DELETE FROM usage WHERE hour <= ?", (middle,))
             session.run("DELETE FROM watched WHERE hour <= ?", (middle,))
             session.run("DELETE FROM disks WHERE day <= ?", (middle,))
+        self._closed.forget(first)
         compact(self._database, self._path)
         return True
 
@@ -153,6 +162,13 @@ class UsageStore:
             session.run("DELETE FROM watched WHERE hour < ?", (old,))
             session.run("DELETE FROM disks WHERE day < ?", (old,))
             _roll_up(session, daily_before(now))
+        self._closed.forget(0.0)
+
+
+def named_bucket(by: By, hour: int, name: str | None, figures: Iterable[float]) -> Bucket:
+    """Figures of a user, queue or node, with its name as it is stored."""
+    values: dict[str, Any] = {by: _name(name) or None, **dict(zip(FIGURES, figures, strict=True))}
+    return Bucket(hour=hour, **values)
 
 
 def _sums(buckets: Iterable[Bucket]) -> dict[tuple[By, int, str], list[float]]:

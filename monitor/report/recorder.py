@@ -91,9 +91,9 @@ class UsageRecorder:
             try:
                 self.store.add(self._tally.buckets(), self._tally.watched)
                 self._tally.forget()
-                self._save_disks()
             except DatabaseError as error:
                 log.error("cannot write usage records, will retry: %s", error)
+            self._save_disks()
 
     def usage(self, since: float, until: float, by: By, hours_since: float) -> RecordedUsage:
         """What was recorded in [since, until), written or not, until this moment. Nothing is written."""
@@ -116,9 +116,13 @@ class UsageRecorder:
     def _save_disks(self) -> None:
         if self._monotonic() >= self._disks_at:
             uses = disk_uses(self._view().pods, self._agents(), self._scans(), self._now())
-            self.store.put_disks(uses)
-            if uses:  # right after the start, no agent has answered yet
+            if not uses:  # right after the start, no agent has answered yet
+                return
+            try:
+                self.store.put_disks(uses)
                 self._disks_at = self._monotonic() + DISKS_INTERVAL_SECONDS
+            except DatabaseError as error:
+                log.error("cannot write disk space, will retry: %s", error)
 
     def _run_cycle(self) -> float:
         self.record()
@@ -126,6 +130,9 @@ class UsageRecorder:
             self._history.record(self._view(), self._agents())
         if self._monotonic() >= self._save_at:
             self.save()
+        elif not self._disks_at:
+            with self._lock:
+                self._save_disks()
         if self._monotonic() >= self._prune_at:
             self._prune_at = self._monotonic() + PRUNE_INTERVAL_SECONDS
             self.store.prune(self._now())

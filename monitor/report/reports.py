@@ -56,7 +56,7 @@ class ReportService:
             watched_seconds=usage.watched_seconds,
             events=events,
             events_since=events[-1].at if len(events) >= KEEP_ROWS else now - KEEP_EVENTS_DAYS * DAY,
-            disks=store.disks(now),
+            disks=store.disks(now, by),
             cleaned=None if self._cleanup is None else tuple(cleaned_items(self._cleanup.ended_since(since))),
             cleaned_since=0.0 if self._cleanup is None else self._cleanup.kept_since() or 0.0,
         )

@@ -23,6 +23,7 @@ _ADD = ", ".join(f"{name} = {name} + excluded.{name}" for name in FIGURES)
 _UPSERT = f"ON CONFLICT (dimension, hour, name) DO UPDATE SET {_ADD}"
 _DIMENSIONS: tuple[By, ...] = get_args(By)
 _FEWEST: By = "queue"  # the dimension with the fewest rows, for sums of all GPUs
+_DISK_NAMES: dict[By, str] = {"user": "user", "node": "node", "queue": "NULL"}  # disks do not belong to queues
 _TAKE_OVER = "\n".join(
     f"INSERT INTO usage SELECT '{by}', hour, {by}, {_SUMS} FROM buckets GROUP BY hour, {by};"  # noqa: S608  # constants only
     for by in _DIMENSIONS
@@ -124,21 +125,19 @@ class UsageStore:
                 values = (use.day, use.kind, _name(use.node), _name(use.user), use.bytes)
                 session.run("INSERT INTO disks VALUES (?, ?, ?, ?, ?)", values)
 
-    def disks(self, until: float) -> tuple[DiskUse, ...]:
-        """Disk space at a time: the last known values of each kind and node, unless they are too old."""
-        query = """
-            SELECT day, kind, node, user, bytes FROM disks JOIN (
+    def disks(self, until: float, by: By) -> tuple[DiskUse, ...]:
+        """Disk space at a time by kind and user or node: the last known of each kind and node, unless it is too old."""
+        name = _DISK_NAMES[by]
+        query = f"""
+            SELECT MAX(day), kind, {name}, SUM(bytes) FROM disks JOIN (
                 SELECT kind, node, MAX(day) AS day FROM disks
                 WHERE day < ? AND day >= CASE kind WHEN ? THEN ? ELSE ? END GROUP BY kind, node
-            ) USING (kind, node, day) ORDER BY kind, node, user
-        """
+            ) USING (kind, node, day) GROUP BY kind, {name} ORDER BY kind, {name}
+        """  # noqa: S608  # constants only
         today = day_of(until)
         oldest = (today - MAX_SCAN_AGE_DAYS * DAY, today - DAY)
         rows = self._database.select(query, (until, DiskUseKind.DATASETS, *oldest))
-        return tuple(
-            DiskUse(day=day, kind=DiskUseKind(kind), node=node or None, user=user or None, bytes=size)
-            for day, kind, node, user, size in rows
-        )
+        return tuple(_disk_use(by, *row) for row in rows)
 
     def shrink(self) -> bool:
         """Delete the older half of the records. Return whether there were any besides those of the last hour."""
@@ -169,6 +168,11 @@ def named_bucket(by: By, hour: int, name: str | None, figures: Iterable[float]) 
     """Figures of a user, queue or node, with its name as it is stored."""
     values: dict[str, Any] = {by: _name(name) or None, **dict(zip(FIGURES, figures, strict=True))}
     return Bucket(hour=hour, **values)
+
+
+def _disk_use(by: By, day: int, kind: str, name: str | None, size: int) -> DiskUse:
+    user, node = (name or None if by == dimension else None for dimension in ("user", "node"))
+    return DiskUse(day=day, kind=DiskUseKind(kind), user=user, node=node, bytes=size)
 
 
 def _sums(buckets: Iterable[Bucket]) -> dict[tuple[By, int, str], list[float]]:

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+SPEED = "2"  # of the story
 START_LIMIT_SECONDS = 120.0
-SHOW_LIMIT_SECONDS = 600.0  # two rounds of outages
+SHOW_LIMIT_SECONDS = 600.0  # the whole story
 REQUEST_LIMIT_SECONDS = 30.0
 POLL_SECONDS = 0.5
 STOP_LIMIT_SECONDS = 60.0
@@ -42,7 +43,8 @@ class Demo:
 def running_demo(language: str) -> Iterator[Demo]:
     """Run `gpuwarden demo` in a language."""
     port = _free_port()
-    command = [sys.executable, "-m", "monitor.cli", "demo", "--lang", language, "--listen", f"127.0.0.1:{port}"]
+    options = ("--lang", language, "--listen", f"127.0.0.1:{port}", "--speed", SPEED)
+    command = [sys.executable, "-m", "monitor.cli", "demo", *options]
     with tempfile.NamedTemporaryFile() as out:
         process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
         try:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from monitor.base.text import NaturalKey, natural_key
 from monitor.facts.base import Fact
 from monitor.history.buckets import RangeRequest
-from monitor.history.node_loads import UNKNOWN_BYTE, NodeLoads, load_ratio
+from monitor.history.node_loads import UNKNOWN_LOAD_CODE, NodeLoads, load_ratio
 
 MAX_HEAT_ROWS = 50
 MAX_HEAT_COLUMNS = 100
@@ -96,9 +96,9 @@ class _RowSums:
     def _add_point(self, codes: bytes, slices: Sequence[tuple[int, int, int]], columns: range) -> None:
         for row, low, high in slices:
             part = codes[low:high]
-            unknown = part.count(UNKNOWN_BYTE)
+            unknown = part.count(UNKNOWN_LOAD_CODE)
             if unknown < len(part):
-                total, count = sum(part) - unknown * UNKNOWN_BYTE, len(part) - unknown
+                total, count = sum(part) - unknown * UNKNOWN_LOAD_CODE, len(part) - unknown
                 for column in columns:
                     self._sums[row][column] += total
                     self._counts[row][column] += count

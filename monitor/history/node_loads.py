@@ -22,8 +22,8 @@ from monitor.history.model import (
 )
 
 NODE_LOADS_GROUP = "heatmap"
-UNKNOWN_BYTE = 0xFF
-_MAX_BYTE = UNKNOWN_BYTE - 1
+UNKNOWN_LOAD_CODE = 0xFF
+_MAX_LOAD_CODE = UNKNOWN_LOAD_CODE - 1
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def _checked(start: int, point_seconds: int, layout: Layout, codes: bytes) -> No
 
 def load_bytes(codes: Iterable[int]) -> bytes:
     """Codes of the utilisation, a byte each."""
-    return bytes([UNKNOWN_BYTE if code == UNKNOWN_CODE else min(code, _MAX_BYTE) for code in codes])
+    return bytes([UNKNOWN_LOAD_CODE if code == UNKNOWN_CODE else min(code, _MAX_LOAD_CODE) for code in codes])
 
 
 def load_ratio(byte_sum: int, count: int) -> float:
@@ -89,5 +89,5 @@ def load_ratio(byte_sum: int, count: int) -> float:
 
 
 def _mean_byte(codes: Sequence[int]) -> int:
-    known = [code for code in codes if code != UNKNOWN_BYTE]
-    return (2 * sum(known) + len(known)) // (2 * len(known)) if known else UNKNOWN_BYTE
+    known = [code for code in codes if code != UNKNOWN_LOAD_CODE]
+    return (2 * sum(known) + len(known)) // (2 * len(known)) if known else UNKNOWN_LOAD_CODE

@@ -106,8 +106,8 @@ def test_versions_are_those_of_the_labs_and_of_the_schemas(language: str) -> Non
         assert found, module
         assert f" {found[1]}" in text
     for name, kind in ADAPTERS.items():
-        if kind.platform is not None:
-            assert f"| {name} {kind.platform.module.version()[1:].rpartition('.')[0]}" in text
+        if len(kind.platforms) == 1:
+            assert f"| {name} {kind.platforms[0].module.version()[1:].rpartition('.')[0]}" in text
     assert f"| {VERSION}" in text
     assert all(version in text for version in VERSIONS)
 

@@ -15,7 +15,7 @@ from monitor.history.heatmap import MAX_HEAT_COLUMNS, MAX_HEAT_ROWS, HeatMap, Na
 from monitor.history.model import HOUR_SECONDS, MINUTE_SECONDS
 from monitor.history.node_loads import (
     NODE_LOADS_GROUP,
-    UNKNOWN_BYTE,
+    UNKNOWN_LOAD_CODE,
     NodeLoads,
     unpacked_coarse_loads,
     unpacked_loads,
@@ -140,10 +140,10 @@ def loads_of(*columns: list[int]) -> NodeLoads:
 
 
 def test_longer_points_are_means_of_what_is_known() -> None:
-    unknown = [UNKNOWN_BYTE] * 2
-    hour = loads_of(*[[100, 50], [50, UNKNOWN_BYTE], unknown] * 10, *[unknown] * 30)
+    unknown = [UNKNOWN_LOAD_CODE] * 2
+    hour = loads_of(*[[100, 50], [50, UNKNOWN_LOAD_CODE], unknown] * 10, *[unknown] * 30)
     tens = hour.by(600)
-    assert tens.codes == bytes([79, 50, 71, 50, 75, 50, *[UNKNOWN_BYTE] * 6])
+    assert tens.codes == bytes([79, 50, 71, 50, 75, 50, *[UNKNOWN_LOAD_CODE] * 6])
     assert hour.by(HOUR_SECONDS).codes == bytes([75, 50])
     layout = hour.layout()
     assert unpacked_loads(hour.start, layout, hour.packed()) == hour

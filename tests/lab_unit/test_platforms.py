@@ -48,7 +48,7 @@ def test_processes_are_programs_that_are_built_and_listen_on_loopback(platform: 
 
 
 def test_every_platform_of_the_lab_has_the_scenario() -> None:
-    assert [kind.platform for kind in ADAPTERS.values() if kind.platform is not None] == list(PLATFORMS)
+    assert [kind.platforms[0] for kind in ADAPTERS.values() if len(kind.platforms) == 1] == list(PLATFORMS)
 
 
 def test_what_is_built_is_not_built_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +149,7 @@ def test_the_configuration_of_a_controller(tmp_path: Path) -> None:
     place = place_of(KUEUE, tmp_path)
     config = json.loads(KUEUE.config(place))
     assert config["webhook"] == {"host": "127.0.0.1", "port": 9000, "certDir": str(place.certificates)}
-    assert config["integrations"] == {"frameworks": ["batch/job"]}
+    assert config["integrations"] == {"frameworks": ["batch/job", "jobset.x-k8s.io/jobset"]}
 
 
 REPORT = """\

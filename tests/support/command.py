@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
-STOP_LIMIT = 30.0  # seconds; the default termination grace period of a pod
+STOP_LIMIT = 120.0  # seconds on a machine with fully busy cores; on an idle one it takes one
 
 
 def quiet_environment(state: Path, **settings: str) -> dict[str, str]:

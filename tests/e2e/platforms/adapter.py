@@ -71,8 +71,8 @@ class End(Enum):
 class Adapter(ABC):
     """A platform in a scene."""
 
-    # None: the platform has no public code.
-    platform: Platform | None = None
+    # What runs, in the order of their start; none if the platform has no public code.
+    platforms: Sequence[Platform] = ()
     # What is not run of it, for the table.
     left_out = ""
     # Rules of the configuration that its users need.
@@ -80,14 +80,9 @@ class Adapter(ABC):
     # What becomes of the pods of a job that has finished.
     end = End.KEPT
 
-    def __init__(self, scene: Scene, place: Place | None) -> None:
+    def __init__(self, scene: Scene, places: Sequence[Place]) -> None:
         self.scene = scene
-        self._place = place
-
-    @property
-    def place(self) -> Place:
-        assert self._place is not None
-        return self._place
+        self.places = places
 
     @property
     def queue(self) -> str:

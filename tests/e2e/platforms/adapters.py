@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Sequence
 
 import yaml
 
@@ -11,6 +12,7 @@ from monitor.facts.cluster import Identity
 from tests.e2e.platforms.adapter import USER, Adapter, End, Job, Manifest, ObjectAdapter, Waiting
 from tests.lab.layout import GPU_RESOURCE
 from tests.lab.platforms import catalogue
+from tests.lab.platforms.platform import Platform
 from tests.support import free_port
 
 COMMAND_LIMIT_SECONDS = 60
@@ -20,7 +22,7 @@ QUOTA = 4
 class Volcano(ObjectAdapter):
     """Submitted, listed and deleted with vcctl, as in its users' guide."""
 
-    platform = catalogue.VOLCANO
+    platforms = (catalogue.VOLCANO,)
     left_out = "admission webhooks"
     resource = ("batch.volcano.sh/v1alpha1", "jobs", "Job")
 
@@ -45,7 +47,7 @@ class Volcano(ObjectAdapter):
         }
 
     def submit(self, job: Job) -> None:
-        file = self.place.directory / f"{job.name}.yaml"
+        file = self.places[0].directory / f"{job.name}.yaml"
         file.write_text(yaml.safe_dump(self.manifest(job)))
         assert f"run job {job.name} successfully" in self._vcctl("run", f"--filename={file}")
         assert job.name in self._vcctl("list")
@@ -55,8 +57,8 @@ class Volcano(ObjectAdapter):
             self._vcctl("delete", f"--name={name}")
 
     def _vcctl(self, command: str, *options: str) -> str:
-        where = [f"--namespace={self.scene.name}", f"--kubeconfig={self.place.kubeconfig}"]
-        line = [str(self.place.programs / "vcctl"), "job", command, *where, *options]
+        where = [f"--namespace={self.scene.name}", f"--kubeconfig={self.places[0].kubeconfig}"]
+        line = [str(self.places[0].programs / "vcctl"), "job", command, *where, *options]
         done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=COMMAND_LIMIT_SECONDS)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
@@ -82,7 +84,7 @@ class Volcano(ObjectAdapter):
 class PyTorchJob(ObjectAdapter):
     """Kubeflow's training-operator, whose jobs PAI DLC creates too."""
 
-    platform = catalogue.TRAINING_OPERATOR
+    platforms = (catalogue.TRAINING_OPERATOR,)
     left_out = "validating webhook, workers waiting for the address of their master"
     resource = ("kubeflow.org/v1", "pytorchjobs", "PyTorchJob")
 
@@ -107,62 +109,8 @@ class PyTorchJob(ObjectAdapter):
         ]
 
 
-class Kueue(ObjectAdapter):
-    """Jobs of Kubernetes in a queue of Kueue."""
-
-    platform = catalogue.KUEUE
-    left_out = "integrations with other kinds of job"
-    resource = ("batch/v1", "jobs", "Job")
-
-    @property
-    def queue(self) -> str:
-        return "train"
-
-    @property
-    def cluster_queue(self) -> str:
-        return f"{self.scene.name}-a100"
-
-    def labels(self) -> dict[str, str]:
-        return {"kueue.x-k8s.io/queue-name": self.queue}
-
-    def prepare(self) -> None:
-        version = "kueue.x-k8s.io/v1beta2"
-        flavor = {"apiVersion": version, "kind": "ResourceFlavor", "metadata": {"name": "a100"}}
-        self.scene.create(f"/apis/{version}/resourceflavors", flavor)
-        quota = [{"name": "a100", "resources": [{"name": GPU_RESOURCE, "nominalQuota": QUOTA}]}]
-        spec = {"namespaceSelector": {}, "resourceGroups": [{"coveredResources": [GPU_RESOURCE], "flavors": quota}]}
-        queue = {"apiVersion": version, "kind": "ClusterQueue", "metadata": {"name": self.cluster_queue}, "spec": spec}
-        self.scene.create(f"/apis/{version}/clusterqueues", queue)
-        local = {"clusterQueue": self.cluster_queue}
-        self.scene.create_here(version, "localqueues", self.queue, kind="LocalQueue", spec=local)
-
-    def spec(self, job: Job) -> Manifest:
-        counts = {"parallelism": job.pods, "completions": job.pods, "completionMode": "Indexed"}
-        return {**counts, "backoffLimit": 0, "template": job.pod()}
-
-    def owners(self, job: Job) -> list[Identity]:
-        return [
-            self.identity(job, index=str(index), platform="plain", workload_kind="Job") for index in range(job.pods)
-        ]
-
-    def waiting(self) -> Waiting:
-        return Waiting(
-            Job("large", gpus=2, user="han.mei"),
-            "quota",
-            en=(
-                f"It waits in queue train: the quota of {self.cluster_queue} for {GPU_RESOURCE} (flavor a100) is used",
-                "2 more needed.",
-                f"{self.cluster_queue} has {QUOTA} of {GPU_RESOURCE}, 2 are reserved; this job needs 4.",
-            ),
-            zh=(
-                f"它在队列 train 中排队：{self.cluster_queue} 的 {GPU_RESOURCE} 配额（flavor a100）已用完，还差 2。",
-                f"{self.cluster_queue} 共有 {QUOTA} 个 {GPU_RESOURCE}，已预留 2 个；这个作业需要 4 个。",
-            ),
-        )
-
-
 class JobSet(ObjectAdapter):
-    platform = catalogue.JOBSET
+    platforms: Sequence[Platform] = (catalogue.JOBSET,)
     resource = ("jobset.x-k8s.io/v1alpha2", "jobsets", "JobSet")
 
     def spec(self, job: Job) -> Manifest:
@@ -177,7 +125,7 @@ class JobSet(ObjectAdapter):
 
 
 class LeaderWorkerSet(ObjectAdapter):
-    platform = catalogue.LEADERWORKERSET
+    platforms = (catalogue.LEADERWORKERSET,)
     resource = ("leaderworkerset.x-k8s.io/v1", "leaderworkersets", "LeaderWorkerSet")
     end = End.NEVER
 
@@ -196,7 +144,7 @@ class LeaderWorkerSet(ObjectAdapter):
 class FrameworkController(ObjectAdapter):
     """OpenPAI's controller of jobs, with the labels and the variable that OpenPAI writes."""
 
-    platform = catalogue.FRAMEWORKCONTROLLER
+    platforms = (catalogue.FRAMEWORKCONTROLLER,)
     left_out = "the rest of OpenPAI"
     resource = ("frameworkcontroller.microsoft.com/v1", "frameworks", "Framework")
     end = End.REMOVED

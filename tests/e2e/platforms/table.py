@@ -74,5 +74,5 @@ def page(adapters: Mapping[str, type[Adapter]], found: Mapping[tuple[str, str], 
 
 
 def _row(name: str, kind: type[Adapter], found: Mapping[tuple[str, str], str]) -> list[str]:
-    version = kind.platform.module.version() if kind.platform is not None else "no public code"
-    return [name, version, *(found.get((name, test), NOT_RUN) for test in STEPS), kind.left_out]
+    versions = ", ".join(platform.module.version() for platform in kind.platforms) or "no public code"
+    return [name, versions, *(found.get((name, test), NOT_RUN) for test in STEPS), kind.left_out]

@@ -18,7 +18,7 @@ from monitor.cleanup.journal_records import ItemState
 from monitor.facts.cluster import ClusterView, Identity, PodView
 from tests.e2e.asker import Asker
 from tests.e2e.cleaning import Cleaner, cleaning, dead_kubelet, left_by
-from tests.e2e.platforms import adapters
+from tests.e2e.platforms import adapters, queued
 from tests.e2e.platforms.adapter import USER, Adapter, End, Job
 from tests.e2e.scenes import Scene
 from tests.lab.lab import Lab
@@ -31,8 +31,9 @@ from tests.support.command import get
 ADAPTERS: dict[str, type[Adapter]] = {
     "Volcano": adapters.Volcano,
     "Kubeflow training-operator": adapters.PyTorchJob,
-    "Kueue": adapters.Kueue,
+    "Kueue": queued.Kueue,
     "JobSet": adapters.JobSet,
+    "JobSet in a queue of Kueue": queued.QueuedJobSet,
     "LeaderWorkerSet": adapters.LeaderWorkerSet,
     "FrameworkController": adapters.FrameworkController,
     "ModelArts": adapters.ModelArts,
@@ -98,11 +99,12 @@ class Stage:
 def stage(request: pytest.FixtureRequest, lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     kind = ADAPTERS[request.param]
     need(isinstance(lab.variant, Modern), "the modern lab")
-    need(kind.platform is None or is_built(kind.platform, platforms_cache()), "`python -m tests.lab build-platforms`")
+    built = all(is_built(platform, platforms_cache()) for platform in kind.platforms)
+    need(built, "`python -m tests.lab build-platforms`")
     with ExitStack() as stack:
-        place = stack.enter_context(running(lab, kind.platform)) if kind.platform is not None else None
+        places = [stack.enter_context(running(lab, platform)) for platform in kind.platforms]
         scene = stack.enter_context(Scene(lab, "platform"))
-        adapter = kind(scene, place)
+        adapter = kind(scene, places)
         adapter.prepare()
         for name in ("short", "unpulled", "large", TRAIN.name):
             stack.callback(adapter.remove, name)

@@ -115,13 +115,13 @@ KUEUE = Platform(
     webhooks=tuple(
         f"{kind}{name}.kb.io"
         for kind in "mv"
-        for name in ("clusterqueue", "cohort", "resourceflavor", "workload", "job")
+        for name in ("clusterqueue", "cohort", "resourceflavor", "workload", "job", "jobset")
     ),
     config=lambda place: _controller_config(
         place,
         "config.kueue.x-k8s.io/v1beta2",
         "kueue",
-        integrations={"frameworks": ["batch/job"]},
+        integrations={"frameworks": ["batch/job", "jobset.x-k8s.io/jobset"]},
         featureGates={"VisibilityOnDemand": False},  # a server on a fixed port
     ),
     namespace="kueue-system",

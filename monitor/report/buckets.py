@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from operator import add
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import add, attrgetter
 from typing import Literal
 
 from monitor.cluster.holders import ended_holders, has_ended
@@ -90,6 +90,9 @@ def hours(start: float, end: float) -> Iterator[tuple[int, float]]:
         until = min(end, float(hour + HOUR))
         yield hour, until - start
         start = until
+
+
+figures_of: Callable[[Bucket], tuple[float, ...]] = attrgetter(*FIGURES)
 
 
 class GpuTimeTotals:

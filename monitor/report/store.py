@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from operator import add
 from typing import Any, get_args
 
 from monitor.base.sqlite import Database, DatabaseSession
 from monitor.base.state_problems import StateProblem
 from monitor.base.state_size import compact
 from monitor.base.text import shorten_name
-from monitor.report.buckets import DAY, FIGURES, HOUR, KEEP_DAYS, Bucket, By
+from monitor.report.buckets import DAY, FIGURES, HOUR, KEEP_DAYS, Bucket, By, figures_of
 from monitor.report.closed_hours import ClosedHours
 from monitor.report.disk_use import DiskUse, DiskUseKind, day_of
 
@@ -175,15 +176,15 @@ def _disk_use(by: By, day: int, kind: str, name: str | None, size: int) -> DiskU
     return DiskUse(day=day, kind=DiskUseKind(kind), user=user, node=node, bytes=size)
 
 
-def _sums(buckets: Iterable[Bucket]) -> dict[tuple[By, int, str], list[float]]:
+def _sums(buckets: Iterable[Bucket]) -> dict[tuple[By, int, str], tuple[float, ...]]:
     """Figures of buckets by each dimension, hour and name."""
-    sums: dict[tuple[By, int, str], list[float]] = {}
+    sums: dict[tuple[By, int, str], tuple[float, ...]] = {}
     for bucket in buckets:
-        figures = [getattr(bucket, name) for name in FIGURES]
+        figures = figures_of(bucket)
         for by in _DIMENSIONS:
             key = by, bucket.hour, _name(getattr(bucket, by))
             known = sums.get(key)
-            sums[key] = figures if known is None else [old + new for old, new in zip(known, figures, strict=True)]
+            sums[key] = figures if known is None else tuple(map(add, known, figures))
     return sums
 
 

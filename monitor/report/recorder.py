@@ -15,7 +15,7 @@ from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView
 from monitor.facts.datasets import ScanFact
 from monitor.history.recorder import HistoryRecorder
-from monitor.report.buckets import FIGURES, Bucket, By, GpuTimeTotals, figures_of
+from monitor.report.buckets import Bucket, By, GpuTimeTotals, figures_of
 from monitor.report.disk_use import disk_uses
 from monitor.report.store import UsageStore, named_bucket
 
@@ -146,9 +146,9 @@ def _by_hour(
     stored: Iterable[Bucket], unsaved: Mapping[tuple[int, str | None], Sequence[float]], since: float
 ) -> tuple[Bucket, ...]:
     """Sums of all GPUs by hour, with those that are not stored yet."""
-    hours = {bucket.hour: figures_of(bucket) for bucket in stored}
+    hours: dict[int, tuple[float, ...]] = {bucket.hour: figures_of(bucket) for bucket in stored}
     for (hour, _), figures in unsaved.items():
         if hour >= since:
             known = hours.get(hour)
             hours[hour] = tuple(figures) if known is None else tuple(map(add, known, figures))
-    return tuple(Bucket(hour=hour, **dict(zip(FIGURES, hours[hour], strict=True))) for hour in sorted(hours))
+    return tuple(named_bucket("queue", hour, None, hours[hour]) for hour in sorted(hours))

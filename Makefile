@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest
 export LAB ?= 1.35
 E2E := tests/e2e tests/scorecard tests/deploy/test_install.py tests/deploy/test_wheel.py \
 	tests/docs/test_shell.py tests/docs/test_screenshots.py tests/docs/test_tutorial.py \
-	tests/web/browser/test_thousand_nodes.py
+	tests/sim/test_ending.py tests/web/browser/test_thousand_nodes.py
 
 # With compiled modules, collecting the tests takes a third of the time and starting the daemon two thirds.
 unexport PYTHONDONTWRITEBYTECODE

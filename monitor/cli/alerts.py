@@ -65,10 +65,17 @@ def list_alerts(everything: bool, lang: str | None, config_path: str | None, as_
 @click.option("--for", "duration", metavar="TIME", required=True, help="Duration: 30m, 2h, 1d.")
 @click.option("--comment", default="", help="Reason for the silence.")
 @click.option("--author", help="Creator of the silence. Default: the current user.")
+@lang_option
 @config_option
 @json_option
 def silence(
-    matchers: tuple[str, ...], duration: str, comment: str, author: str | None, config_path: str | None, as_json: bool
+    matchers: tuple[str, ...],
+    duration: str,
+    comment: str,
+    author: str | None,
+    lang: str | None,
+    config_path: str | None,
+    as_json: bool,
 ) -> None:
     """Mute alerts that match every MATCHER: node=gpu1, 'user=~zhang|li', alertname=DiskFull."""
     config = load_config(config_path)
@@ -88,16 +95,18 @@ def silence(
         print_json(created)
     else:
         from monitor.base.localtime import local_instant
+        from monitor.i18n import say
 
-        until = local_instant(created.ends_at, config.daemon.zone)
-        click.echo(f"silenced until {until}; to end it: gpuwarden alerts unsilence {created.id}")
+        values = {"until": local_instant(created.ends_at, config.daemon.zone), "id": created.id}
+        click.echo(say(language(lang), "cli.silenced", values))
 
 
 @alerts.command()
 @click.argument("silence_id", metavar="ID")
+@lang_option
 @config_option
 @json_option
-def unsilence(silence_id: str, config_path: str | None, as_json: bool) -> None:
+def unsilence(silence_id: str, lang: str | None, config_path: str | None, as_json: bool) -> None:
     """End a silence. `gpuwarden alerts list` shows the ids."""
     config = load_config(config_path)
     from monitor.cli.ask import call_daemon
@@ -107,7 +116,9 @@ def unsilence(silence_id: str, config_path: str | None, as_json: bool) -> None:
     if as_json:
         print_json(ended)
     else:
-        click.echo(f"silence {silence_id} is ended")
+        from monitor.i18n import say
+
+        click.echo(say(language(lang), "cli.unsilenced", {"id": silence_id}))
 
 
 @alerts.command()
@@ -156,7 +167,9 @@ def test(receiver: str | None, rule: str | None, lang: str | None, config_path: 
     from monitor.present import alerts as alert_tables
 
     if not config.daemon.alerts.receivers:
-        raise click.UsageError("no receiver is configured; add one to daemon.alerts.receivers")
+        from monitor.i18n import say
+
+        raise click.UsageError(say(language(lang), "cli.no-receiver", {}))
     results = or_exit(lambda: send_test(config, receiver, rule))
     show({"results": results}, as_json, alert_tables.receiver_tests_table(results), lang=lang)
     sys.exit(0 if all(result.ok for result in results) else PROBLEM_EXIT_CODE)

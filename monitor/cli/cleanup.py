@@ -31,6 +31,8 @@ PLAN_TIMEOUT_SECONDS = 300.0  # reading the references of a large cluster takes 
 ACTION_TIMEOUT_SECONDS = 1800.0
 POLL_SECONDS = 0.3
 DATASETS = "datasets"
+ENTRIES = "entries"  # the counter of a scan
+WHOLE_CLUSTER = "cluster"  # in the daemon's answer: a policy that is not about nodes
 
 
 @click.group()
@@ -53,7 +55,7 @@ def plan(policy: str | None, no_scan: bool, lang: str | None, config_path: str |
 
     if not no_scan:
         for name in _to_scan(config, policy):
-            _scan(config, name, quiet=as_json)
+            _scan(config, name, language(lang), quiet=as_json)
     query = {"lang": language(lang)} | ({"policy": policy} if policy else {})
     path = f"/v1/cleanup/plan?{urlencode(query)}"
     plans = or_exit(lambda: call_daemon(config, "GET", path, tuple[ShownPlan, ...], None, PLAN_TIMEOUT_SECONDS))
@@ -64,9 +66,10 @@ def plan(policy: str | None, no_scan: bool, lang: str | None, config_path: str |
 @cleanup.command()
 @click.argument("policy")
 @click.option("--node", help="Only on this node. Default: wherever the policy applies.")
+@lang_option
 @config_option
 @json_option
-def run(policy: str, node: str | None, config_path: str | None, as_json: bool) -> None:
+def run(policy: str, node: str | None, lang: str | None, config_path: str | None, as_json: bool) -> None:
     """Run a POLICY now, in its configured mode: a dry run stays one."""
     config = load_config(config_path)
     from monitor.cli.ask import call_daemon
@@ -76,8 +79,7 @@ def run(policy: str, node: str | None, config_path: str | None, as_json: bool) -
     if as_json:
         print_json(started)
     else:
-        where = ", ".join(started["started"]) or "no node"
-        click.echo(f"{policy} runs on {where}; see gpuwarden cleanup history")
+        click.echo(_started_text(policy, started["started"], language(lang)))
 
 
 @cleanup.command()
@@ -106,26 +108,28 @@ def history(
 
 @cleanup.command()
 @click.argument("trash_id", metavar="ID")
+@lang_option
 @config_option
 @json_option
-def restore(trash_id: str, config_path: str | None, as_json: bool) -> None:
+def restore(trash_id: str, lang: str | None, config_path: str | None, as_json: bool) -> None:
     """Restore an item from the trash. `gpuwarden cleanup history --items` shows the ids."""
     config = load_config(config_path)
-    _act(config, f"/v1/cleanup/restore/{quote(trash_id, safe='')}", {"by": user_name()}, as_json)
+    _act(config, f"/v1/cleanup/restore/{quote(trash_id, safe='')}", {"by": user_name()}, lang, as_json)
 
 
 @cleanup.command()
 @click.argument("node")
 @click.argument("gpu")
+@lang_option
 @config_option
 @json_option
-def release(node: str, gpu: str, config_path: str | None, as_json: bool) -> None:
+def release(node: str, gpu: str, lang: str | None, config_path: str | None, as_json: bool) -> None:
     """Release a GPU (index or uuid) of a NODE that is held without use: by an idle or dead pod, or an orphan."""
     config = load_config(config_path)
-    _act(config, "/v1/cleanup/release", {"node": node, "gpu": gpu, "by": user_name()}, as_json)
+    _act(config, "/v1/cleanup/release", {"node": node, "gpu": gpu, "by": user_name()}, lang, as_json)
 
 
-def _act(config: Config, path: str, request: dict[str, str], as_json: bool) -> None:
+def _act(config: Config, path: str, request: dict[str, str], lang: str | None, as_json: bool) -> None:
     """Request an action and show its outcome. Exit code 1 unless every item succeeded."""
     from monitor.cleanup.journal_records import ItemState
     from monitor.cli.ask import call_daemon
@@ -133,7 +137,7 @@ def _act(config: Config, path: str, request: dict[str, str], as_json: bool) -> N
     from monitor.present.cleanup import ShownRun
 
     shown: ShownRun = or_exit(lambda: call_daemon(config, "POST", path, ShownRun, request, ACTION_TIMEOUT_SECONDS))
-    show(shown, as_json, cleanup_tables.items_table(shown))
+    show(shown, as_json, cleanup_tables.items_table(shown, language(lang)), lang=lang)
     sys.exit(0 if shown.items and all(item.state is ItemState.DONE for item in shown.items) else PROBLEM_EXIT_CODE)
 
 
@@ -143,31 +147,51 @@ def _to_scan(config: Config, policy: str | None) -> list[str]:
     return [each.name for each in policies if each.kind == DATASETS and policy in (None, each.name)]
 
 
-def _scan(config: Config, policy: str, *, quiet: bool) -> None:
+def _started_text(policy: str, nodes: tuple[str, ...], lang: str) -> str:
+    """Where a policy has begun to run."""
+    from monitor.i18n import say
+    from monitor.present.table import table_list
+
+    if not nodes:
+        return say(lang, "cli.cleanup.started-nowhere", {"policy": policy})
+    if nodes == (WHOLE_CLUSTER,):
+        return say(lang, "cli.cleanup.started-cluster", {"policy": policy})
+    return say(lang, "cli.cleanup.started", {"policy": policy, "nodes": table_list(lang, nodes)})
+
+
+def _scan(config: Config, policy: str, lang: str, *, quiet: bool) -> None:
     """Scan the root of a policy and show the progress. Ctrl-C stops the scan."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     from monitor.cleanup.execute.scanner import ScanProgress
     from monitor.cli.ask import call_daemon
+    from monitor.i18n import say
 
     path = f"/v1/cleanup/scan?{urlencode({'policy': policy})}"
     scan = or_exit(lambda: call_daemon(config, "POST", "/v1/cleanup/scan", ScanProgress, {"policy": policy}))
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=quiet) as bar:
-        task = bar.add_task(_progress_text(scan), total=None)
+        task = bar.add_task(scan_text(scan, lang), total=None)
         try:
             while scan.finished_at is None:
                 time.sleep(POLL_SECONDS)
                 scan = or_exit(lambda: call_daemon(config, "GET", path, ScanProgress))
-                bar.update(task, description=_progress_text(scan))
+                bar.update(task, description=scan_text(scan, lang))
         except KeyboardInterrupt:
             or_exit(lambda: call_daemon(config, "POST", "/v1/cleanup/scan/stop", dict[str, bool], {"policy": policy}))
             raise
     if scan.error is not None:
-        click.echo(f"gpuwarden: {scan.root} on {scan.node} was not scanned: {scan.error}", err=True)
+        values = {"root": scan.root, "node": scan.node, "error": scan.error}
+        click.echo(f"gpuwarden: {say(lang, 'cli.cleanup.not-scanned', values)}", err=True)
 
 
-def _progress_text(progress: ScanProgress) -> str:
-    counts = ", ".join(f"{count:,} {name}" for name, count in progress.counts.items())
-    return f"scanning {progress.root} on {progress.node}" + (f": {counts}" if counts else "")
+def scan_text(progress: ScanProgress, lang: str) -> str:
+    """What a scan reads, and how much it has read."""
+    from monitor.i18n import Value, say
+
+    values: dict[str, Value] = {"root": progress.root, "node": progress.node}
+    entries = progress.counts.get(ENTRIES)
+    if entries is None:
+        return say(lang, "cli.cleanup.scanning", values)
+    return say(lang, "cli.cleanup.scanning-entries", values | {"entries": entries})

@@ -214,16 +214,18 @@ def check_config(path: str, lang: str | None, as_json: bool) -> None:
     """Report all errors in a configuration file and the environment variables, or summarise the configuration."""
     import json
 
-    from monitor.cli.ask import locale_language
     from monitor.config.file import ConfigError, ConfigProblem, load
     from monitor.config.summary import summary_lines
+    from monitor.i18n import say
 
     problems: tuple[ConfigProblem, ...] = ()
+    spoken = language(lang)
     try:
-        lines = summary_lines(load(path, os.environ), lang or locale_language(os.environ), time.time())
-        verdict = "\n".join((f"ok: {path}", *lines))
+        lines = summary_lines(load(path, os.environ), spoken, time.time())
+        verdict = "\n".join((say(spoken, "cli.config-ok", {"path": path}), *lines))
     except ConfigError as error:
-        problems, verdict = error.problems, str(error)
+        problems = error.problems
+        verdict = "\n".join((str(error), say(spoken, "cli.config-errors", {"count": len(problems)})))
     if as_json:
         verdict = json.dumps({"file": path, "ok": not problems, "problems": [vars(problem) for problem in problems]})
     click.echo(verdict, err=bool(problems) and not as_json)

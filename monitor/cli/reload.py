@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from monitor.cli.base import CONFIG_EXIT_CODE, PROBLEM_EXIT_CODE, UNREACHABLE_EXIT_CODE, config_option, load_config
+from monitor.cli.base import (
+    CONFIG_EXIT_CODE,
+    PROBLEM_EXIT_CODE,
+    UNREACHABLE_EXIT_CODE,
+    config_option,
+    lang_option,
+    language,
+    load_config,
+)
 
 if TYPE_CHECKING:
     from monitor.base.lockfile import LockOwner
@@ -21,10 +29,13 @@ POLL_SECONDS = 0.1
 
 
 @click.command()
+@lang_option
 @config_option
-def reload(config_path: str | None) -> None:
+def reload(lang: str | None, config_path: str | None) -> None:
     """Let the running daemon load its configuration again. Exit code 2 if it rejects the new one."""
-    state = load_config(config_path).daemon.state
+    from monitor.i18n import say
+
+    state, spoken = load_config(config_path).daemon.state, language(lang)
     owner = _running_daemon(state)
     began = time.time()
     try:
@@ -35,11 +46,11 @@ def reload(config_path: str | None) -> None:
     if result is None:
         _fail(f"{owner} has not reloaded within {TIMEOUT_SECONDS:g} s; read its log")
     if result.errors:
-        click.echo("\n".join((*result.errors, "rejected; the running configuration stays in use")), err=True)
+        click.echo("\n".join((*result.errors, say(spoken, "cli.reload-rejected", {}))), err=True)
         sys.exit(CONFIG_EXIT_CODE)
-    click.echo("reloaded")
+    click.echo(say(spoken, "cli.reloaded", {}))
     for setting in result.restart:
-        click.echo(f"{setting} has changed; restart the daemon to apply that")
+        click.echo(say(spoken, "cli.restart-needed", {"setting": setting}))
 
 
 def _running_daemon(state: str) -> LockOwner:

@@ -232,7 +232,7 @@ def build_app(
     page_data = PageData(
         cluster.poller.facts, lambda: evaluator.findings, history, alerting.dispatcher.snapshot,
         extras or PageExtras(),
-        elector.state if elector.shared else None, daemon.zone,
+        elector.state if elector.shared else None, daemon.zone, bool(alerting.settings),
     )  # fmt: skip
     metrics = MetricsDeps(
         cluster, evaluator, alerting, parts.cleanup, daemon.alerts.cluster,

@@ -93,6 +93,7 @@ class PageData:
     extras: PageExtras = PageExtras()
     lease: Callable[[], LeaseState] | None = None  # with several replicas
     timezone: str = "UTC"
+    has_receivers: bool = True  # of notifications
 
 
 @dataclass(frozen=True)

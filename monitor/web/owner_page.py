@@ -24,15 +24,16 @@ from monitor.i18n import Value, say
 from monitor.i18n.figures import duration
 from monitor.i18n.notes import sentence
 from monitor.web.authorization import peer_of
-from monitor.web.context import language_of
+from monitor.web.context import language_of, theme_of
 from monitor.web.forms import first, read_form
 from monitor.web.pages.cached import TimedCache
-from monitor.web.pages.render import TEMPLATES
+from monitor.web.pages.render import TEMPLATES, assets
 from monitor.web.responses import NO_STORE
 
 HOUR_SECONDS, DAY_SECONDS = 3600.0, 86400.0
 CHOICES_SECONDS = (4 * HOUR_SECONDS, DAY_SECONDS, 3 * DAY_SECONDS)
 KEEP_ACTION = "keep"
+TEXTS = ("title", "for", "reason", "button", "once", "sign-in")  # of the template
 
 
 class OwnerAnswersBackend(Protocol):
@@ -121,20 +122,28 @@ class _OwnerPage:
         def t(key: str, **values: Value) -> str:
             return say(lang, f"keep.{key}", values)
 
-        facts = [t("owner", name=question.link.owner)]
+        facts = [] if item is None else [sentence(item.why, lang)]
         if keep is not None:
             values: dict[str, Value] = {"until": local_minute(keep.until, self._timezone), "name": keep.owner}
             facts.append(t("kept-because", reason=keep.reason, **values) if keep.reason else t("kept", **values))
         elif item is not None and item.not_before is not None:
             facts.append(t("due", moment=local_minute(item.not_before, self._timezone)))
         elif item is None:
-            facts.append(t("not-due"))
+            facts.append(t("not-due", name=question.name))
         if question.answered:
             facts.append(t("answered"))
+        choices = [] if question.answered or (item is None and keep is None) else self._labels(lang)
+        title = t("question", name=question.name) if choices else question.name
+        if item is None and keep is None:
+            title = t("nothing")
+        about = t("owner", name=question.link.owner)
+        return self._respond(request, status, title=title, facts=facts, about=about, choices=choices)
+
+    def _respond(self, request: Request, status: HTTPStatus, **values: object) -> Response:
+        lang = language_of(request)
         content = self._template.render(
-            t=t, lang=lang, title=question.name, why=None if item is None else sentence(item.why, lang), facts=facts,
-            choices=[] if question.answered or (item is None and keep is None) else self._labels(lang),
-            max_reason=MAX_REASON_CHARS,
+            lang=lang, theme=theme_of(request), assets=assets(), max_reason=MAX_REASON_CHARS,
+            words={key: say(lang, f"keep.{key}", {}) for key in TEXTS}, **values,
         )  # fmt: skip
         return HTMLResponse(content, status, NO_STORE)
 
@@ -143,12 +152,6 @@ class _OwnerPage:
 
     def _refuse(self, request: Request, error: LinkInvalidError | LinkExpiredError) -> Response:
         lang, expired = language_of(request), isinstance(error, LinkExpiredError)
-
-        def t(key: str, **values: Value) -> str:
-            return say(lang, f"keep.{key}", values)
-
-        content = self._template.render(
-            t=t, lang=lang, title=t("expired" if expired else "invalid"), why=None, facts=[t("ask")], choices=[],
-            max_reason=0,
-        )  # fmt: skip
-        return HTMLResponse(content, HTTPStatus.GONE if expired else HTTPStatus.NOT_FOUND, NO_STORE)
+        title, ask = (say(lang, f"keep.{key}", {}) for key in ("expired" if expired else "invalid", "ask"))
+        status = HTTPStatus.GONE if expired else HTTPStatus.NOT_FOUND
+        return self._respond(request, status, title=title, facts=[ask], about="", choices=[])

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.leftovers import english_in
 from tests.support import free_port, wait_until
 from tests.support.command import command, get, quiet_environment, run, running
 from tests.support.receivers.bots import KEY, WeComBot
@@ -71,12 +72,25 @@ def test_what_fires_is_listed_silenced_and_unsilenced(environ: dict[str, str]) -
 
 
 @pytest.mark.usefixtures("daemon")
+def test_answers_are_in_chinese(environ: dict[str, str]) -> None:
+    words = ("silence", "service=portal", "alertname=OfATest", "--for", "2h", "--lang", "zh")
+    made = run("alerts", *words, environ=environ)
+    assert (made.returncode, made.stderr) == (0, "")
+    assert made.stdout.startswith("已静默，到 ")
+    silence = made.stdout.split()[-1]
+    ended = run("alerts", "unsilence", silence, "--lang", "zh", environ=environ)
+    assert (ended.returncode, ended.stdout) == (0, f"静默 {silence} 已结束\n")
+    assert english_in(made.stdout + ended.stdout, [silence]) == []
+
+
+@pytest.mark.usefixtures("daemon")
 def test_an_incident_is_a_document(environ: dict[str, str]) -> None:
     fingerprint = alerts(environ, "list")[1]["alerts"][0]["fingerprint"]
     written = run("incident", fingerprint, "--lang", "zh", environ=environ)
     assert (written.returncode, written.stderr) == (0, "")
     assert written.stdout.startswith("# ")
     assert "## 时间线" in written.stdout
+    assert "- **对象**：服务 portal" in written.stdout
     assert run("incident", fingerprint, "--format", "html", environ=environ).stdout.startswith("<!doctype html>")
     shown = json.loads(run("incident", fingerprint, "--json", environ=environ).stdout)
     assert [each["entry"]["what"] for each in shown["timeline"]].count("fired") == 1

@@ -15,6 +15,7 @@ from monitor.sim.node import GIB, SimNode
 from monitor.sim.outages import OutageContext
 from monitor.sim.simulation import Simulation
 from tests.cleanup.running import on_node, simulated
+from tests.cli.leftovers import english_in
 from tests.support import free_port, wait_until
 from tests.support.action_keys import write_keys
 from tests.support.command import command, get, quiet_environment, run, running
@@ -125,6 +126,13 @@ def test_a_run_keeps_to_its_mode(config: str, story: Simulation) -> None:
     (ran,) = said(config, "history", "careful")["runs"]
     assert (ran["run"]["end"], ran.get("items", [])) == ("dry-run", [])
     assert names(story) == before
+
+
+def test_answers_are_in_chinese(config: str) -> None:
+    started = run("cleanup", "run", "careful", "--lang", "zh", "--config", config)
+    assert started.stdout == "careful 已在 gpu01 上开始执行；结果见 gpuwarden cleanup history\n"
+    planned = run("cleanup", "plan", "careful", "--lang", "zh", "--config", config)
+    assert english_in(planned.stdout, ["careful"]) == []
 
 
 def test_a_full_disk_is_cleaned_up_by_the_daemon(config: str, story: Simulation) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from monitor.explain.fits.model import FitsVerdict
 from monitor.queries.fits import FitsAnswer
+from tests.cli.leftovers import english_in
 from tests.support.command import quiet_environment, run
 from tests.support.fake_agents import FakeAgent, answers
 from tests.support.living_api import LivingApi, kube_node, kube_pod
@@ -51,6 +52,12 @@ def test_without_a_daemon(
     with cluster(tmp_path, environ) as asked:
         result = run("fits", *words, environ=asked)
     assert (result.returncode, result.stderr, result.stdout.splitlines()[0]) == (code, "", first)
+
+
+def test_answers_are_in_chinese(environ: dict[str, str], tmp_path: Path) -> None:
+    with cluster(tmp_path, environ) as asked:
+        result = run("fits", "--gpus", "16", "--lang", "zh", environ=asked)
+    assert english_in(result.stdout, ["lab", "bert"]) == []
 
 
 def test_json(environ: dict[str, str], tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 import monitor
 from monitor.facts import NodeSnapshot
+from tests.cli.leftovers import english_in
 from tests.support.command import quiet_environment, run
 
 
@@ -57,7 +58,9 @@ def test_a_good_file(tmp_path: Path) -> None:
         "Cleanup: no policy is configured.",
         "Report: not scheduled.",
     ]
-    assert "时区：" in run("check-config", "--lang", "zh", str(file), environ={}).stdout
+    chinese = run("check-config", "--lang", "zh", str(file), environ={}).stdout
+    assert chinese.startswith(f"配置正确：{file}\n时区：")
+    assert english_in(chinese, [str(file), "info"]) == []
     assert json.loads(run("check-config", "--json", str(file), environ={}).stdout) == {
         "file": str(file),
         "ok": True,
@@ -73,10 +76,14 @@ def test_a_bad_file_is_code_2_with_everything_that_is_wrong_on_stderr(tmp_path: 
     file.write_text("log_level: loud\nagent:\n  listn: x\n")
     result = run(*words, str(file), environ={})
     assert (result.returncode, result.stdout) == (2, "")
+    count = ["2 errors"] if words == ["check-config"] else []
     assert result.stderr.splitlines() == [
         f"{file}:1: log_level: 'loud' is not one of 'debug', 'info', 'warning' or 'error'",
         f"{file}:3: agent.listn: unknown key; did you mean 'listen'?",
+        *count,
     ]
+    chinese = run("check-config", str(file), "--lang", "zh", environ={})
+    assert chinese.stderr.splitlines()[-1] == "共 2 处错误"
 
 
 def test_a_bad_file_as_json(tmp_path: Path) -> None:

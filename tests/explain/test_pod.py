@@ -150,7 +150,7 @@ def _imported(statement: ast.AST) -> list[str]:
 
 def test_every_key_is_used() -> None:
     """A key that no code refers to is dead. Families are built from their prefix: `Key[f"PULL_{...}"]`."""
-    paths = [path for path in PACKAGE.glob("*.py") if path.name != "keys.py"]
+    paths = [path for path in PACKAGE.rglob("*.py") if path.name != "keys.py"]
     source = "".join(path.read_text() for path in [*paths, Path(explanation.__file__), Path(search.__file__)])
     families = ("PULL_", "MOUNT_", "SANDBOX_", "START_", "CRASH_", "SCHED_", "STATUS_")
     unused = [name for name in Key.__members__ if f"Key.{name}" not in source and not name.startswith(families)]

@@ -80,10 +80,11 @@ def _errors(text: str) -> str:
     told = json.loads(text)
     for checked in (each for part in told.values() for each in part.values()):
         problems = checked["problems"]
+        lines, count = checked["text"][: len(problems)], checked["text"][len(problems) :]
         checked["text"] = [
             line.removesuffix(problem["message"]) + MASK if line.endswith(problem["message"]) else line
-            for line, problem in zip(checked["text"], problems, strict=True)
-        ]
+            for line, problem in zip(lines, problems, strict=True)
+        ] + count
         for problem in problems:
             problem["message"] = MASK
     return as_json(told)

@@ -90,31 +90,39 @@ def test_the_document_in_english() -> None:
     text = as_markdown(story(), "en", "Asia/Shanghai")
     assert text.startswith("# Disk nearly full: headline of own\n\n- **State**: critical, firing\n")
     for line in (
-        "- **Subject**: node gpu01, mount /data, user zhang",
+        "- **Subject**: node gpu01, mount /data\n",
+        "- **Owner**: zhang",
         "- **Began**: 2023-11-15 06:13:20 CST",
         "- **Notified**: wecom",
         "- **Acknowledged by**: li",
         "- **Symptom of**: headline of cause",
         "## What to do\n\n- Delete images",
         "- 2023-11-15 06:13:25 CST Notified wecom (new)",
-        "headline of symptom (2023-11-15 06:13:20 CST)",
+        "- 2023-11-15 06:13:20 CST headline of symptom",
     ):
         assert line in text
     assert "Resolved" not in text
 
 
+def test_the_subject_is_named_in_the_language_of_the_document() -> None:
+    about = {"node": "gpu01", "gpu": "3", "namespace": "nlp", "pod": "bert-0", "job": "bert", "user": "zhang"}
+    told = story(alert("own", labels=about))
+    assert "- **Subject**: node gpu01, GPU 3, pod nlp/bert-0\n- **Began**" in as_markdown(told, "en", "UTC")
+    assert "- **对象**：节点 gpu01、GPU 3、Pod nlp/bert-0\n- **开始时间**" in as_markdown(told, "zh", "UTC")
+
+
 def test_the_document_about_a_resolved_alert_in_chinese_gives_no_advice() -> None:
     over = replace(alert("own", phase=Phase.RESOLVED, resolved_at=AT + 3600), labels={"node": "gpu01"})
     text = as_markdown(story(over), "zh", "Asia/Shanghai")
-    assert "- **恢复时间**: 2023-11-15 07:13:20 CST" in text
-    assert "- **持续时间**: 1 小时" in text
+    assert "- **恢复时间**：2023-11-15 07:13:20 CST" in text
+    assert "- **持续时间**：1 小时" in text
     assert "Delete images" not in text
 
 
 def test_nothing_from_the_cluster_is_markup() -> None:
     evil = alert("own", headline="<b>x</b> [l](http://x) *y* | # _z_ bert_train\u202e", evidence=("1. x", "# y"))
     text = as_markdown(story(evil), "en", "UTC")
-    assert "\\<b\\>x\\</b\\> \\[l\\](http://x) \\*y\\* \\| # \\_z\\_ bert_train\\\\u202e" in text
+    assert "\\<b\\>x\\</b\\> \\[l\\](http://x) \\*y\\* \\| # \\_z\\_ bert_train\n" in text
     assert "- 1\\. x\n- \\# y" in text
     page = as_html(story(evil), "en", "UTC")
     assert "<b>" not in page

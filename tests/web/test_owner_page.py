@@ -64,10 +64,18 @@ def test_opening_a_link_changes_nothing(world: World) -> None:
     assert world.client().ask("PUT", f"/keep/{link}").status == 405
     assert (world.keeps, world.audited) == ({}, [])
     page = world.client().get(f"/keep/{link}", Accept_Language="zh")
-    for shown in ("nlp/bert", "所属用户：zhang", '<option value="14400">', "保留时长"):
+    for shown in ("<h1>保留 nlp/bert？</h1>", "所属用户：zhang", '<option value="14400">', "保留时长"):
         assert shown in page.body
     assert page.headers["cache-control"] == "no-store"
     assert "<script" not in page.body
+
+
+def test_it_has_the_language_and_the_theme_of_the_other_pages(world: World) -> None:
+    link = world.desk.link()
+    chosen = world.client().get(f"/keep/{link}", Cookie="theme=dark; lang=zh").body
+    assert '<html lang="zh" data-theme="dark">' in chosen
+    assert '<html lang="en">' in world.client().get(f"/keep/{link}").body
+    assert 'data-theme="dark"' in world.client().get("/keep/x", Cookie="theme=dark").body
 
 
 def test_an_owner_keeps_it_without_an_account(world: World) -> None:
@@ -89,6 +97,8 @@ def test_a_link_that_was_used_changes_nothing_more(world: World) -> None:
     before = world.keeps
     assert world.keep(link, 24 * HOUR) == 409
     assert world.keeps == before
+    world.desk.at += 5 * HOUR  # the keep is over, and the item is due again
+    assert "<h1>nlp/bert</h1>" in world.client().get(f"/keep/{link}").body
     assert world.audited[0] == ("zhang", "link", "keep", "refused")
 
 
@@ -118,6 +128,7 @@ def test_what_is_not_due_any_more_is_not_kept(world: World) -> None:
     world.desk.planner.items = ()
     page = world.client().get(f"/keep/{link}")
     assert "no longer due" in page.body
+    assert "<h1>Nothing to do</h1>" in page.body
     assert "<form" not in page.body
     assert world.keep(link) == 409
     assert world.keeps == {}

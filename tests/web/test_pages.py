@@ -34,6 +34,7 @@ from monitor.facts.cluster import (
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Evidence, Text
 from monitor.i18n import CATALOGS, LANGUAGES
+from monitor.present.alerts import LocalizedAlert
 from monitor.present.cleanup import ShownPlan
 from monitor.present.findings import LocalizedFinding, localize_findings
 from monitor.present.rows import gpu_rows, page_text
@@ -42,6 +43,7 @@ from monitor.queries.fits import FitsAnswer
 from monitor.web.context import PageData, PageDeps
 from monitor.web.pages.routes import page_routes
 from tests.support.snapshots import AT, LOST, full_snapshot
+from tests.web.test_alerts_api import ALERT, FakeAlerts
 from tests.web.test_cleanup_api import FakeCleanup
 
 EVIL = "<script>alert(1)</script>\"'&"
@@ -382,6 +384,23 @@ def test_the_language_that_was_chosen_is_remembered() -> None:
 def alert(fingerprint: str, **more: Any) -> Alert:
     given: dict[str, Any] = {"phase": Phase.FIRING, "first_seen_at": AT - 9, "seen_at": AT, "finding": finding()}
     return Alert(fingerprint=fingerprint, **(given | more))
+
+
+class UnsentAlerts(FakeAlerts):
+    """A firing alert that no receiver was notified of."""
+
+    def alerts(self, lang: str) -> tuple[LocalizedAlert, ...]:
+        return tuple(replace(alert, told=(), phase=Phase.FIRING) for alert in super().alerts(lang))
+
+
+@pytest.mark.parametrize(
+    ("receivers", "lang", "shown"),
+    [(True, "en", "not yet"), (False, "en", "no receiver is configured"), (False, "zh", "没有配置接收者")],
+)
+def test_an_alert_of_which_nothing_was_sent_says_why(receivers: bool, lang: str, shown: str) -> None:
+    given = PageDeps(FakeCluster(), PageData(has_receivers=receivers), alerts=UnsentAlerts())
+    for path in (f"/alerts/{ALERT.fingerprint}", "/alerts"):
+        assert shown in Visitor(given).text(path, accept_language=lang)
 
 
 def test_alerts_are_one_line_a_cause_and_silenced_ones_are_no_trouble() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from monitor.access.audit import AuditLog
 from monitor.access.principal import Role
+from monitor.history.heatmap import HeatMap
 from monitor.history.model import HistorySubject
 from monitor.queries.history import HistoryAnswer
 from monitor.web.alerts_api import ApiTokens
@@ -44,6 +45,9 @@ class FakeHistory:
 
     def answer(self, subject: HistorySubject, name: str, *_: object) -> HistoryAnswer:
         return HistoryAnswer(subject=subject, name=name, start=0, step_seconds=60)
+
+    def heat_map(self, *_: object) -> HeatMap:
+        return HeatMap(start=0, step_seconds=60, nodes=0)
 
 
 @pytest.fixture(scope="module")

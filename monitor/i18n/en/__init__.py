@@ -7,6 +7,7 @@ from monitor.i18n.en import (
     alerts,
     cleanup,
     cleanup_runs,
+    commands,
     crashes,
     demo,
     device_claims,
@@ -70,4 +71,4 @@ ACCESS = access.WORDS | keep.WORDS
 DOCTOR = doctor.WORDS
 SETUP = setup.WORDS | demo.WORDS
 PAGE = page.WORDS | page_charts.WORDS | page_work.WORDS
-TABLES = tables.WORDS
+TABLES = tables.WORDS | commands.WORDS

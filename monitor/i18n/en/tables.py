@@ -21,7 +21,7 @@ _HEADINGS = (
     "fired", "escalated", "acknowledged", "pending", "resolved", "ok", "not ready",
     "not read yet", "none here", "none", "none enabled", "no container runtime", "the driver reports none", "host",
     "read-only", "lost", "no policy is configured; add one to daemon.cleanup.policies",
-    "cordoned", "no agent", "accepted", "failed", "active", "done", "refused", "later",
+    "cordoned", "no agent", "accepted", "failed", "active", "done", "refused", "later", "planned", "intended",
     "unknown: no daemon answers, or it has not evaluated its rules yet; start one with gpuwarden daemon",
 )  # fmt: skip
 _REMARKS: dict[str, str] = {

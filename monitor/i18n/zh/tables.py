@@ -45,7 +45,7 @@ _HEADINGS: dict[str, str] = {
     "comment": "说明",
     "at": "时间",
     "event": "事件",
-    "receiver": "接收方",
+    "receiver": "接收者",
     "group": "分组",
     "took": "用时",
     "attempts": "次数",
@@ -127,7 +127,7 @@ _HEADINGS: dict[str, str] = {
     "no active silences": "没有静默",
     "no events": "没有事件",
     "no deliveries": "没有发送记录",
-    "no receivers configured": "没有配置接收方",
+    "no receivers configured": "没有配置接收者",
     "nothing has run yet": "还没有执行过",
     "nothing to do": "无需清理",
     "nothing was done": "没有执行任何操作",
@@ -158,6 +158,8 @@ _HEADINGS: dict[str, str] = {
     "done": "完成",
     "refused": "拒绝",
     "later": "推迟",
+    "planned": "已计划",
+    "intended": "执行中",
     (
         "unknown: no daemon answers, or it has not evaluated its rules yet; start one with gpuwarden daemon"
     ): "未知：daemon 没有响应，或者还没有完成第一次检查；请用 gpuwarden daemon 启动",

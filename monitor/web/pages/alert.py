@@ -14,7 +14,7 @@ from monitor.present.rows import ClusterIndex
 from monitor.present.timeline import TimelineEntry
 from monitor.queries.incident import MAX_AUDITED, full_timeline
 from monitor.web.alerts_api import AlertsBackend
-from monitor.web.pages.alerts import DURATIONS, actions_for
+from monitor.web.pages.alerts import DURATIONS, actions_for, untold
 from monitor.web.pages.cached import TimedCache
 from monitor.web.pages.render import PageRequest
 
@@ -41,7 +41,7 @@ class AlertPage:
         cause = next((other for other in rows if other.alert.fingerprint == alert.explained_by), None)
         symptoms = [other for other in rows if other.alert.explained_by == fingerprint]
         sections = [
-            page.section("alert", "alert", polite=True, row=row),
+            page.section("alert", "alert", polite=True, row=row, untold=untold(page)),
             page.section("actions", "alert_actions", alert=alert, actions=actions),
             page.section("details", "alert_details", alert=alert, cause=cause),
             page.section("timeline", "timeline", polite=True, entries=self._timeline(page, alert)),

@@ -38,6 +38,7 @@ class AlertPages:
                 "alerts_full",
                 polite=True,
                 everything=everything,
+                untold=untold(page),
                 actions=_actions(page, rows[:MAX_ROWS_WITH_ACTIONS]) if narrowed else {},
                 **page.limited(rows),
             ),
@@ -90,6 +91,11 @@ def actions_for(page: PageRequest, alert: LocalizedAlert, index: ClusterIndex) -
     node = alert.labels.get("node")
     policies = page.deps.cleanup.policies_on(node, "images") if page.deps.cleanup is not None and node else ()
     return [action for action in alert_actions(alert, index, policies) if action.allowed_to(page.principal)]
+
+
+def untold(page: PageRequest) -> str:
+    """Why a firing alert names no receiver that was notified."""
+    return page.t("alert.nobody" if page.deps.data.has_receivers else "alert.no-receiver")
 
 
 def _wanted_matchers(page: PageRequest) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import Any, cast
 from urllib.parse import quote
 
 from monitor.web.context import PageDeps
+from monitor.web.owner_page import owner_routes
 from monitor.web.pages.routes import page_routes
 from tests.web.test_app import FakeCluster
 
@@ -21,10 +22,11 @@ def _gpus(pod: dict[str, Any]) -> float:
 
 @dataclass(frozen=True)
 class Objects:
-    """What the cluster contains: the JSON of its view, and of its alerts."""
+    """What the cluster contains: the JSON of its view, and of its alerts; and paths that notices link to."""
 
     view: dict[str, Any]
     alerts: list[dict[str, Any]]
+    owner_links: tuple[str, ...] = ()
 
     def gpus(self) -> Iterable[str]:
         """One GPU in each state."""
@@ -75,6 +77,7 @@ EXAMPLES: dict[str, Callable[[Objects], Iterable[str]]] = {
     "/users": lambda _: ["/users", "/users?q=nothing-like-this"],
     "/users/{name}": lambda objects: [*objects.users(), "/users/nothing-like-this"],
     "/queues": lambda _: ["/queues"],
+    "/fits": lambda _: ["/fits", "/fits?gpus=16&per_node=8", "/fits?gpus=5000"],
     "/queues/{name}": lambda objects: [*objects.queues(), "/queues/nothing-like-this"],
     "/why": lambda _: ["/why", "/why?q=zhang", "/why?q=nothing-like-this"],
     "/alerts": lambda _: ["/alerts?all", "/alerts?rule=nothing-like-this"],  # with everything, and with nothing
@@ -83,6 +86,7 @@ EXAMPLES: dict[str, Callable[[Objects], Iterable[str]]] = {
     "/report": lambda _: ["/report", "/report?since=24h&by=node"],
     "/audit": lambda _: ["/audit"],
     "/login": lambda _: ["/login?next=/nodes"],
+    "/keep/{link}": lambda objects: [*objects.owner_links, "/keep/nothing-like-this"],
     "no such page": lambda _: ["/nothing-like-this"],
 }  # fmt: skip
 
@@ -91,4 +95,5 @@ def routes() -> set[str]:
     """Routes of all pages, whatever the daemon is configured to have."""
     available = cast("Any", object())
     deps = PageDeps(FakeCluster(), alerts=available, cleanup=available, reports=available, audit=available)
-    return {route.path for route in page_routes(deps)} | {"/login", "no such page"}
+    pages = [*page_routes(deps), *owner_routes(available, None, "UTC")]
+    return {route.path for route in pages} | {"/login", "no such page"}

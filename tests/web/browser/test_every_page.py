@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+import time
 import urllib.request
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import Browser, Page
 
+from monitor.access.owner_links import load_signer
 from monitor.i18n import LANGUAGES
-from monitor.sim.outages import OUTAGES
+from monitor.sim.demo import KEY_FILE, POLICIES
+from monitor.sim.manifests import Workload
+from monitor.sim.outages import OUTAGES, OutageContext, image
 from tests.support import wait_until
 from tests.support.command import get
 from tests.support.local_token import local_headers
@@ -41,13 +46,18 @@ FIRING = {
     "gpu-zombie", "gpu-idle", "pod-pending", "image-oversize", "shm-pressure", "service-down", "node-down",
     "registry-unreachable",
 }  # fmt: skip
+RELEASE = {"kind": "gpus", "name": "held-gpus", "zombie_after": "1s", "notice": "1h", "cron": "0 3 * * *"}
+KEPT_JOB = Workload("kept-job", "nlp", "li", "vc-nlp", 1, image("nlp", "bert:3"))
 SILENCE = {"matchers": ["alertname=ImageOversize"], "duration": "1h", "comment": "being rebuilt"}
 
 
 @pytest.fixture(scope="module")
 def troubled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A site on which all outages of the demo have begun, one alert is silenced, and one is resolved."""
-    with running_site(tmp_path_factory.mktemp("troubled"), **SOON) as site:
+    directory = tmp_path_factory.mktemp("troubled")
+    keys = {"private_key_file": str(directory / KEY_FILE)}
+    with running_site(directory, **SOON, cleanup={"agents": keys, "policies": [*POLICIES, RELEASE]}) as site:
+        site.story.call(_finish_and_hold)
         for outage in OUTAGES:
             site.story.call(outage.begin)
         wait_until(lambda: _rules(site, "firing") >= FIRING, 60, "every outage is an alert")
@@ -59,9 +69,38 @@ def troubled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 @pytest.fixture(scope="module")
-def visit(troubled: Site, chromium: Browser) -> Iterator[Visit]:
-    with signed_in(troubled, chromium) as visit:
+def visit(troubled: Site, chromium: Browser, owner_links: tuple[str, ...]) -> Iterator[Visit]:
+    with signed_in(troubled, chromium, owner_links) as visit:
         yield visit
+
+
+@pytest.fixture(scope="module")
+def owner_links(troubled: Site) -> tuple[str, ...]:
+    """Links of notices: about a pod that is due, one that was just kept, the same in a new notice, one not due."""
+    wait_until(lambda: len(_due(troubled)) >= 2, 60, "two pods are due for release")
+    due = _due(troubled)
+    (kept,) = (item for item in due if KEPT_JOB.name in item["name"])
+    other = next(item for item in due if item != kept)
+    signer = load_signer(str(troubled.state))
+
+    def link(item: str, owner: str) -> str:
+        return f"/keep/{signer.sign(RELEASE['name'], item, owner, time.time() + 3600)}"
+
+    used = link(kept["id"], kept["owner"])
+    answer = urlencode({"for": 4 * 3600, "reason": "debugging until tonight"}).encode()
+    urllib.request.urlopen(troubled.url + used, answer, timeout=60)
+    return link(other["id"], other["owner"]), used, link(kept["id"], kept["owner"]), link("gpu-pod/gone", "li")
+
+
+def _due(site: Site) -> list[dict[str, Any]]:
+    plans = json.loads(get(f"{site.url}/v1/cleanup/plan?policy={RELEASE['name']}")[2])
+    return [item for plan in plans for item in plan.get("items", ())]
+
+
+def _finish_and_hold(stage: OutageContext) -> None:
+    """A job finishes but keeps its GPU."""
+    pod = stage.submit(KEPT_JOB.name, KEPT_JOB, stage.node_with_room(1))
+    stage.cluster.finish(pod, keep_processes=True)
 
 
 def _rules(site: Site, phase: str) -> set[str]:

@@ -155,7 +155,7 @@ def test_a_cell_says_its_node_time_and_value(few: str, tabs: Callable[..., Tab])
     row = (box["height"] - 20) / FEW
     canvas.hover(position={"x": box["width"] - 4, "y": (IDLE + 0.5) * row})
     expect(cell).to_contain_text(name_of(IDLE))
-    expect(cell).to_contain_text("· 0 %")
+    expect(cell).to_contain_text("· 0%")
     assert cell.inner_text().count(":") == 2  # from and to
     canvas.hover(position={"x": box["width"] / 2, "y": (SILENT + 0.5) * row})
     expect(cell).to_contain_text("no data")

@@ -1,23 +1,25 @@
-"""Every page of a cluster of 1,000 nodes and 10,000 pods fits desktop and phone, and its tables are bounded."""
+"""Every page of a cluster of 1,000 nodes and 10,000 pods: it fits desktop and phone, is readable, and is bounded."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page
 
 from bench import cluster_data
 from bench.view import serving
+from monitor.i18n import LANGUAGES
 from monitor.present.rows import MAX_ROWS
 from monitor.sim.simulation import Simulation
 from tests.support import free_port, wait_until
 from tests.support.command import command, get, running
 from tests.web.browser.conftest import PHONE_SIZE, SCREENSHOTS, Site
-from tests.web.browser.inspection import overflows, wait_settled
+from tests.web.browser.inspection import COLOUR_RULES, accessibility, overflows, wait_settled
 from tests.web.browser.page_examples import EXAMPLES
 from tests.web.browser.visits import Visit, signed_in
 
@@ -25,6 +27,11 @@ pytestmark = pytest.mark.e2e
 NODES = 1000
 READY_SECONDS = 240.0
 SIZES = {"desktop": (1440, 900), "phone": (PHONE_SIZE["width"], PHONE_SIZE["height"])}
+# Language, size and theme in which axe-core examines the pages; None are all of its rules.
+AXE_RULES: dict[tuple[str, str, str], tuple[str, ...] | None] = {
+    ("en", "desktop", "light"): None,
+    ("zh", "phone", "dark"): COLOUR_RULES,
+}
 LONGEST_TABLE = "() => Math.max(0, ...[...document.querySelectorAll('tbody')].map((each) => each.rows.length))"
 
 
@@ -77,22 +84,28 @@ def visit(large: Site, chromium: Browser) -> Iterator[Visit]:
         yield visit
 
 
+@pytest.mark.parametrize("lang", LANGUAGES)
 @pytest.mark.parametrize("route", EXAMPLES)
-def test_a_page_fits_and_is_bounded(visit: Visit, route: str) -> None:
-    visit.speak("en")
+def test_a_page_fits_and_is_bounded(visit: Visit, route: str, lang: str) -> None:
+    visit.speak(lang)
     page, problems = visit.page, []
     for number, address in enumerate(EXAMPLES[route](visit.objects)):
         page.goto(visit.site.url + address)
-        for theme in ("light", "dark"):
+        for theme, (size, (width, height)) in product(("light", "dark"), SIZES.items()):
             page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
-            for size, (width, height) in SIZES.items():
-                page.set_viewport_size({"width": width, "height": height})
-                wait_settled(page)
-                problems += [f"{address} {size} {theme}: {problem}" for problem in overflows(page)]
-                if (size, theme) in (("desktop", "light"), ("phone", "dark")):
-                    name = "".join(letter if letter.isalnum() else "-" for letter in f"large-{route}-{number}-{size}")
-                    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-                    page.screenshot(path=SCREENSHOTS / f"{name}.png")
+            page.set_viewport_size({"width": width, "height": height})
+            wait_settled(page)
+            found = overflows(page)
+            if (lang, size, theme) in AXE_RULES:
+                found += accessibility(page, rules=AXE_RULES[lang, size, theme])
+                _take_picture(page, f"large-{route}-{number}-{size}")
+            problems += [f"{address} {size} {theme}: {problem}" for problem in found]
         rows = page.evaluate(LONGEST_TABLE)
         problems += [f"{address}: a table of {rows} rows"] if rows > MAX_ROWS else []
     assert problems + visit.witness.complaints == []
+
+
+def _take_picture(page: Page, name: str) -> None:
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    plain = "".join(letter if letter.isalnum() else "-" for letter in name)
+    page.screenshot(path=SCREENSHOTS / f"{plain}.png")

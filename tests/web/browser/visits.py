@@ -35,8 +35,8 @@ class Visit:
 
 
 @contextmanager
-def signed_in(site: Site, chromium: Browser) -> Iterator[Visit]:
-    """A page that is signed in as an admin, in a context of its own."""
+def signed_in(site: Site, chromium: Browser, owner_links: tuple[str, ...] = ()) -> Iterator[Visit]:
+    """A page that is signed in as an admin, in a context of its own. It also visits these links of notices."""
     context = chromium.new_context()
     context.set_default_timeout(TIMEOUT_MILLISECONDS)
     page = context.new_page()
@@ -44,5 +44,5 @@ def signed_in(site: Site, chromium: Browser) -> Iterator[Visit]:
     page.goto(site.login_link())
     page.get_by_role("button", name="sign out").wait_for()
     view, alerts = (json.loads(get(site.url + path)[2]) for path in ("/v1/view", "/v1/alerts"))
-    yield Visit(site, page, witness, Objects(view, alerts))
+    yield Visit(site, page, witness, Objects(view, alerts, owner_links))
     context.close()

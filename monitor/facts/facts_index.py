@@ -64,6 +64,9 @@ class FactsIndex:
 
     def put_pods(self, pods: Mapping[str, KnownPod | None]) -> None:
         """Replace pods by uid; None: gone."""
+        if not self.facts.pod_by_uid:
+            self._put_all_pods({uid: pod for uid, pod in pods.items() if pod is not None})
+            return
         affected: set[str] = set()
         for uid, pod in pods.items():
             before, after = self.facts.pod_by_uid.get(uid), pod.fact if pod is not None else None
@@ -74,6 +77,25 @@ class FactsIndex:
             self._index_node(node)
         if pods:
             self.facts.group_members = None
+
+    def _put_all_pods(self, pods: Mapping[str, KnownPod]) -> None:
+        """The same for the first pods: an explanation begins with all of the cluster."""
+        facts = self.facts
+        facts.pod_by_uid |= {uid: pod.fact for uid, pod in pods.items()}
+        facts.identities |= {uid: pod.identity for uid, pod in pods.items()}
+        for uid, fact in facts.pod_by_uid.items():
+            if fact.node is not None:
+                self._pods_on[fact.node][uid] = fact
+                continue
+            if _is_pending(fact):
+                facts.pending_by_uid[uid] = fact
+            nominated = _nominated_node(fact)
+            if nominated is not None:
+                self._nominated_to[nominated][uid] = fact
+        for node in self._pods_on.keys() | self._nominated_to.keys():
+            self._index_node(node)
+        if pods:
+            facts.group_members = None
 
     def nodes_of(self, pods: Iterable[str]) -> set[str]:
         """Nodes of pods, by uid."""
@@ -89,8 +111,9 @@ class FactsIndex:
     def _index_node(self, node: str) -> None:
         """Update what depends on the pods of a node."""
         facts, pods = self.facts, tuple(self._pods_on[node].values())
-        bound = tuple(pod for pod in pods if not pod.finished)
-        _set(facts.finished, node, tuple(pod for pod in pods if pod.finished) or None)
+        finished = tuple([pod for pod in pods if pod.finished])
+        bound = tuple([pod for pod in pods if not pod.finished]) if finished else pods
+        _set(facts.finished, node, finished or None)
         _set(facts.bound, node, bound or None)
         _set(facts.used, node, _total_requests(bound) if bound else None)
         _set(facts.nominated, node, tuple(self._nominated_to[node].values()) or None)
@@ -260,9 +283,9 @@ def _is_pending(pod: PodFact) -> bool:
 
 
 def _total_requests(pods: Iterable[PodFact]) -> Amounts:
-    total: Amounts = {"pods": 0.0}
+    pods = tuple(pods)
+    total: Amounts = {"pods": float(len(pods))}
     for pod in pods:
-        total["pods"] += 1.0
         for name, amount in pod.requests.items():
             total[name] = total.get(name, 0.0) + amount
     return total

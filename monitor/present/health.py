@@ -33,6 +33,7 @@ class ClusterHealth:
     gpus: int
     busy: int
     free: int
+    schedulable: int  # free GPUs that the scheduler can still assign: not those of a node that is down or cordoned
     abnormal: int
     utilization_ratio: float | None
     waiting: int
@@ -58,7 +59,8 @@ def cluster_health(
         nodes_down=sum(node.in_kubernetes and not node.ready for node in view.nodes),
         gpus=len(view.gpus),
         busy=states[GpuState.BUSY] + states[GpuState.IDLE_HELD],
-        free=sum(free.free for free in view.free),
+        free=states[GpuState.FREE],
+        schedulable=sum(free.free for free in view.free),
         abnormal=sum(count for state, count in states.items() if state not in EXPECTED_STATES),
         utilization_ratio=totals.utilization_ratio,
         waiting=len(waiting),

@@ -132,6 +132,16 @@ def pod_rows(index: ClusterIndex, pods: Iterable[PodView]) -> list[PodRow]:
     return sorted(rows, key=lambda row: (not row.waiting, -row.pod.requested_gpus, row.pod.namespace, row.pod.name))
 
 
+def unseen_gpus(index: ClusterIndex, pods: Iterable[PodView]) -> Counter[str]:
+    """Number of GPUs by node that Kubernetes allocated to pods and that no agent reports as held by them."""
+    unseen: Counter[str] = Counter()
+    for pod in pods:
+        if pod.node is not None and pod.requested_gpus:
+            seen = {(gpu.node, gpu.index) for gpu in index.gpus_by_pod.get((pod.namespace, pod.name), ())}
+            unseen[pod.node] += max(0, round(pod.requested_gpus) - len(seen))
+    return +unseen
+
+
 def user_rows(view: ClusterView) -> list[UserRow]:
     """All users, those with the most GPUs first."""
     pods: Counter[str] = Counter()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import add, attrgetter
 from typing import Literal
 
 from monitor.cluster.holders import ended_holders, has_ended
@@ -20,6 +21,7 @@ ALLOCATED, USED, MEASURED, IDLE, ZOMBIE, FAULTY, FREE, UNKNOWN = range(len(FIGUR
 By = Literal["user", "queue", "node"]
 # By hour, node, user and queue: the figures, in the order of FIGURES.
 Sums = defaultdict[tuple[int, str, str | None, str | None], list[float]]
+_PARTS: dict[By, Literal[1, 2, 3]] = {"node": 1, "user": 2, "queue": 3}  # of a key of Sums
 _NO_HOLDER: tuple[Holder, ...] = (Holder(),)
 
 
@@ -90,6 +92,9 @@ def hours(start: float, end: float) -> Iterator[tuple[int, float]]:
         start = until
 
 
+figures_of: Callable[[Bucket], tuple[float, ...]] = attrgetter(*FIGURES)
+
+
 class GpuTimeTotals:
     """Accumulates views, each valid until the next one. Used from one thread at a time.
 
@@ -129,6 +134,16 @@ class GpuTimeTotals:
             Bucket(hour=hour, node=node, user=user, queue=queue, **dict(zip(FIGURES, sums, strict=True)))
             for (hour, node, user, queue), sums in self._sums.items()
         )
+
+    def sums(self, by: By) -> dict[tuple[int, str | None], list[float]]:
+        """Sums since the last forget(), by hour and user, queue or node."""
+        part = _PARTS[by]
+        sums: dict[tuple[int, str | None], list[float]] = {}
+        for key, figures in self._sums.items():
+            group = key[0], key[part]
+            known = sums.get(group)
+            sums[group] = figures if known is None else list(map(add, known, figures))
+        return sums
 
     def forget(self) -> None:
         """Drop the sums after they have been stored."""

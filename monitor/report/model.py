@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import add
 from statistics import mean
 from typing import Protocol
 
 from monitor.alert.store import AlertEvent, AlertEventKind
 from monitor.facts.base import Fact
-from monitor.report.buckets import FIGURES, HOUR, Bucket, By
+from monitor.report.buckets import FIGURES, HOUR, Bucket, By, figures_of
 from monitor.report.disk_use import DiskUse
 
 OwnedBytes = Sequence[tuple[str | None, str | None, int]]  # node, user, bytes
@@ -113,11 +114,11 @@ class ReportInputs:
 
 def make_report(inputs: ReportInputs, since: float, until: float, by: By) -> Report:
     """Report on a period, the largest user, queue or node first."""
-    sums: defaultdict[str | None, list[float]] = defaultdict(_zeros)
+    sums: dict[str | None, Sequence[float]] = {}
     for bucket in inputs.buckets:
-        row = sums[getattr(bucket, by)]
-        for index, figure in enumerate(FIGURES):
-            row[index] += getattr(bucket, figure)
+        name: str | None = getattr(bucket, by)
+        known = sums.get(name)
+        sums[name] = figures_of(bucket) if known is None else tuple(map(add, known, figures_of(bucket)))
     disks: OwnedBytes = [(use.node, use.user, use.bytes) for use in inputs.disks]
     cleaned: OwnedBytes | None = None
     if inputs.cleaned is not None:
@@ -164,7 +165,7 @@ def _sum(sizes: OwnedBytes) -> int:
     return sum(size for _, _, size in sizes)
 
 
-def _row(name: str | None, seconds: list[float], disk: int | None, cleaned: int | None) -> ReportRow:
+def _row(name: str | None, seconds: Sequence[float], disk: int | None, cleaned: int | None) -> ReportRow:
     figures = dict(zip(FIGURES, seconds, strict=True))
     hours = {f"{name}_hours": figures[name] / HOUR for name in FIGURES if name not in ("measured", "used")}
     return ReportRow(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import add
+from typing import NamedTuple
 
 from monitor.base.sqlite import DatabaseError
 from monitor.base.threads import Periodic
@@ -13,9 +15,9 @@ from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView
 from monitor.facts.datasets import ScanFact
 from monitor.history.recorder import HistoryRecorder
-from monitor.report.buckets import GpuTimeTotals
+from monitor.report.buckets import Bucket, By, GpuTimeTotals, figures_of
 from monitor.report.disk_use import disk_uses
-from monitor.report.store import UsageStore
+from monitor.report.store import UsageStore, named_bucket
 
 log = logging.getLogger(__name__)
 STARTUP_INTERVAL_SECONDS = 1.0  # until the first GPU is seen
@@ -23,6 +25,15 @@ SAVE_INTERVAL_SECONDS = 60.0
 DISKS_INTERVAL_SECONDS = 600.0
 PRUNE_INTERVAL_SECONDS = 3600.0
 STOP_TIMEOUT_SECONDS = 10.0  # a block of the history may be written
+
+
+class RecordedUsage(NamedTuple):
+    """Usage in a period. Several `buckets` may have the same name; `hours` are sums of all GPUs, oldest first."""
+
+    buckets: tuple[Bucket, ...]
+    hours: tuple[Bucket, ...]
+    watched_seconds: float
+
 
 Scans = Callable[[], Iterable[tuple[str, ScanFact]]]  # the last scan of each root, with its node
 
@@ -80,9 +91,22 @@ class UsageRecorder:
             try:
                 self.store.add(self._tally.buckets(), self._tally.watched)
                 self._tally.forget()
-                self._save_disks()
             except DatabaseError as error:
                 log.error("cannot write usage records, will retry: %s", error)
+            self._save_disks()
+
+    def usage(self, since: float, until: float, by: By, hours_since: float) -> RecordedUsage:
+        """What was recorded in [since, until), written or not, until this moment. Nothing is written."""
+        with self._lock:  # what is written meanwhile would count twice
+            self._record()
+            unsaved = {key: sums for key, sums in self._tally.sums(by).items() if since <= key[0] < until}
+            watched = sum(seconds for hour, seconds in self._tally.watched.items() if since <= hour < until)
+            return RecordedUsage(
+                buckets=self.store.buckets(since, until, by)
+                + tuple(named_bucket(by, hour, name, sums) for (hour, name), sums in unsaved.items()),
+                hours=_by_hour(self.store.hours(hours_since, until), unsaved, hours_since),
+                watched_seconds=self.store.watched(since, until) + watched,
+            )
 
     def _record(self) -> None:
         view, wall, monotonic = self._view(), self._now(), self._monotonic()
@@ -92,9 +116,13 @@ class UsageRecorder:
     def _save_disks(self) -> None:
         if self._monotonic() >= self._disks_at:
             uses = disk_uses(self._view().pods, self._agents(), self._scans(), self._now())
-            self.store.put_disks(uses)
-            if uses:  # right after the start, no agent has answered yet
+            if not uses:  # right after the start, no agent has answered yet
+                return
+            try:
+                self.store.put_disks(uses)
                 self._disks_at = self._monotonic() + DISKS_INTERVAL_SECONDS
+            except DatabaseError as error:
+                log.error("cannot write disk space, will retry: %s", error)
 
     def _run_cycle(self) -> float:
         self.record()
@@ -102,6 +130,9 @@ class UsageRecorder:
             self._history.record(self._view(), self._agents())
         if self._monotonic() >= self._save_at:
             self.save()
+        elif not self._disks_at:
+            with self._lock:
+                self._save_disks()
         if self._monotonic() >= self._prune_at:
             self._prune_at = self._monotonic() + PRUNE_INTERVAL_SECONDS
             self.store.prune(self._now())
@@ -109,3 +140,15 @@ class UsageRecorder:
 
     def _pause(self) -> float:
         return self._cycle if self._seen_gpus else min(STARTUP_INTERVAL_SECONDS, self._cycle)
+
+
+def _by_hour(
+    stored: Iterable[Bucket], unsaved: Mapping[tuple[int, str | None], Sequence[float]], since: float
+) -> tuple[Bucket, ...]:
+    """Sums of all GPUs by hour, with those that are not stored yet."""
+    hours: dict[int, tuple[float, ...]] = {bucket.hour: figures_of(bucket) for bucket in stored}
+    for (hour, _), figures in unsaved.items():
+        if hour >= since:
+            known = hours.get(hour)
+            hours[hour] = tuple(figures) if known is None else tuple(map(add, known, figures))
+    return tuple(named_bucket("queue", hour, None, hours[hour]) for hour in sorted(hours))

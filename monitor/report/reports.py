@@ -46,17 +46,17 @@ class ReportService:
 
     def report(self, seconds: float, by: By) -> Report:
         """Report on the last `seconds`, extended to a full hour."""
-        self._recorder.save()
         now = self._now()
         since = float(period_start(now - seconds, now))
+        usage = self._recorder.usage(since, now, by, max(since, now - CHART_DAYS * DAY))
         store, events = self._recorder.store, self._history(since)
         inputs = ReportInputs(
-            buckets=store.buckets(since, now, by),
-            hours=store.hours(max(since, now - CHART_DAYS * DAY), now),
-            watched_seconds=store.watched(since, now),
+            buckets=usage.buckets,
+            hours=usage.hours,
+            watched_seconds=usage.watched_seconds,
             events=events,
             events_since=events[-1].at if len(events) >= KEEP_ROWS else now - KEEP_EVENTS_DAYS * DAY,
-            disks=store.disks(now),
+            disks=store.disks(now, by),
             cleaned=None if self._cleanup is None else tuple(cleaned_items(self._cleanup.ended_since(since))),
             cleaned_since=0.0 if self._cleanup is None else self._cleanup.kept_since() or 0.0,
         )

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from operator import add
 from typing import Any, get_args
 
 from monitor.base.sqlite import Database, DatabaseSession
 from monitor.base.state_problems import StateProblem
 from monitor.base.state_size import compact
 from monitor.base.text import shorten_name
-from monitor.report.buckets import DAY, FIGURES, HOUR, KEEP_DAYS, Bucket, By
+from monitor.report.buckets import DAY, FIGURES, HOUR, KEEP_DAYS, Bucket, By, figures_of
+from monitor.report.closed_hours import ClosedHours
 from monitor.report.disk_use import DiskUse, DiskUseKind, day_of
 
 FILE = "record.db"
@@ -22,6 +24,7 @@ _ADD = ", ".join(f"{name} = {name} + excluded.{name}" for name in FIGURES)
 _UPSERT = f"ON CONFLICT (dimension, hour, name) DO UPDATE SET {_ADD}"
 _DIMENSIONS: tuple[By, ...] = get_args(By)
 _FEWEST: By = "queue"  # the dimension with the fewest rows, for sums of all GPUs
+_DISK_NAMES: dict[By, str] = {"user": "user", "node": "node", "queue": "NULL"}  # disks do not belong to queues
 _TAKE_OVER = "\n".join(
     f"INSERT INTO usage SELECT '{by}', hour, {by}, {_SUMS} FROM buckets GROUP BY hour, {by};"  # noqa: S608  # constants only
     for by in _DIMENSIONS
@@ -57,6 +60,7 @@ class UsageStore:
     def __init__(self, path: str) -> None:
         self._path = path
         self._database = Database(path, MIGRATIONS)
+        self._closed = ClosedHours()
 
     @property
     def problem(self) -> StateProblem | None:
@@ -69,28 +73,34 @@ class UsageStore:
     def add(self, buckets: Iterable[Bucket], watched: Mapping[int, float]) -> None:
         """Add to the stored values of the same hours, in one transaction. Raise DatabaseError."""
         placeholders = ", ".join("?" * (3 + len(FIGURES)))
+        sums = _sums(buckets)
         statement = f"INSERT INTO usage VALUES ({placeholders}) {_UPSERT}"  # noqa: S608  # constants only
         with self._database.transaction() as session:
-            for key, figures in _sums(buckets).items():
+            for key, figures in sums.items():
                 session.run(statement, (*key, *figures))
             for hour, seconds in watched.items():
                 session.run(
                     "INSERT INTO watched VALUES (?, ?) ON CONFLICT DO UPDATE SET seconds = seconds + excluded.seconds",
                     (hour, seconds),
                 )
+        if sums:
+            self._closed.forget(min(hour for _, hour, _ in sums))
 
     def buckets(self, since: float, until: float, by: By) -> tuple[Bucket, ...]:
-        """Sums by user, queue or node over the hours in [since, until)."""
+        """Sums by user, queue or node over the hours in [since, until): those of the last hour are apart."""
+        last = int(until // HOUR) * HOUR
+        if last <= since:
+            return self._read(since, until, by)
+        closed = self._closed.get(by, since, last, lambda: self._read(since, last, by))
+        return closed + self._read(last, until, by)
+
+    def _read(self, since: float, until: float, by: By) -> tuple[Bucket, ...]:
         rows = self._database.select(
             f"SELECT name, MIN(hour), {_SUMS} FROM usage"  # noqa: S608  # constants only
             " WHERE dimension = ? AND hour >= ? AND hour < ? GROUP BY name",
             (by, since, until),
         )
-        buckets = []
-        for name, hour, *sums in rows:
-            values: dict[str, Any] = {by: name or None, **dict(zip(FIGURES, sums, strict=True))}
-            buckets.append(Bucket(hour=hour, **values))
-        return tuple(buckets)
+        return tuple(named_bucket(by, hour, name, sums) for name, hour, *sums in rows)
 
     def hours(self, since: float, until: float) -> tuple[Bucket, ...]:
         """Sums of all GPUs by hour in [since, until), oldest first."""
@@ -116,21 +126,19 @@ class UsageStore:
                 values = (use.day, use.kind, _name(use.node), _name(use.user), use.bytes)
                 session.run("INSERT INTO disks VALUES (?, ?, ?, ?, ?)", values)
 
-    def disks(self, until: float) -> tuple[DiskUse, ...]:
-        """Disk space at a time: the last known values of each kind and node, unless they are too old."""
-        query = """
-            SELECT day, kind, node, user, bytes FROM disks JOIN (
+    def disks(self, until: float, by: By) -> tuple[DiskUse, ...]:
+        """Disk space at a time by kind and user or node: the last known of each kind and node, unless it is too old."""
+        name = _DISK_NAMES[by]
+        query = f"""
+            SELECT MAX(day), kind, {name}, SUM(bytes) FROM disks JOIN (
                 SELECT kind, node, MAX(day) AS day FROM disks
                 WHERE day < ? AND day >= CASE kind WHEN ? THEN ? ELSE ? END GROUP BY kind, node
-            ) USING (kind, node, day) ORDER BY kind, node, user
-        """
+            ) USING (kind, node, day) GROUP BY kind, {name} ORDER BY kind, {name}
+        """  # noqa: S608  # constants only
         today = day_of(until)
         oldest = (today - MAX_SCAN_AGE_DAYS * DAY, today - DAY)
         rows = self._database.select(query, (until, DiskUseKind.DATASETS, *oldest))
-        return tuple(
-            DiskUse(day=day, kind=DiskUseKind(kind), node=node or None, user=user or None, bytes=size)
-            for day, kind, node, user, size in rows
-        )
+        return tuple(_disk_use(by, *row) for row in rows)
 
     def shrink(self) -> bool:
         """Delete the older half of the records. Return whether there were any besides those of the last hour."""
@@ -142,6 +150,7 @@ class UsageStore:
             session.run("DELETE FROM usage WHERE hour <= ?", (middle,))
             session.run("DELETE FROM watched WHERE hour <= ?", (middle,))
             session.run("DELETE FROM disks WHERE day <= ?", (middle,))
+        self._closed.forget(first)
         compact(self._database, self._path)
         return True
 
@@ -153,17 +162,29 @@ class UsageStore:
             session.run("DELETE FROM watched WHERE hour < ?", (old,))
             session.run("DELETE FROM disks WHERE day < ?", (old,))
             _roll_up(session, daily_before(now))
+        self._closed.forget(0.0)
 
 
-def _sums(buckets: Iterable[Bucket]) -> dict[tuple[By, int, str], list[float]]:
+def named_bucket(by: By, hour: int, name: str | None, figures: Iterable[float]) -> Bucket:
+    """Figures of a user, queue or node, with its name as it is stored."""
+    values: dict[str, Any] = {by: _name(name) or None, **dict(zip(FIGURES, figures, strict=True))}
+    return Bucket(hour=hour, **values)
+
+
+def _disk_use(by: By, day: int, kind: str, name: str | None, size: int) -> DiskUse:
+    user, node = (name or None if by == dimension else None for dimension in ("user", "node"))
+    return DiskUse(day=day, kind=DiskUseKind(kind), user=user, node=node, bytes=size)
+
+
+def _sums(buckets: Iterable[Bucket]) -> dict[tuple[By, int, str], tuple[float, ...]]:
     """Figures of buckets by each dimension, hour and name."""
-    sums: dict[tuple[By, int, str], list[float]] = {}
+    sums: dict[tuple[By, int, str], tuple[float, ...]] = {}
     for bucket in buckets:
-        figures = [getattr(bucket, name) for name in FIGURES]
+        figures = figures_of(bucket)
         for by in _DIMENSIONS:
             key = by, bucket.hour, _name(getattr(bucket, by))
             known = sums.get(key)
-            sums[key] = figures if known is None else [old + new for old, new in zip(known, figures, strict=True)]
+            sums[key] = figures if known is None else tuple(map(add, known, figures))
     return sums
 
 

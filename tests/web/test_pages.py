@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from monitor.explain.fits.model import FitsRequest
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import (
     ClusterView,
+    FreeView,
     GpuState,
     GpuView,
     Holder,
@@ -202,6 +204,52 @@ def test_a_user_has_as_many_gpus_on_every_page() -> None:
     assert f"<dd>2 <em>{said}</em></dd>" in visitor.text("/users/li")
     for path in ("/users", "/users/li"):  # of the GPUs of live pods
         assert "</svg> 25%" in visitor.text(path)
+
+
+class OneNodeDown(FakeCluster):
+    """Of the 12 free GPUs, 3 are on a node that is down; li has 11, 2 of them on a node whose agent is silent."""
+
+    def view(self) -> ClusterView:
+        holder = Holder(pod="train", namespace="cv", user="li", live=True)
+        gpus = (
+            *(GpuView(node="gpu-01", state=GpuState.FREE, index=index) for index in range(9)),
+            *(GpuView(node="gpu-02", state=GpuState.FREE, index=index) for index in range(3)),
+            *(GpuView(node="gpu-03", state=GpuState.BUSY, index=index, holders=(holder,)) for index in range(9)),
+            *(GpuView(node="gpu-04", state=GpuState.UNKNOWN, index=index) for index in range(2)),
+        )
+        identity = Identity(user="li", queue="vc", job="train")
+        pods = tuple(
+            PodView(
+                uid=name, name=name, namespace="cv", phase="Running", node=node, requested_gpus=count, identity=identity
+            )
+            for name, node, count in (("train", "gpu-03", 9), ("lost", "gpu-04", 2))
+        )
+        free = FreeView(model="A100", total=12, free=9, largest_on_one_node=9, on={"gpu-01": 9})
+        view = ClusterView(at=AT, gpus=gpus, pods=pods, free=(free,), users={"li": UsageView(gpus=11)})
+        return view.with_known_nodes({node: tuple(of) for node, of in groupby(gpus, lambda gpu: gpu.node)})
+
+
+@pytest.mark.parametrize(
+    ("lang", "headline"), [("en", "9 of 23 GPUs in use, 12 free (9 schedulable)"), ("zh", "空闲 12（可调度 9）")]
+)
+def test_the_headline_and_the_legend_have_the_same_free_gpus(lang: str, headline: str) -> None:
+    text = Visitor(deps(OneNodeDown())).text(f"/?lang={lang}")
+    assert headline in text
+    assert f"{CATALOGS[lang]['page.state.free']} <b>12</b>" in text
+
+
+@pytest.mark.parametrize("path", ["/users/li", "/jobs/cv/train"])
+def test_the_list_of_gpus_adds_up_to_those_in_use(path: str) -> None:
+    text = Visitor(deps(OneNodeDown())).text(path)
+    assert "<dd>11</dd>" in text
+    assert text.count('<a href="/gpus/gpu-03/') == 9
+    assert "Plus 2 GPUs on gpu-04 that Kubernetes allocated and no agent reports." in text
+
+
+def test_gpus_that_agents_report_are_not_counted_again() -> None:
+    visitor = Visitor(deps(OneNodeDown()))
+    assert "that Kubernetes allocated" not in visitor.text("/pods/cv/train")
+    assert "Plus 2 GPUs on gpu-04" in visitor.text("/pods/cv/lost")
 
 
 @pytest.mark.parametrize("path", ["/nodes/x", "/gpus/gpu-01/9", "/users/x", "/queues/x"])

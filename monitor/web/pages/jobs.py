@@ -6,9 +6,10 @@ from starlette.responses import Response
 
 from monitor.cluster.usage import UsageTotals
 from monitor.history.model import HistorySubject
-from monitor.present.rows import MAX_ROWS, ClusterIndex, gpu_rows, mean_utilization, pod_rows
+from monitor.present.rows import ClusterIndex, mean_utilization, pod_rows
 from monitor.present.shares import wanted
 from monitor.web.pages.alerts import firing_alerts
+from monitor.web.pages.held import held_gpus
 from monitor.web.pages.render import PageRequest
 
 
@@ -29,6 +30,6 @@ def show(page: PageRequest) -> Response:
         page.history(HistorySubject.JOB, f"{namespace}/{name}"),
         page.section("alerts", "alerts", polite=True, rows=firing_alerts(page, namespace=namespace, job=name)),
         page.section("pods", "pods", **page.limited(pod_rows(index, pods))),
-        page.section("cards", "cards", rows=gpu_rows(gpus[:MAX_ROWS], page.lang), where=True),
+        held_gpus(page, index, gpus, pods),
     ]
     return page.respond("owner.html", f"{namespace}/{name}", *sections, kind="job")

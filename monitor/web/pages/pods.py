@@ -9,9 +9,10 @@ from starlette.responses import Response
 from monitor.facts.cluster import GpuState, PodView
 from monitor.history.model import HistorySubject
 from monitor.present.explanation import ExplanationParts, explanation_parts
-from monitor.present.rows import ClusterIndex, PodRow, gpu_rows, pod_rows
+from monitor.present.rows import ClusterIndex, PodRow, pod_rows
 from monitor.queries.cluster import PodExplanation
 from monitor.web.pages.alerts import firing_alerts
+from monitor.web.pages.held import held_gpus
 from monitor.web.pages.render import PageRequest
 
 KINDS = ("gpu", "waiting", "idle", "all")
@@ -64,7 +65,7 @@ def show(page: PageRequest) -> Response:
         page.section("facts", "pod", pod=pod, waiting=pod is not None and pod.waiting, namespace=namespace, name=name),
         page.history(HistorySubject.POD, f"{namespace}/{name}"),
         page.section("alerts", "alerts", polite=True, rows=alerts),
-        page.section("cards", "cards", rows=gpu_rows(gpus, page.lang), where=True),
+        held_gpus(page, index, gpus, () if pod is None else (pod,)),
     ]
     return page.respond("pod.html", f"{namespace}/{name}", *sections, status=200 if is_known else 404)
 

@@ -12,7 +12,6 @@ from monitor.history.model import HistorySubject
 from monitor.present.rows import (
     MAX_ROWS,
     ClusterIndex,
-    gpu_rows,
     leftover_gpus,
     pod_rows,
     queues_by_demand,
@@ -21,6 +20,7 @@ from monitor.present.rows import (
 )
 from monitor.present.shares import requested, wanted
 from monitor.web.pages.alerts import firing_alerts
+from monitor.web.pages.held import held_gpus
 from monitor.web.pages.render import PageRequest, PageSection
 
 
@@ -93,7 +93,7 @@ def _owner_sections(
         page.history(kind, name),
         page.section("alerts", "alerts", polite=True, rows=firing_alerts(page, **{kind.value: name})),
         page.section("pods", "pods", **page.limited(pod_rows(index, pods))),
-        page.section("cards", "cards", rows=gpu_rows(gpus[:MAX_ROWS], page.lang), where=True),
+        held_gpus(page, index, gpus, pods),
     ]
 
 

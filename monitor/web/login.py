@@ -21,7 +21,7 @@ from monitor.web.authenticator import Authenticator, LockedOutError, behind_tls,
 from monitor.web.authorization import check_role, peer_of
 from monitor.web.context import language_of, principal_of, theme_of
 from monitor.web.forms import Form, first, local_target, read_form
-from monitor.web.pages.render import assets
+from monitor.web.pages.environment import assets
 from monitor.web.responses import NO_STORE, json_response
 
 TEMPLATES = Path(__file__).parent / "templates"

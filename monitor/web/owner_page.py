@@ -27,7 +27,7 @@ from monitor.web.authorization import peer_of
 from monitor.web.context import language_of, theme_of
 from monitor.web.forms import first, read_form
 from monitor.web.pages.cached import TimedCache
-from monitor.web.pages.render import TEMPLATES, assets
+from monitor.web.pages.environment import TEMPLATES, assets
 from monitor.web.responses import NO_STORE
 
 HOUR_SECONDS, DAY_SECONDS = 3600.0, 86400.0

@@ -15,8 +15,9 @@ from monitor.queries.cluster import PodExplanation
 from monitor.web.context import PageDeps
 from monitor.web.pages.cached import MAX_ANSWERS, CachedQueries, TimedCache
 from monitor.web.pages.charts import Chart, draw
+from monitor.web.pages.environment import link, with_query
 from monitor.web.pages.gpumap import MAX_RICH_NODES, NODES_PER_SECTION, GpuMap
-from monitor.web.pages.render import PageRequest, link, with_query
+from monitor.web.pages.render import PageRequest
 from tests.web.test_pages import FakeCluster
 
 NOW = 1_794_873_600.0

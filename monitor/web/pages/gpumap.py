@@ -17,7 +17,8 @@ from monitor.base.text import natural_key
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, NodeView
 from monitor.i18n.figures import percent
 from monitor.present.rows import node_problems
-from monitor.web.pages.render import UNKNOWN, PageRequest, PageSection, link
+from monitor.web.pages.environment import UNKNOWN, link
+from monitor.web.pages.render import PageRequest, PageSection
 
 MAX_RICH_NODES = 48  # with room for names
 NODES_PER_SECTION = 16  # of a large map

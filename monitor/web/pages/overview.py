@@ -17,8 +17,9 @@ from monitor.present.health import ClusterHealth, cluster_health
 from monitor.present.problems import ProblemRow, issues_of_alerts, issues_of_findings, problem_rows
 from monitor.present.rows import PodRow, queues_by_demand, waiting_pods
 from monitor.web.pages.charts import HOUR, MINUTE, Chart, draw
+from monitor.web.pages.environment import UNKNOWN, link
 from monitor.web.pages.gpumap import GpuMap, legend
-from monitor.web.pages.render import UNKNOWN, PageRequest, PageSection, link
+from monitor.web.pages.render import PageRequest, PageSection
 
 MAX_PROBLEMS, MAX_DISKS, MAX_QUEUES, MAX_WAITING = 12, 8, 12, 8
 

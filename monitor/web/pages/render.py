@@ -7,31 +7,23 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from pathlib import Path
+from functools import cached_property
 from typing import Any
-from urllib.parse import quote, urlencode
 
-import jinja2
 from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from monitor.alert.message.commands import with_commands
-from monitor.base.localtime import local_instant, local_minute
+from monitor.base.localtime import local_minute
 from monitor.base.logs import printable
-from monitor.base.units import format_size, parse_duration
 from monitor.facts.agents import AgentFact
 from monitor.facts.node import NodeSnapshot
 from monitor.history.model import HistoryMetric, HistorySubject, HistoryUnit
 from monitor.i18n import LANGUAGES, Value, code, say
-from monitor.i18n.figures import duration, number, percent
+from monitor.i18n.figures import duration
 from monitor.present import disks
-from monitor.present.cluster import source_reason
 from monitor.present.guide import guide_text
 from monitor.present.rows import MAX_ROWS, page_text
-from monitor.present.shares import gpu_value, gpus_cell, holder_share, queue_free, queue_used, share_lines
-from monitor.present.timeline import entry_text
 from monitor.web.context import (
     COOKIE_LIFETIME_SECONDS,
     GUIDE,
@@ -42,22 +34,16 @@ from monitor.web.context import (
     principal_of,
     theme_of,
 )
+from monitor.web.pages.environment import environment
 from monitor.web.pages.menu import menu
 from monitor.web.responses import NO_STORE
 
-TEMPLATES = Path(__file__).parents[1] / "templates"
-STATIC = Path(__file__).parents[1] / "static"
 VERSIONS = "v"  # query parameter of an open page: section.version,section.version,...
-UNKNOWN = "?"
 MAX_QUERY_CHARS = 200
 # Texts of page.js.
 SCRIPT_TEXTS = ("s", "min", "h", "d", "soon", "asking", "doing", "done", "refused", "failed", "nothing", "restore")
 
 
-ASSETS = (
-    "page.css", "login.css", "page.js", "htmx.min.js", "chart.css", "figures.js", "chart.js", "heatmap.js",
-    "uplot.min.css", "uplot.min.js",
-)  # fmt: skip
 PLOT_SPANS = ("1h", "6h", "24h", "7d")
 HEAT_SPAN = "24h"  # at first
 # Texts of heatmap.js.
@@ -92,34 +78,6 @@ class PageSection:
         attributes += f' class="{escape(self.css)}"' if self.css else ""
         head = f'<section id="{escape(self.id)}" data-v="{self.version}"{attributes}>'
         return Markup(f"{head}{self.html}</section>")  # noqa: S704  # the rest is escaped
-
-
-@lru_cache(maxsize=1)
-def environment() -> jinja2.Environment:
-    """The templates, and the functions and filters they use."""
-    templates = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        auto_reload=False,  # else every use asks the file system for a newer version
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    templates.globals.update(link=link, since=since, moment=moment, bar=bar, assets=assets(), with_query=with_query)
-    templates.globals.update(
-        with_commands=with_commands,
-        gpus_cell=gpus_cell,
-        share_lines=share_lines,
-        holder_share=holder_share,
-        source_reason=source_reason,
-        seconds_of=parse_duration,
-        gpu_value=gpu_value,
-        queue_used=queue_used,
-        queue_free=queue_free,
-        entry_text=entry_text,
-    )
-    templates.filters.update(size=_size, ratio=_ratio, figure=_figure, plain=_plain)
-    return templates
 
 
 class PageRequest:
@@ -272,71 +230,3 @@ def _changed_sections(versions: str, sections: tuple[PageSection, ...]) -> Respo
     if not changed:
         return Response(status_code=204, headers=NO_STORE)
     return HTMLResponse("".join(section.render(update=True) for section in changed), headers=NO_STORE)
-
-
-@lru_cache(maxsize=1)
-def assets() -> dict[str, str]:
-    """Paths of styles and scripts, with a hash of the content so that browsers can cache them."""
-    paths = {}
-    for name in ASSETS:
-        version = hashlib.blake2b((STATIC / name).read_bytes(), digest_size=6).hexdigest()
-        paths[name.removesuffix(".min.js").replace(".", "_")] = f"/static/{name}?{version}"
-    return paths
-
-
-def link(*segments: str | int) -> str:
-    """A path of quoted segments."""
-    return "".join(f"/{quote(str(segment), safe='')}" for segment in segments)
-
-
-def with_query(path: str, **values: object) -> str:
-    """A path with a query; empty values are omitted."""
-    query = urlencode({name: str(value) for name, value in values.items() if value not in (None, "")})
-    return f"{path}?{query}" if query else path
-
-
-@jinja2.pass_context
-def since(context: jinja2.runtime.Context, at: float | None) -> Markup:
-    """A time that page.js shows as an age, so that the HTML does not change as time passes."""
-    return _time(at, "data-s", context["timezone"])
-
-
-@jinja2.pass_context
-def moment(context: jinja2.runtime.Context, at: float | None) -> Markup:
-    """A time that page.js shortens if it is today."""
-    return _time(at, "data-m", context["timezone"])
-
-
-def _time(at: float | None, attribute: str, timezone: str) -> Markup:
-    if at is None:
-        return Markup("?")
-    text = local_instant(at, timezone)
-    return Markup("<time {}={}>{}</time>").format(Markup(attribute), int(at), text)  # noqa: S704  # a constant
-
-
-def bar(ratio: float | None, css: str = "") -> Markup:
-    """A bar of a length from 0 to 1; nothing if it is unknown."""
-    if ratio is None:
-        return Markup("")
-    width = round(100 * min(1.0, max(0.0, ratio)))
-    frame = Markup(
-        '<svg class="bar {}" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">'
-        '<rect class="all" width="100" height="6"/><rect class="part" width="{}" height="6"/></svg>'
-    )
-    return frame.format(css, width)
-
-
-def _size(amount: float | None) -> str:
-    return UNKNOWN if amount is None else format_size(int(amount))
-
-
-def _ratio(ratio: float | None) -> str:
-    return UNKNOWN if ratio is None else percent(ratio)
-
-
-def _figure(value: float | None) -> str:
-    return UNKNOWN if value is None else number(round(value, 1))
-
-
-def _plain(text: str | None) -> str:
-    return UNKNOWN if text is None else printable(text)

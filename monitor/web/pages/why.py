@@ -8,8 +8,9 @@ from monitor.present.explanation import ExplanationParts
 from monitor.present.rows import ClusterIndex, pod_rows
 from monitor.present.suggestions import suggestions
 from monitor.queries.search import MAX_EXPLAINED_PODS, find_pods, split_name
+from monitor.web.pages.environment import link
 from monitor.web.pages.pods import parts_of
-from monitor.web.pages.render import PageRequest, link
+from monitor.web.pages.render import PageRequest
 
 MAX_RESULTS = 30
 

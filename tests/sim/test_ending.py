@@ -95,7 +95,7 @@ def test_the_demo_ends_with_a_healthy_cluster_and_goes_on_serving(tmp_path: Path
 
 
 def titles(directory: Path) -> list[str]:
-    """Titles of the scenes that were told."""
+    """Titles of the scenes so far."""
     return [line for line in printed(directory).splitlines() if line.startswith("[")]
 
 

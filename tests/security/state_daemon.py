@@ -26,8 +26,9 @@ class RunningDaemon:
 
     def _read_log(self) -> None:
         assert self.process.stderr is not None
-        for line in self.process.stderr:
-            self.log += line
+        with contextlib.suppress(ValueError):  # it is closed when the daemon has ended
+            for line in self.process.stderr:
+                self.log += line
 
     def json(self, path: str) -> Any:
         return json.loads(get(self.page + path)[2])

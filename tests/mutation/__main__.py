@@ -23,10 +23,11 @@ TOOLS = BUILD / "tools"
 NEEDED = Path(__file__).with_name("requirements.txt")
 _PLANNERS = (
     "images", "datasets", "pods", "gpus", "select", "watermarks", "exempt", "image_protection",
-    "dataset_protection",
+    "dataset_protection", "keeps",
 )  # fmt: skip
 _EXAMPLES = (
-    "datasets", "datasets_exact", "gpus", "gpus_exact", "images", "images_exact", "pods", "select", "watermarks",
+    "datasets", "datasets_exact", "gpus", "gpus_exact", "images", "images_exact", "keeps", "pods", "select",
+    "watermarks",
 )  # fmt: skip
 _BROUGHT = ("monitor", "tests", "pyproject.toml")
 _LEFT_OUT = ("__pycache__", "e2e", "lab", "browser", "corpus")

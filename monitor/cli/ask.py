@@ -13,6 +13,7 @@ import msgspec
 
 from monitor.access.local_token import read_local_token, token_path
 from monitor.base import logs
+from monitor.base.msgspec_types import warm_up_msgspec
 from monitor.base.net import connect_host
 from monitor.base.peer_http import PeerClient, PeerError, PeerTimeoutError
 from monitor.base.peer_wire import PeerReply
@@ -228,6 +229,7 @@ def direct_queries(config: Config, *, pods: bool = False) -> Iterator[ClusterQue
     Without an API server, agents alone can show nodes, but not the pods.
     """
     logs.setup("critical")  # unavailable sources are part of the answer
+    warm_up_msgspec()
     no_daemon = f"no daemon answers on {config.daemon.listen}, and"
     try:
         cluster = make_cluster(config)

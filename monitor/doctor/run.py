@@ -6,6 +6,7 @@ import os
 import traceback
 from collections.abc import Sequence
 
+from monitor.base.msgspec_types import warm_up_msgspec
 from monitor.base.threads import map_parallel, with_deadline
 from monitor.doctor.checks.node import agent_could_run
 from monitor.doctor.context import DoctorContext, NoConfigError
@@ -14,6 +15,7 @@ from monitor.doctor.model import Check, CheckResult, Verdicts, not_checked, prob
 
 def run(checks: Sequence[Check], context: DoctorContext) -> tuple[CheckResult, ...]:
     """Results of all checks, in the order given."""
+    warm_up_msgspec()
     return tuple(map_parallel(lambda check: _run_check(check, context), checks, len(checks), "doctor"))
 
 

@@ -23,6 +23,7 @@ log = logging.getLogger(__name__)
 STARTUP_INTERVAL_SECONDS = 1.0  # until the first GPU is seen
 SAVE_INTERVAL_SECONDS = 60.0
 DISKS_INTERVAL_SECONDS = 600.0
+START_SECONDS = 60.0  # within which all agents have answered, unless they are silent
 PRUNE_INTERVAL_SECONDS = 3600.0
 STOP_TIMEOUT_SECONDS = 10.0  # a block of the history may be written
 
@@ -63,6 +64,7 @@ class UsageRecorder:
         self._history = history
         self._save_at = monotonic() + SAVE_INTERVAL_SECONDS
         self._disks_at = self._prune_at = 0.0
+        self._settled_at = monotonic() + START_SECONDS
         self._seen_gpus = False
         self._lock = threading.Lock()
         self._cycles = Periodic("record", self._run_cycle, cycle, initial_delay=self._pause())
@@ -115,12 +117,14 @@ class UsageRecorder:
 
     def _save_disks(self) -> None:
         if self._monotonic() >= self._disks_at:
-            uses = disk_uses(self._view().pods, self._agents(), self._scans(), self._now())
+            agents = self._agents()
+            uses = disk_uses(self._view().pods, agents, self._scans(), self._now())
             if not uses:  # right after the start, no agent has answered yet
                 return
             try:
                 self.store.put_disks(uses)
-                self._disks_at = self._monotonic() + DISKS_INTERVAL_SECONDS
+                if self._monotonic() >= self._settled_at or all(agent.snapshot is not None for agent in agents):
+                    self._disks_at = self._monotonic() + DISKS_INTERVAL_SECONDS
             except DatabaseError as error:
                 log.error("cannot write disk space, will retry: %s", error)
 

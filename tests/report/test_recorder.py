@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from monitor.base.sqlite import DatabaseError
 from monitor.facts import ImageCacheFact
@@ -73,6 +74,19 @@ def test_disks_are_written_as_soon_as_an_agent_answers_and_then_at_intervals(tmp
     rig.clock.advance(700)
     rig.recorder.save()
     assert [use.bytes for use in rig.store.disks(HOUR0 + 701, "node")] == [77]
+    rig.store.close()
+
+
+def test_disks_are_written_again_until_every_agent_has_answered(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    other = AgentFact(target="n2:9835", node="n2", snapshot=None, received_at=None)
+    rig.agents = (AGENT, other)
+    rig.recorder.save()
+    assert {use.node for use in rig.store.disks(HOUR0 + 1, "node")} == {"n1"}
+    rig.agents = (AGENT, replace(other, snapshot=replace(IMAGES, node="n2"), received_at=1.0))
+    rig.clock.advance(1)
+    rig.recorder.save()
+    assert {use.node for use in rig.store.disks(HOUR0 + 2, "node")} == {"n1", "n2"}
     rig.store.close()
 
 

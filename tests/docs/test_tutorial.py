@@ -112,7 +112,8 @@ def test_its_commands_exist(language: str) -> None:
         command: click.Command = main
         while isinstance(command, click.Group):
             command = command.commands[words.pop(0)]
-        command.make_context(command.name, words).close()  # checks arguments and options, and runs nothing
+        # Checks arguments and options, and runs nothing. The names of help are those of `main`: a command keeps them.
+        command.make_context(command.name, words, **main.context_settings).close()
 
 
 @pytest.mark.parametrize(

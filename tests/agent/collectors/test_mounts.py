@@ -16,7 +16,7 @@ from monitor.agent.collectors import AbsentError
 from monitor.agent.collectors.mounts import MountsCollector
 from monitor.agent.settings import ExpectedMount
 from monitor.facts import MountFact
-from tests.support import wait_until
+from tests.support import HANG_LIMIT_SECONDS, wait_until
 from tests.support.clock import FakeClock
 from tests.support.filesystems import StallingMount, ext4_disk, fill, mounted, node_paths, run, stalling_mount
 
@@ -45,7 +45,7 @@ def expect(path: Path | str, writable: bool = True, write_test: bool = False) ->
 
 
 def collector_of(*expected: ExpectedMount, clock: FakeClock | None = None) -> MountsCollector:
-    return MountsCollector(node_paths(), expected, clock or FakeClock(), per_mount_timeout=0.5)
+    return MountsCollector(node_paths(), expected, clock or FakeClock(), per_mount_timeout=HANG_LIMIT_SECONDS)
 
 
 def only(collector: MountsCollector) -> MountFact:

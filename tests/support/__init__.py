@@ -21,7 +21,7 @@ def need(condition: bool, what: str) -> None:
 
 MIN_WAIT_SECONDS = float(os.environ.get("MIN_WAIT_SECONDS", "60"))  # headroom for a machine with fully busy cores
 
-# Limit of calls of which some hang in a test: more than the others need on a machine with fully busy cores.
+# Limit of calls in tests where one hangs: more than the others need on a machine with fully busy cores.
 HANG_LIMIT_SECONDS = 3.0
 
 

@@ -45,7 +45,7 @@ def at(facts: tuple[DiskFact, ...], point: Path | str) -> DiskFact:
 def df(point: Path, *fields: str) -> list[int]:
     """Output of df, which users compare with."""
     answer = subprocess.run(
-        ["df", "--block-size=1", f"--output={','.join(fields)}", point], check=True, capture_output=True, timeout=60
+        ["df", "--block-size=1", f"--output={','.join(fields)}", point], check=True, capture_output=True, timeout=300
     )
     return [int(number) for number in answer.stdout.splitlines()[1].split()]
 
@@ -122,10 +122,11 @@ def test_a_disk_that_an_error_made_read_only(disk: Path) -> None:
 
 def test_a_disk_comes_and_goes(tmp_path: Path) -> None:
     one = collector()
-    before = [fact.mount for fact in one.collect()]
     with ext4_disk(tmp_path) as point:
         assert str(point) in [fact.mount for fact in one.collect()]
-    assert [fact.mount for fact in one.collect()] == before
+    mounts = [fact.mount for fact in one.collect()]  # with those that come and go beside this test
+    assert "/" in mounts
+    assert str(point) not in mounts
 
 
 def test_a_bind_mount_is_not_another_disk(disk: Path, tmp_path: Path) -> None:

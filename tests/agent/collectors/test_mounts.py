@@ -62,7 +62,7 @@ def test_a_mount_that_is_fine(disk: Path) -> None:
     fact = only(MountsCollector(node_paths(), (expect(disk, write_test=True),)))
     assert (fact.path, fact.state, fact.error) == (str(disk), "ok", None)
     assert fact.latency_seconds is not None
-    assert 0 < fact.latency_seconds < 1
+    assert 0 < fact.latency_seconds < HANG_LIMIT_SECONDS
     assert fact.since == pytest.approx(time.time(), abs=60)
     assert [name for name in os.listdir(disk) if name != "lost+found"] == []
 

@@ -15,7 +15,7 @@ E2E := tests/e2e tests/scorecard tests/deploy/test_install.py tests/deploy/test_
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test check unit e2e e2e-platforms e2e-read-only bench soak chaos siege mutation coverage threats audit fuzz corpus lab-up lab-down lock generate screenshots proto image clean
+.PHONY: help run demo test check lint types unit e2e e2e-platforms e2e-read-only bench soak chaos siege mutation coverage threats audit fuzz corpus lab-up lab-down lock generate screenshots proto image clean
 
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -37,11 +37,20 @@ run: $(VENV)/.runtime ## run agent and daemon on this machine; web page on http:
 demo: $(VENV)/.runtime ## run everything on a simulated cluster with outages of all kinds within minutes
 	@exec $(BIN)/gpuwarden demo $(ARGS)
 
-test: check unit ## all checks: format, lint, types, layers, unit and integration tests
+# Types are checked beside the tests, and reported after them: mypy occupies one core only.
+test: lint ## all checks: format, lint, types, layers, unit and integration tests
+	@mkdir -p build
+	@$(MAKE) --no-print-directory types > build/types.log 2>&1 & types=$$!; \
+	$(MAKE) --no-print-directory unit; tests=$$?; \
+	wait $$types; types=$$?; cat build/types.log; exit $$((tests | types))
 
-check: $(VENV)/.dev
+check: lint types
+
+lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+
+types: $(VENV)/.dev
 	$(BIN)/lint-imports --no-cache & layers=$$!; $(BIN)/mypy && wait $$layers
 
 unit: $(VENV)/.dev

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import signal
+from collections.abc import Generator
 
 import pytest
 from hypothesis import settings
@@ -16,6 +18,17 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Directories whose files take longest: they start processes. Workers get whole files in the order of collection.
 SLOW_FIRST = ("cli", "daemon", "security", "web", "doctor", "deploy", "agent", "sim", "scorecard")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, None, None]:
+    """Exempt the million objects of modules and tests from garbage collection: some tests collect often."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -37,7 +37,7 @@ class Authority:
         return self._directory / f"{name}.pem", self._directory / f"{name}.key"
 
     def _openssl(self, *arguments: str) -> None:
-        subprocess.run(["openssl", *arguments], cwd=self._directory, check=True, capture_output=True, timeout=60)
+        subprocess.run(["openssl", *arguments], cwd=self._directory, check=True, capture_output=True, timeout=300)
 
 
 @contextmanager

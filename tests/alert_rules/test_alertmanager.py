@@ -28,7 +28,7 @@ DISK = {"alertname": "DiskFull", "severity": "critical", "cause": "space", "node
 def amtool(*arguments: str | Path) -> str:
     need(shutil.which("amtool") is not None, "amtool (Debian package prometheus-alertmanager)")
     command = ["amtool", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

@@ -44,7 +44,7 @@ LABEL = re.compile(r"\$labels\.(\w+)")
 def promtool(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     need(shutil.which("promtool") is not None, "promtool (Debian package prometheus)")
     command = ["promtool", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
 
 def test_prometheus_takes_the_files() -> None:

@@ -38,7 +38,7 @@ def test_kube_state_metrics_is_waited_for_and_stopped(tmp_path: Path, monkeypatc
     program(tmp_path / "program", SERVE, monkeypatch)
     with exporter.kube_state_metrics("k", tmp_path) as address:
         assert address.startswith("127.0.0.1:")
-        with urllib.request.urlopen(f"http://{address}/metrics", timeout=5) as response:
+        with urllib.request.urlopen(f"http://{address}/metrics", timeout=60) as response:
             assert exporter.WAITING_REASON in response.read().decode()
     assert not exporter.is_serving(address)
 
@@ -53,7 +53,7 @@ def test_kube_state_metrics_that_fails_is_reported(tmp_path: Path, monkeypatch: 
 def test_the_first_message_of_each_notifier_counts() -> None:
     def message(who: str, pod: str, name: str = ALERTS[0], status: str = "firing") -> None:
         alerts = [{"status": status, "labels": {"alertname": name, "pod": pod}}]
-        requests.post(server.address(who), json={"alerts": alerts}, timeout=5).raise_for_status()
+        requests.post(server.address(who), json={"alerts": alerts}, timeout=60).raise_for_status()
 
     with hook() as server:
         message("ours", "pod-1")

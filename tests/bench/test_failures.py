@@ -14,7 +14,7 @@ from bench.failures import Inbox, reported_programs
 def test_the_first_right_message_about_a_pod_counts() -> None:
     def send(pod: str, cause: str, status: str = "firing") -> None:
         alerts = [{"status": status, "labels": {"alertname": "ImagePull", "pod": pod, "cause": cause}}]
-        requests.post(url, json={"alerts": alerts}, timeout=5).raise_for_status()
+        requests.post(url, json={"alerts": alerts}, timeout=60).raise_for_status()
 
     inbox = Inbox()
     with serve(inbox.note) as url:

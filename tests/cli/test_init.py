@@ -123,7 +123,7 @@ def test_without_a_terminal(tmp_path: Path, environ: dict[str, str], bot: WeComB
 
     line = command("init", "--config", str(file), "--lang", "zh", "--timezone", "Asia/Shanghai", "--receiver", "-")
     result = subprocess.run(
-        line, input=f"{bot.url}\n", env=environ, capture_output=True, text=True, timeout=60, check=False
+        line, input=f"{bot.url}\n", env=environ, capture_output=True, text=True, timeout=300, check=False
     )
     assert (result.returncode, result.stderr) == (0, "")
     assert "清理：finished-pods（Pod 清理，演练），下次执行 " in result.stdout

@@ -52,7 +52,7 @@ def environ(tmp_path: Path, programs: Path) -> dict[str, str]:
 def kubectl(environ: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
     need(shutil.which("kubectl") is not None, "kubectl")
     line = ["kubectl", *arguments]
-    return subprocess.run(line, env=environ, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(line, env=environ, capture_output=True, text=True, timeout=300, check=False)
 
 
 def test_kubectl_finds_programs_of_these_names() -> None:

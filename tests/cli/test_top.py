@@ -25,7 +25,7 @@ from tests.support import free_port
 from tests.support.command import STOP_LIMIT, command, quiet_environment, run
 from tests.support.fake_agents import Behaviour, FakeAgent, answers
 
-LIMIT_SECONDS = 60.0
+LIMIT_SECONDS = 180.0
 SEQUENCE = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|.)")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -26,12 +27,20 @@ def place(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=place)
-def test_numeric_constants_carry_a_unit(path: Path) -> None:
-    found = [
-        f"{line}: {name}" for line, name in constants.unitless(path) if f"{module_of(path)}.{name}" not in UNITLESS
-    ]
-    assert found == []
+def objections(paths: Iterable[Path], check: Callable[[Path], Iterable[object]]) -> dict[str, list[object]]:
+    """What a check finds in these files, by file. One test per file would take longer than the check."""
+    found = {place(path): list(check(path)) for path in paths}
+    return {name: each for name, each in found.items() if each}
+
+
+def unitless(path: Path) -> Iterator[str]:
+    for line, name in constants.unitless(path):
+        if f"{module_of(path)}.{name}" not in UNITLESS:
+            yield f"{line}: {name}"
+
+
+def test_numeric_constants_carry_a_unit() -> None:
+    assert objections(SOURCES, unitless) == {}
 
 
 def test_the_exceptions_are_few_and_needed() -> None:
@@ -51,26 +60,26 @@ def test_a_class_name_is_defined_once() -> None:
     assert set(SHARED_NAMES) <= set(repeated)
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=place)
-def test_docstrings_claim_only_what_a_contract_guarantees(path: Path) -> None:
+def claims(path: Path) -> Iterator[tuple[int, str]]:
     module = module_of(path)
-    found = [(line, claim) for line, text in docstrings(tree_of(path)) for claim in purity.objections(module, text)]
-    assert found == []
+    for line, text in docstrings(tree_of(path)):
+        yield from ((line, claim) for claim in purity.objections(module, text))
 
 
-@pytest.mark.parametrize("path", python_files("monitor", "bench", "dashboards", "docs", "tests"), ids=place)
-def test_comments_and_docstrings_are_free_of_prose_markers(path: Path) -> None:
-    assert list(prose.of_python(path)) == []
+def test_docstrings_claim_only_what_a_contract_guarantees() -> None:
+    assert objections(SOURCES, claims) == {}
 
 
-@pytest.mark.parametrize("path", python_files("monitor/i18n/en"), ids=place)
-def test_english_texts_are_free_of_prose_markers(path: Path) -> None:
-    assert list(prose.of_strings(path)) == []
+def test_comments_and_docstrings_are_free_of_prose_markers() -> None:
+    assert objections(python_files("monitor", "bench", "dashboards", "docs", "tests"), prose.of_python) == {}
 
 
-@pytest.mark.parametrize("path", ENGLISH, ids=place)
-def test_documents_are_free_of_prose_markers(path: Path) -> None:
-    assert list(prose.of_text(path)) == []
+def test_english_texts_are_free_of_prose_markers() -> None:
+    assert objections(python_files("monitor/i18n/en"), prose.of_strings) == {}
+
+
+def test_documents_are_free_of_prose_markers() -> None:
+    assert objections(ENGLISH, prose.of_text) == {}
 
 
 def test_only_packages_lie_in_the_root() -> None:

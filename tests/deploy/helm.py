@@ -35,7 +35,7 @@ def helm(*arguments: str, values: Mapping[str, Any] | None = None) -> subprocess
     """Run Helm, optionally with values."""
     line = [program(), *arguments, *(["--values", "-"] if values is not None else [])]
     given = yaml.safe_dump(dict(values)) if values is not None else None
-    return subprocess.run(line, input=given, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(line, input=given, capture_output=True, text=True, timeout=300, check=False)
 
 
 def template(

@@ -23,7 +23,7 @@ STATE, ARCHIVE = "/var/lib/gpuwarden", "gpuwarden-state.tar"
 def shell(line: str, state: Path, cwd: Path) -> None:
     """Run a documented command for another state directory."""
     line = line.replace("sudo ", "").replace(f"{STATE}", str(state)).replace("deploy/", f"{ROOT}/deploy/")
-    done = subprocess.run(["bash", "-ec", line], cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(["bash", "-ec", line], cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
 
 
@@ -63,7 +63,7 @@ def answers(port: int) -> bool:
 )
 def test_wrong_usage(arguments: tuple[str, ...], code: int) -> None:
     line = ["python3", str(ROOT / "deploy" / "backup.py"), *arguments]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(line, capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stdout) == (code, "")
     assert "state directory" in done.stderr
 
@@ -71,6 +71,6 @@ def test_wrong_usage(arguments: tuple[str, ...], code: int) -> None:
 def test_a_damaged_database_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "alerts.db").write_bytes(b"no database" * 1000)
     line = ["python3", str(ROOT / "deploy" / "backup.py"), str(tmp_path)]
-    done = subprocess.run(line, capture_output=True, timeout=60, check=False)
+    done = subprocess.run(line, capture_output=True, timeout=300, check=False)
     assert done.returncode == 1
     assert b"not a database" in done.stderr

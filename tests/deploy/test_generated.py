@@ -16,7 +16,7 @@ def content(directory: Path) -> dict[str, bytes]:
 
 def test_manifests_and_the_charts_copies_are_up_to_date(tmp_path: Path) -> None:
     program()
-    subprocess.run([str(REPOSITORY / "deploy/setup/manifests"), str(tmp_path)], check=True, timeout=60)
+    subprocess.run([str(REPOSITORY / "deploy/setup/manifests"), str(tmp_path)], check=True, timeout=300)
     for part in ("manifests", "helm/gpuwarden/files"):
         fresh, kept = content(tmp_path / part), content(REPOSITORY / "deploy" / part)
         stale = sorted(name for name in fresh.keys() | kept.keys() if fresh.get(name) != kept.get(name))

@@ -22,7 +22,7 @@ def make_image(folder: Path, **variables: str) -> tuple[subprocess.CompletedProc
     environ["PATH"] = f"{folder}:{environ['PATH']}"
     given = [f"{name}={value}" for name, value in variables.items()]
     done = subprocess.run(
-        ["make", "image", *given], cwd=REPOSITORY, env=environ, capture_output=True, text=True, timeout=60, check=False
+        ["make", "image", *given], cwd=REPOSITORY, env=environ, capture_output=True, text=True, timeout=300, check=False
     )
     return done, received.read_text().splitlines() if received.exists() else []
 

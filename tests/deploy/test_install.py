@@ -43,7 +43,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def version(root: Path) -> str:
     line = [str(root / "opt/gpuwarden/bin/python"), "-P", "-m", "monitor.cli", "--version"]
-    return subprocess.run(line, capture_output=True, text=True, timeout=60, check=False, cwd=root).stdout
+    return subprocess.run(line, capture_output=True, text=True, timeout=300, check=False, cwd=root).stdout
 
 
 def test_the_program_the_configuration_and_the_services_are_there(directory: Path) -> None:

@@ -37,7 +37,7 @@ def install(directory: Path, ending: str) -> subprocess.CompletedProcess[str]:
     executable(directory / "venv/bin/python", PIP.replace("{ending}", ending))
     (directory / "lock").write_text("".join(f"package-{n}==1.{n} --hash=sha256:00\n" for n in range(1, 26)))
     line = [str(SETUP / "virtualenv"), str(directory / "venv"), str(directory / "lock")]
-    return subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(line, capture_output=True, text=True, timeout=300, check=False)
 
 
 def test_progress_is_readable_without_a_terminal(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def packages(directory: Path, *, update: int, install: int) -> subprocess.Comple
     executable(directory / "system-packages", script)
     environ = os.environ | {"PATH": f"{directory}:{os.environ['PATH']}"}
     line = [str(directory / "system-packages"), "bench"]
-    return subprocess.run(line, capture_output=True, text=True, timeout=60, check=False, env=environ)
+    return subprocess.run(line, capture_output=True, text=True, timeout=300, check=False, env=environ)
 
 
 def test_debian_packages_are_named_and_counted(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def units(tmp_path: Path) -> list[Path]:
 
 def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        ["systemd-analyze", "--no-pager", *arguments], capture_output=True, text=True, timeout=60, check=False
+        ["systemd-analyze", "--no-pager", *arguments], capture_output=True, text=True, timeout=300, check=False
     )
 
 

@@ -41,7 +41,7 @@ def checked(program: tuple[str, ...], text: str, directory: Path) -> None:
     secret.write_text("secret")
     file = directory / "config.yml"
     file.write_text(re.sub(r"(credentials_file): [^\s},]+", rf"\1: {secret}", text), encoding="utf-8")
-    ran = subprocess.run([*program, str(file)], capture_output=True, text=True, timeout=60, check=False)
+    ran = subprocess.run([*program, str(file)], capture_output=True, text=True, timeout=300, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 

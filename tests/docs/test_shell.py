@@ -86,7 +86,7 @@ def _answers(page: int) -> bool:
 @pytest.mark.parametrize("line", LINES)
 def test_a_command_runs(line: str, shell: dict[str, str], tmp_path: Path) -> None:
     ran = subprocess.run(
-        ["bash", "-c", line], env=shell, cwd=tmp_path, capture_output=True, text=True, timeout=90, check=False
+        ["bash", "-c", line], env=shell, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
     )
     assert ran.returncode in (0, 1), f"{ran.stdout}{ran.stderr}"  # 1: a cluster problem was found
     assert not re.search(r"Traceback|Usage:", ran.stderr), ran.stderr

@@ -70,5 +70,5 @@ def test_what_several_need_is_made_once() -> None:
 
 def test_checks_may_use_the_same_types_at_the_same_time() -> None:
     """In a process of its own, because the failure is a crash."""
-    done = subprocess.run([sys.executable, "-c", RACE], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([sys.executable, "-c", RACE], capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "done done done done\n", "")

@@ -29,7 +29,7 @@ def test_pages_become_smaller_until_they_fit(tmp_path: Path, monkeypatch: pytest
             wait_until(lambda: len(store) == 4, 15, "all pods are listed")
         finally:
             followed.stop()
-            followed.join(5.0)
+            followed.join(60)
     limits = [request.query.get("limit") for request in server.asked("list")]
     assert limits[0] == "2"
     assert "1" in limits

@@ -21,7 +21,7 @@ from tests.lab.registration import identity, is_registered, notice_of
 from tests.support import wait_until
 
 IDS = ("GPU-a", "GPU-b")
-LIMIT = 15
+LIMIT = 120
 
 
 class Place:

@@ -43,7 +43,7 @@ def test_real_mounts_go_also_stacked_and_busy_ones(tmp_path: Path) -> None:
     try:
         for point in (outer, outer, inner, blank):
             point.mkdir(exist_ok=True)
-            subprocess.run(["mount", "-t", "tmpfs", "lab", str(point)], check=True, timeout=60)
+            subprocess.run(["mount", "-t", "tmpfs", "lab", str(point)], check=True, timeout=300)
         with (inner / "open file").open("w"):
             assert len(mounts_below(tmp_path)) == 4
             unmount_below(tmp_path)

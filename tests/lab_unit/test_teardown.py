@@ -71,7 +71,7 @@ def test_mounts_are_undone_before_anything_is_deleted(layout: Layout, tmp_path: 
     precious.mkdir()
     (precious / "file").write_text("not the lab's")
     point.mkdir()
-    subprocess.run(["mount", "--bind", str(precious), str(point)], check=True, timeout=60)
+    subprocess.run(["mount", "--bind", str(precious), str(point)], check=True, timeout=300)
     tear_down(layout)
     assert mounts_below(layout.root) == []
     assert not layout.root.exists()

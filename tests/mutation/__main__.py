@@ -21,6 +21,7 @@ TOP = Path(__file__).parents[2]
 BUILD = TOP / "build" / "mutation"
 TOOLS = BUILD / "tools"
 NEEDED = Path(__file__).with_name("requirements.txt")
+LAUNCHER = Path(__file__).with_name("limits.py")
 _PLANNERS = (
     "images", "datasets", "pods", "gpus", "select", "watermarks", "exempt", "image_protection",
     "dataset_protection", "keeps",
@@ -126,7 +127,7 @@ def _copy(name: str, part: Part) -> Path:
 
 
 def _mutmut(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "mutmut", *arguments]
+    return [sys.executable, str(LAUNCHER), *arguments]
 
 
 def _environment() -> dict[str, str]:

@@ -93,7 +93,7 @@ def test_a_second_daemon_on_the_same_directory_ends_with_code_2_and_kill_9_leave
             assert word in second.stderr
         assert first.answers()
         os.kill(first.process.pid, signal.SIGKILL)
-        first.process.wait(30)
+        first.process.wait(60)
     with daemon(tmp_path) as third:
         assert third.answers()
 

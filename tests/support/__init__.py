@@ -21,6 +21,9 @@ def need(condition: bool, what: str) -> None:
 
 MIN_WAIT_SECONDS = float(os.environ.get("MIN_WAIT_SECONDS", "60"))  # headroom for a machine with fully busy cores
 
+# Limit of calls in tests where one hangs: more than the others need on a machine with fully busy cores.
+HANG_LIMIT_SECONDS = 3.0
+
 
 def wait_until(predicate: Callable[[], object], timeout: float, what: str) -> None:
     """Return as soon as `predicate` is true; fail the test after `timeout` seconds (at least MIN_WAIT_SECONDS)."""

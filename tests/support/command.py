@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
+RUN_LIMIT = 300.0  # seconds for a command that ends by itself, on a machine with fully busy cores
 STOP_LIMIT = 120.0  # seconds on a machine with fully busy cores; on an idle one it takes one
 
 
@@ -39,8 +40,9 @@ def command(*arguments: str) -> list[str]:
 
 
 def run(*arguments: str, environ: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Run the command to completion, for at most one minute."""
-    return subprocess.run(command(*arguments), env=environ, capture_output=True, text=True, timeout=60, check=False)
+    """Run the command to completion."""
+    line = command(*arguments)
+    return subprocess.run(line, env=environ, capture_output=True, text=True, timeout=RUN_LIMIT, check=False)
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ from typing import Self
 
 from tests.support.command import command
 
-LIMIT_SECONDS = 60.0  # for each answer of the command
+LIMIT_SECONDS = 180.0  # for each answer of the command
 
 
 class Dialogue:

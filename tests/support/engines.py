@@ -112,14 +112,23 @@ class Engine:
 
     def clean_up(self) -> None:
         """Kill leftover processes and unmount leftover mounts, identified by the engine's directory."""
-        for entry in Path("/proc").iterdir():
-            with contextlib.suppress(OSError):
-                if entry.name.isdecimal() and str(self.base).encode() in (entry / "cmdline").read_bytes():
-                    os.kill(int(entry.name), signal.SIGKILL)
+        for name in os.listdir("/proc"):
+            if name.isdecimal():
+                self._kill_ours(int(name))
         mounts = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
         for mount in sorted((one for one in mounts if one.startswith(f"{self.base}/")), reverse=True):
             subprocess.run(["umount", "-l", mount], check=False, capture_output=True)
         shutil.rmtree(self.base, ignore_errors=True)
+
+    def _kill_ours(self, pid: int) -> None:
+        """Kill a process whose command line names the engine's directory, and no other that gets its id meanwhile."""
+        with contextlib.suppress(OSError):
+            handle = os.pidfd_open(pid)
+            try:
+                if f"{self.base}/".encode() in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    signal.pidfd_send_signal(handle, signal.SIGKILL)
+            finally:
+                os.close(handle)
 
 
 @dataclass
@@ -200,7 +209,7 @@ class ContainerdEngine(Engine):
 
     def ctr(self, *arguments: str, given: bytes = b"") -> None:
         program = ["ctr", "--address", self.socket, "--namespace", "k8s.io", *arguments]
-        subprocess.run(program, input=given, check=True, capture_output=True, timeout=60)
+        subprocess.run(program, input=given, check=True, capture_output=True, timeout=300)
 
     def pull(self, image: str) -> None:
         """Pull an image the way the kubelet does."""

@@ -37,7 +37,7 @@ def need_mounting() -> None:
 
 def run(*command: str | bytes | Path) -> None:
     """Run a command; CalledProcessError carries its output."""
-    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    subprocess.run(command, check=True, capture_output=True, timeout=300)
 
 
 @contextlib.contextmanager
@@ -127,7 +127,7 @@ def stalling_mount(directory: Path, name: str = "nas") -> Iterator[StallingMount
     finally:
         mount.release()
         mount.die()
-        subprocess.run(["umount", "--lazy", point], check=False, capture_output=True, timeout=60)
+        subprocess.run(["umount", "--lazy", point], check=False, capture_output=True, timeout=300)
 
 
 @contextlib.contextmanager

@@ -37,7 +37,7 @@ class Database:
 
     def _run(self, program: str, *arguments: str) -> None:
         command = [str(PROGRAMS[-1] / program), *arguments]
-        subprocess.run(command, user="postgres", cwd="/", check=True, capture_output=True, timeout=60)
+        subprocess.run(command, user="postgres", cwd="/", check=True, capture_output=True, timeout=300)
 
     def start(self) -> None:
         options = [part for setting in SETTINGS.split() for part in ("-c", setting)]
@@ -93,4 +93,4 @@ def database() -> Iterator[Database]:
         yield made
     finally:
         made.stop()
-        subprocess.run(["rm", "-rf", str(directory)], check=True, timeout=60)
+        subprocess.run(["rm", "-rf", str(directory)], check=True, timeout=300)

@@ -21,7 +21,7 @@ def prometheus_with(directory: Path, openmetrics: str) -> Iterator[str]:
     (directory / "prometheus.yml").write_text("global: {}\n", encoding="utf-8")
     filled = subprocess.run(
         ["promtool", "tsdb", "create-blocks-from", "openmetrics", "history.txt", "data"],
-        cwd=directory, capture_output=True, text=True, timeout=60, check=False,
+        cwd=directory, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert filled.returncode == 0, filled.stderr
     address = f"127.0.0.1:{free_port()}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -30,9 +30,9 @@ from tests.web.cluster import Client, site
 NOW = START + 20 * HOUR
 
 
-@pytest.fixture
-def rig(tmp_path: Path) -> Any:
-    made = Rig(tmp_path)
+def recorded(folder: Path) -> Iterator[Rig]:
+    """A history of twenty hours, one GPU and one disk."""
+    made = Rig(folder)
     for number in range(20 * 6):
         disk = DiskFact(
             mount="/data",
@@ -45,6 +45,18 @@ def rig(tmp_path: Path) -> Any:
         made.see(busy(0.5), after=10 * MINUTE, agents=(AgentFact(target="t", node="n1", snapshot=snapshot),))
     yield made
     made.recorder.close()
+
+
+@pytest.fixture(scope="module")
+def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
+    """Only for reading."""
+    yield from recorded(tmp_path_factory.mktemp("history"))
+
+
+@pytest.fixture
+def own_rig(tmp_path: Path) -> Iterator[Rig]:
+    """For a test that continues the history."""
+    yield from recorded(tmp_path)
 
 
 def get(rig: Rig, query: str, events: tuple[LocalizedAlertEvent, ...] = ()) -> Any:
@@ -92,12 +104,12 @@ def test_a_disk_has_a_forecast(rig: Rig) -> None:
     assert wanted == [{"node": "n1", "mount": "/data"}]
 
 
-def test_a_forecast_is_computed_once_a_minute(rig: Rig) -> None:
-    queries = HistoryQueries(rig.reader)
+def test_a_forecast_is_computed_once_a_minute(own_rig: Rig) -> None:
+    queries = HistoryQueries(own_rig.reader)
     first = queries.forecast("n1:/data")
     assert first is not None
     assert queries.forecast("n1:/data") is first
-    rig.clock.advance(MINUTE)
+    own_rig.clock.advance(MINUTE)
     assert queries.forecast("n1:/data") is not first
     assert queries.forecast("n1:/nothing") is None
 
@@ -143,15 +155,15 @@ def nodes(rig: Rig, query: str) -> Any:
     return answer.status, answer.json
 
 
-def test_all_nodes_over_time(rig: Rig) -> None:
-    rig.see_view(view(busy(0.5), busy(0.25, node="n2"), nodes=(NodeView(name="n1"), NodeView(name="n2"))))
-    status, found = nodes(rig, "span=24h")
+def test_all_nodes_over_time(own_rig: Rig) -> None:
+    own_rig.see_view(view(busy(0.5), busy(0.25, node="n2"), nodes=(NodeView(name="n1"), NodeView(name="n2"))))
+    status, found = nodes(own_rig, "span=24h")
     assert (status, found["step_seconds"], found["nodes"]) == (200, 1200, 2)
     assert [(row["first"], row["last"], row["nodes"], row["mean"][-1]) for row in found["rows"]] == [
         ("n1", "n1", 1, 0.5), ("n2", "n2", 1, 0.25),
     ]  # fmt: skip
     assert set(found["rows"][1]["mean"][:-1]) == {None}
-    _, found = nodes(rig, "first=n2&last=n2")
+    _, found = nodes(own_rig, "first=n2&last=n2")
     assert [row["first"] for row in found["rows"]] == ["n2"]
 
 

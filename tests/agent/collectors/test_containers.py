@@ -19,7 +19,7 @@ from monitor.agent.collectors.runtime_usage import RuntimeUsageCollector
 from monitor.agent.runner import CollectorWorker
 from monitor.agent.runtime import EngineError, Runtimes
 from monitor.agent.settings import CollectorSchedule
-from tests.support import wait_until
+from tests.support import HANG_LIMIT_SECONDS, wait_until
 from tests.support.engines import BASE, ContainerdEngine, DockerEngine, frozen, make_containerd
 
 NONE = "/nonexistent/engine.sock"
@@ -88,7 +88,7 @@ def test_a_wedged_runtime_costs_the_other_nothing(
     wedged: str, docker: DockerEngine, containerd: ContainerdEngine
 ) -> None:
     engine, others = {"docker": (docker, {"train-0", "main"}), "containerd": (containerd, {"job"})}[wedged]
-    collector = ContainersCollector(Runtimes(docker.socket, (containerd.socket,)), timeout=0.3)
+    collector = ContainersCollector(Runtimes(docker.socket, (containerd.socket,)), timeout=HANG_LIMIT_SECONDS)
     everything = names(collector)
     began = time.time()
     with frozen(engine.pid):
@@ -106,7 +106,7 @@ def test_a_wedged_runtime_costs_the_other_nothing(
 def test_two_wedged_runtimes_are_a_failure_that_says_since_when(
     docker: DockerEngine, containerd: ContainerdEngine
 ) -> None:
-    collector = ContainersCollector(Runtimes(docker.socket, (containerd.socket,)), timeout=0.2)
+    collector = ContainersCollector(Runtimes(docker.socket, (containerd.socket,)), timeout=HANG_LIMIT_SECONDS)
     names(collector)
     with frozen(docker.pid), frozen(containerd.pid), pytest.raises(EngineError) as caught:
         collector.collect()

@@ -14,7 +14,7 @@ import pytest
 
 from monitor.agent.collectors.disk import DiskCollector
 from monitor.facts import DiskFact
-from tests.support import need, wait_until
+from tests.support import HANG_LIMIT_SECONDS, need, wait_until
 from tests.support.clock import FakeClock
 from tests.support.filesystems import StallingMount, ext4_disk, fill, mounted, node_paths, run, stalling_mount
 
@@ -45,7 +45,7 @@ def at(facts: tuple[DiskFact, ...], point: Path | str) -> DiskFact:
 def df(point: Path, *fields: str) -> list[int]:
     """Output of df, which users compare with."""
     answer = subprocess.run(
-        ["df", "--block-size=1", f"--output={','.join(fields)}", point], check=True, capture_output=True, timeout=60
+        ["df", "--block-size=1", f"--output={','.join(fields)}", point], check=True, capture_output=True, timeout=300
     )
     return [int(number) for number in answer.stdout.splitlines()[1].split()]
 
@@ -122,10 +122,11 @@ def test_a_disk_that_an_error_made_read_only(disk: Path) -> None:
 
 def test_a_disk_comes_and_goes(tmp_path: Path) -> None:
     one = collector()
-    before = [fact.mount for fact in one.collect()]
     with ext4_disk(tmp_path) as point:
         assert str(point) in [fact.mount for fact in one.collect()]
-    assert [fact.mount for fact in one.collect()] == before
+    mounts = [fact.mount for fact in one.collect()]  # with those that come and go beside this test
+    assert "/" in mounts
+    assert str(point) not in mounts
 
 
 def test_a_bind_mount_is_not_another_disk(disk: Path, tmp_path: Path) -> None:
@@ -159,7 +160,7 @@ def test_one_disk_can_have_several_roles(tmp_path: Path) -> None:
 
 
 def test_while_a_nas_hangs_every_other_disk_stays_fresh_and_threads_do_not_grow(nas: StallingMount, disk: Path) -> None:
-    one = collector(timeout=1.0)
+    one = collector(timeout=HANG_LIMIT_SECONDS)
     fact = at(one.collect(), nas.point)
     assert (fact.roles, fact.size_bytes, fact.used_bytes) == (("nas",), 4_096_000, 3_072_000)
     assert (fact.inodes, fact.inodes_used, fact.fstype) == (None, None, "fuse.stalling")
@@ -177,7 +178,7 @@ def test_while_a_nas_hangs_every_other_disk_stays_fresh_and_threads_do_not_grow(
         assert at(facts, nas.point).hung_since == hung.hung_since
         assert at(facts, disk).used_bytes == used(disk)
     assert threading.active_count() <= threads + 1  # one worker for the others
-    assert time.monotonic() - started < 200 * 1.0  # the hung one is not waited for again
+    assert time.monotonic() - started < 100 * HANG_LIMIT_SECONDS  # the hung one is not waited for again
 
     nas.release()
     wait_until(lambda: at(one.collect(), nas.point).size_bytes == 4_096_000, 30, "the NAS is back")
@@ -196,7 +197,7 @@ def test_a_nas_whose_server_is_dead_gives_an_error_and_the_others_are_read(nas: 
 def test_a_mount_made_anew_does_not_wait_for_the_call_that_hangs_in_the_old_one(
     nas: StallingMount, tmp_path: Path, disk: Path
 ) -> None:
-    one = collector(timeout=0.3)
+    one = collector(timeout=HANG_LIMIT_SECONDS)
     nas.hang()
     assert at(one.collect(), nas.point).hung_since is not None
     run("umount", "--lazy", nas.point)

@@ -16,6 +16,7 @@ from monitor.agent.collectors.containers import ContainersCollector
 from monitor.agent.collectors.images import ImagesCollector, ImageUse, ImageUseFile, updated_uses
 from monitor.agent.runtime import Runtimes
 from monitor.facts import ContainerFact, ImageCacheFact, ImageFact
+from tests.support import HANG_LIMIT_SECONDS
 from tests.support.clock import FakeClock
 from tests.support.engines import BASE, ONE, PAUSE, TWO, ContainerdEngine, DockerEngine, frozen
 
@@ -126,8 +127,10 @@ class Node:
 
     def restart(self) -> None:
         runtimes = Runtimes(*self._sockets)
-        containers = ContainersCollector(runtimes, timeout=0.5)
-        self.collector = ImagesCollector(runtimes, containers.collect, self._state, self.clock, timeout=0.5)
+        containers = ContainersCollector(runtimes, timeout=HANG_LIMIT_SECONDS)
+        self.collector = ImagesCollector(
+            runtimes, containers.collect, self._state, self.clock, timeout=HANG_LIMIT_SECONDS
+        )
 
     def caches(self) -> dict[str, ImageCacheFact]:
         return {cache.runtime: cache for cache in self.collector.collect()}

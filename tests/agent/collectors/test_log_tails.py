@@ -20,7 +20,7 @@ from monitor.agent.collectors.log_tails import (
 )
 from monitor.agent.runtime import Runtimes
 from monitor.facts import ContainerFact, LogTailFact
-from tests.support import wait_until
+from tests.support import HANG_LIMIT_SECONDS, wait_until
 from tests.support.engines import BASE, ContainerdEngine, DockerEngine
 
 NOW = 1_763_260_000.0
@@ -126,7 +126,7 @@ def test_a_log_that_cannot_be_read_has_no_cause(tmp_path: Path) -> None:
 
 
 def test_a_hung_disk_delays_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("monitor.agent.collectors.log_tails.READ_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr("monitor.agent.collectors.log_tails.READ_TIMEOUT_SECONDS", HANG_LIMIT_SECONDS)
     answers = threading.Event()
 
     def read(path: str) -> str:

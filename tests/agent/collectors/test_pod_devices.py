@@ -294,5 +294,5 @@ def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
     program = (
         "import sys, monitor.agent.collectors.pod_devices; print([m for m in ('h2', 'google') if m in sys.modules])"
     )
-    ran = subprocess.run([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, check=True, timeout=60)
+    ran = subprocess.run([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, check=True, timeout=300)
     assert ran.stdout == b"[]\n"

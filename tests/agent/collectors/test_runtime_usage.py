@@ -7,6 +7,7 @@ import pytest
 from monitor.agent.collectors import AbsentError
 from monitor.agent.collectors.runtime_usage import RuntimeUsageCollector
 from monitor.agent.runtime import Runtimes
+from tests.support import HANG_LIMIT_SECONDS
 from tests.support.engines import BASE, MIB, ContainerdEngine, DockerEngine, frozen
 
 
@@ -18,7 +19,9 @@ def test_a_node_without_a_runtime() -> None:
 def test_a_node_with_two_runtimes(docker_engine: DockerEngine, containerd_engine: ContainerdEngine) -> None:
     writer = docker_engine.run(BASE, "/bin/sh", "-c", "dd if=/dev/zero of=/x bs=1M count=3")
     writer.wait()
-    collector = RuntimeUsageCollector(Runtimes(docker_engine.socket, (containerd_engine.socket,)), timeout=0.5)
+    collector = RuntimeUsageCollector(
+        Runtimes(docker_engine.socket, (containerd_engine.socket,)), timeout=HANG_LIMIT_SECONDS
+    )
     try:
         usage = {fact.runtime: fact for fact in collector.collect()}
         with frozen(docker_engine.pid):

@@ -12,7 +12,7 @@ import pytest
 
 from monitor.agent.collectors.shm import ShmCollector
 from monitor.facts import ContainerFact, GpuProcessFact, ShmFact
-from tests.support import need, wait_until
+from tests.support import HANG_LIMIT_SECONDS, need, wait_until
 from tests.support.filesystems import node_paths, process_with_mounts, stalling_mount
 
 OWN_8_MIB = "mount -t tmpfs -o size=8m shm /dev/shm"
@@ -127,7 +127,7 @@ def test_a_container_whose_shm_hangs_does_not_hide_the_others(tmp_path: Path, ne
         process_with_mounts(OWN_8_MIB) as even,
     ):
         known = (container("odd", odd), container("even", even), container("ipc-host", neighbour))
-        one = ShmCollector(node_paths(), lambda: known, lambda: None, timeout=0.3)
+        one = ShmCollector(node_paths(), lambda: known, lambda: None, timeout=HANG_LIMIT_SECONDS)
         assert ids(one.collect()) == [None, "odd", "even", "ipc-host"]
         nas.hang()
         wait_until(lambda: "odd" not in ids(one.collect()), 30, "it hangs")

@@ -14,7 +14,7 @@ from monitor.agent.kmsg import KernelLog, KernelMessage, SharedKernelLog
 from monitor.base.text import ELLIPSIS, MAX_TEXT_CHARS
 from monitor.facts import XidCount, XidEvent, XidFacts
 from tests.nvml import InProcessNvml
-from tests.support import wait_until
+from tests.support import HANG_LIMIT_SECONDS, wait_until
 from tests.support.clock import FakeClock
 
 pytest_plugins = ["tests.nvml.fixtures"]
@@ -178,7 +178,7 @@ def log(tmp_path: Path) -> Log:
 
 def collector_of(log: Log, clock: FakeClock) -> XidCollector:
     shared = SharedKernelLog(KernelLog(str(log.path), FRAGMENTS, BOOTED_AT, clock))
-    return XidCollector(shared, clock, driver_timeout=0.2)
+    return XidCollector(shared, clock, driver_timeout=HANG_LIMIT_SECONDS)
 
 
 def test_both_sources_one_incident_and_what_was_before_the_start(nvml: InProcessNvml, log: Log) -> None:

@@ -156,6 +156,8 @@ def in_mount_namespace(program: str, *arguments: object) -> Any:
         "arguments = [Path(argument) for argument in sys.argv[1:]]\n"
     )
     command = ["unshare", "--mount", "--propagation", "private", sys.executable, "-c", prelude + program]
-    finished = subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True, timeout=60, check=False)
+    finished = subprocess.run(
+        [*command, *map(str, arguments)], capture_output=True, text=True, timeout=300, check=False
+    )
     assert finished.returncode == 0, finished.stderr
     return json.loads(finished.stdout)

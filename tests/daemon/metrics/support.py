@@ -26,6 +26,6 @@ def assert_promtool_is_content(text: str) -> None:
     """Check a scrape with promtool."""
     need(shutil.which("promtool") is not None, "promtool (Debian package prometheus)")
     check = subprocess.run(
-        ["promtool", "check", "metrics"], input=text.encode(), capture_output=True, timeout=60, check=False
+        ["promtool", "check", "metrics"], input=text.encode(), capture_output=True, timeout=300, check=False
     )
     assert (check.returncode, check.stdout.decode(), check.stderr.decode()) == (0, "", "")

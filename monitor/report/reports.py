@@ -9,6 +9,7 @@ from typing import Protocol
 from monitor.alert.store import KEEP_DAYS as KEEP_EVENTS_DAYS
 from monitor.alert.store import KEEP_ROWS, AlertEvent
 from monitor.cleanup.journal_records import ItemState, JournalEntry
+from monitor.facts.prices import GpuPrices
 from monitor.report.buckets import DAY, By
 from monitor.report.model import CleanedItem, Report, ReportInputs, make_report
 from monitor.report.recorder import UsageRecorder
@@ -38,11 +39,13 @@ class ReportService:
         history: Callable[[float], Sequence[AlertEvent]],
         cleanup: CleanupHistory | None = None,
         now: Callable[[], float] = time.time,
+        prices: GpuPrices | None = None,
     ) -> None:
         self._recorder = recorder
         self._history = history
         self._cleanup = cleanup
         self._now = now
+        self._prices = prices
 
     def report(self, seconds: float, by: By) -> Report:
         """Report on the last `seconds`, extended to a full hour."""
@@ -59,6 +62,7 @@ class ReportService:
             disks=store.disks(now, by),
             cleaned=None if self._cleanup is None else tuple(cleaned_items(self._cleanup.ended_since(since))),
             cleaned_since=0.0 if self._cleanup is None else self._cleanup.kept_since() or 0.0,
+            prices=self._prices,
         )
         return make_report(inputs, since, now, by)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from monitor.alert.model import Alert, Phase
 from monitor.alert.store import AlertEvent, AlertEventKind
 from monitor.facts.findings import Finding, Severity
+from monitor.facts.prices import GpuPrices
 from monitor.facts.text import Text
 from monitor.report.buckets import DAY, HOUR, Bucket, By
 from monitor.report.disk_use import DiskUse, DiskUseKind
@@ -16,9 +17,14 @@ GIB = 1 << 30
 EVIL = "=cmd|' /C calc'!A0<script>alert(1)</script>"
 
 
+A100, T4 = "NVIDIA A100-SXM4-80GB", "Tesla T4"
+MODELS = {"gpu01": A100, "gpu02": A100, "gpu03": T4}
+PRICES = GpuPrices("CNY", (("NVIDIA A100*", 12.5), ("NVIDIA*", 4.0)))
+
+
 def bucket(node: str, user: str | None = None, queue: str | None = None, **gpu_hours: float) -> Bucket:
     seconds = {name: value * HOUR for name, value in gpu_hours.items()}
-    return Bucket(hour=int(SINCE), node=node, user=user, queue=queue, **seconds)
+    return Bucket(hour=int(SINCE), node=node, user=user, queue=queue, model=MODELS[node], **seconds)
 
 
 BUCKETS = (
@@ -84,11 +90,15 @@ CLEANED = (
 )
 
 
-def report(by: By = "user", cleaned: tuple[CleanedItem, ...] | None = CLEANED) -> Report:
+def report(
+    by: By = "user", cleaned: tuple[CleanedItem, ...] | None = CLEANED, prices: GpuPrices | None = None
+) -> Report:
     inputs = ReportInputs(
-        buckets=BUCKETS, hours=HOURS, watched_seconds=UNTIL - SINCE - 3600, events=EVENTS, disks=DISKS, cleaned=cleaned
-    )
+        buckets=BUCKETS, hours=HOURS, watched_seconds=UNTIL - SINCE - 3600, events=EVENTS, disks=DISKS, cleaned=cleaned,
+        prices=prices,
+    )  # fmt: skip
     return make_report(inputs, SINCE, UNTIL, by)
 
 
 REPORT = report()
+PRICED = report("queue", prices=PRICES)

@@ -21,7 +21,7 @@ from monitor.report.mail import LAST_SENT_KEY, ReportScheduler, report_notificat
 from monitor.report.model import Report
 from monitor.report.schedule import ReportSchedule
 from tests.alert.receivers.batches import receiver
-from tests.report.reports import REPORT, report
+from tests.report.reports import PRICED, REPORT, report
 from tests.support.receivers.smtp_server import SmtpServer
 
 WEEKLY = ReportSchedule("0 9 * * mon", "Asia/Shanghai", ("wecom", "mail"), "user", 7.0 * DAY)
@@ -94,11 +94,12 @@ def test_a_row_without_gpus_is_not_named() -> None:
 
 @pytest.mark.parametrize(("form", "markup"), [("txt", plain.MARKUP), ("wecom.txt", wecom.MARKUP)])
 @pytest.mark.parametrize("lang", ["en", "zh"])
-def test_golden(lang: str, form: str, markup: Any) -> None:
-    (notification,) = report_notifications(REPORT, ("wecom",))
+@pytest.mark.parametrize(("name", "made"), [("message", REPORT), ("message.cost", PRICED)])
+def test_golden(name: str, made: Report, lang: str, form: str, markup: Any) -> None:
+    (notification,) = report_notifications(made, ("wecom",))
     parcel = Batch(id="p", receiver="wecom", notifications=(notification,), at=notification.at)
     voice = Locale(lang, page="https://gpuwarden.lab", timezone="Asia/Shanghai")
-    check_golden(f"message.{lang}.{form}", fit(compose(parcel, voice), markup, 4096, {}) + "\n")
+    check_golden(f"{name}.{lang}.{form}", fit(compose(parcel, voice), markup, 4096, {}) + "\n")
 
 
 def check_golden(name: str, written: str) -> None:
@@ -109,8 +110,9 @@ def check_golden(name: str, written: str) -> None:
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
-def test_a_mail_has_charts_and_other_messages_have_their_text(lang: str) -> None:
-    (notification,) = report_notifications(REPORT, ("mail",), "Asia/Shanghai")
+@pytest.mark.parametrize(("name", "made"), [("mail", REPORT), ("mail.cost", PRICED)])
+def test_a_mail_has_charts_and_other_messages_have_their_text(name: str, made: Report, lang: str) -> None:
+    (notification,) = report_notifications(made, ("mail",), "Asia/Shanghai")
     batch = Batch(id="p", receiver="mail", notifications=(notification,), at=notification.at)
     with SmtpServer() as server:
         mail = MailSettings(host="127.0.0.1", port=server.port, to=("ops@example.com",), sender="w@lab", tls="none")
@@ -121,4 +123,4 @@ def test_a_mail_has_charts_and_other_messages_have_their_text(lang: str) -> None
     assert plain_part is not None
     assert html_part is not None
     assert "<table" not in plain_part.get_content()
-    check_golden(f"mail.{lang}.html", html_part.get_content().replace("\r\n", "\n"))
+    check_golden(f"{name}.{lang}.html", html_part.get_content().replace("\r\n", "\n"))

@@ -123,6 +123,14 @@ def ended_holders(gpu: GpuView) -> tuple[Holder, ...]:
     return tuple([holder for holder in gpu.holders if has_ended(holder)])
 
 
+def held_part(holder: Holder, sharing: int) -> float | None:
+    """The part of a GPU that one of `sharing` holders is charged with; None if its share is of unknown size.
+
+    Those that hold all of it divide it evenly.
+    """
+    return 1.0 / sharing if holder.device_ratio == 1.0 else holder.device_ratio
+
+
 def zombie_holders(gpu: GpuView) -> tuple[Holder, ...]:
     """Holders whose pods have ended while a process of theirs is still on the GPU."""
     return tuple([holder for holder in ended_holders(gpu) if has_process(holder)])

@@ -22,7 +22,7 @@ Price = Annotated[float, Field(gt=0, le=MAX_PRICE)]
 
 
 class CostConfig(Section):
-    """Prices of an hour of a GPU by model: shell patterns, of which the first that matches counts.
+    """Prices of an hour of a GPU by model: shell patterns; the first that matches counts.
 
     A model that matches none has no price, and reports say so.
     """

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import add, attrgetter
 from typing import Literal
 
-from monitor.cluster.holders import ended_holders, has_ended
+from monitor.cluster.holders import ended_holders, has_ended, held_part
 from monitor.facts.base import Fact
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, Holder
 
 HOUR = 3600
 DAY = 24 * HOUR
 KEEP_DAYS = 400  # retention
-SHARE_DECIMALS = 3  # bounds the number of different shares
+MAX_SHARE_DECIMALS = 3  # bounds the number of different shares
 MAX_GAP_CYCLES = 3  # an older view counts as unknown
 FIGURES = ("allocated", "used", "measured", "idle", "zombie", "faulty", "free", "unknown")
 ALLOCATED, USED, MEASURED, IDLE, ZOMBIE, FAULTY, FREE, UNKNOWN = range(len(FIGURES))
@@ -73,10 +73,10 @@ def charge(gpus: Iterable[GpuView], hour: int, seconds: float, sums: Sums) -> No
 
 def _priced(gpu: GpuView, holder: Holder, holders: int) -> Priced:
     """Model of a GPU, and the part of it that each second of a holder stands for, as the time is divided evenly."""
-    ratio = holder.device_ratio
-    if ratio == 1.0:
+    if holder.device_ratio == 1.0:
         return gpu.model, 1.0
-    return UNPRICED if ratio is None else (gpu.model, round(ratio * holders, SHARE_DECIMALS))
+    part = held_part(holder, holders)
+    return UNPRICED if part is None else (gpu.model, round(part * holders, MAX_SHARE_DECIMALS))
 
 
 def _figure(gpu: GpuView) -> tuple[int, Sequence[Holder]]:

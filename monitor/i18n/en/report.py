@@ -49,9 +49,7 @@ WORDS: dict[str, str] = {
     "report.cost": "Cost: {cost} for GPUs held by pods, {wasted} of it wasted.",
     "report.cost.waste-unknown": "Cost: {cost} for GPUs held by pods; what was wasted has no price.",
     "report.unpriced": "No price is configured for {models}; the cost does not include them.",
-    "report.unpriced-share": (
-        "The cost does not include {hours} GPU hours of which the model or the size of the share is not known."
-    ),
+    "report.unpriced-share": ("The cost does not include {hours} GPU hours whose model or share is not known."),
     "report.told.cost": "[Report] {allocated} GPU hours allocated, {wasted} wasted ({cost})",
     "report.told.row.cost": (
         "{name}: {allocated} GPU hours, utilisation {utilization:percent}, {wasted} wasted ({cost})"

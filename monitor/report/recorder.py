@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from operator import add
 from typing import NamedTuple
 
@@ -109,6 +109,18 @@ class UsageRecorder:
                 hours=_by_hour(self.store.hours(hours_since, until), unsaved, hours_since),
                 watched_seconds=self.store.watched(since, until) + watched,
             )
+
+    def hourly(self, since: float, until: float, by: By, names: Collection[str]) -> tuple[Bucket, ...]:
+        """What these users, queues or nodes used in [since, until) by hour and model, written or not."""
+        with self._lock:
+            self._record()
+            unsaved = [
+                named_bucket(by, hour, name, priced, sums)
+                for (hour, name, priced), sums in self._tally.sums(by).items()
+                if since <= hour < until
+            ]
+            stored = self.store.hourly(since, until, by, names)
+        return stored + tuple(bucket for bucket in unsaved if getattr(bucket, by) in names)
 
     def _record(self) -> None:
         view, wall, monotonic = self._view(), self._now(), self._monotonic()

@@ -17,18 +17,16 @@ from monitor.alert.message.formats.charts import charts_html
 from monitor.base.localtime import local_minute
 from monitor.base.logs import printable
 from monitor.base.units import format_ratio, format_size
-from monitor.facts.text import Text
 from monitor.i18n import CATALOGS, Value, code, say
 from monitor.i18n.figures import duration
 from monitor.report.charts import report_charts
-from monitor.report.cost_text import COST_COLUMNS, COST_FIELDS, MIN_HOURS, cost_cell, cost_texts, wasted_amount
+from monitor.report.cost_text import COST_COLUMNS, COST_FIELDS, cost_cell, cost_texts
 from monitor.report.model import IncidentCount, Report, ReportRow
+from monitor.report.texts import UNKNOWN, format_hours, incomplete_cleanup, total_texts
 
 Format = Literal["table", "json", "csv", "html"]
 Values = dict[str, Value]
 FORMATS: tuple[Format, ...] = ("table", "json", "csv", "html")
-UNKNOWN = "?"
-MAX_MESSAGE_ROWS = 5
 PLAIN_WIDTH_COLUMNS = 140
 VALUE_COLUMNS = ("allocated", "used", "utilization", "wasted", "idle", "zombie", "disk", "cleaned")
 NODE_ONLY_COLUMNS = ("faulty", "free", "unknown")  # hours without an owner
@@ -108,9 +106,9 @@ def summary_lines(report: Report, lang: str, timezone: str = "UTC") -> tuple[str
     }
     period = say(lang, "report.period", values | {"seconds": report.until - report.since})
     texts = (
-        *_totals(report.total),
+        *total_texts(report.total),
         *cost_texts(report),
-        *(_incomplete_cleanup(report, timezone) if report.by != "queue" else ()),
+        *(incomplete_cleanup(report, timezone) if report.by != "queue" else ()),
     )
     return (period, *(say(lang, text.key, text.values) for text in texts))
 
@@ -175,66 +173,6 @@ def as_html(report: Report, lang: str, timezone: str = "UTC") -> str:
 def escape_formula(text: str) -> str:
     """Text that a spreadsheet does not take for a formula."""
     return f"'{text}" if text.startswith(_FORMULA) else text
-
-
-def message_texts(report: Report, timezone: str = "UTC") -> tuple[Text, ...]:
-    """Texts of a message about a report, the title first: totals, and the largest rows."""
-    total = report.total
-    values: Values = {"allocated": format_hours(total.allocated_hours)}
-    texts = [_with_waste("report.told", values, report, total)]
-    texts += (*_totals(total), *cost_texts(report))
-    if total.utilization_ratio is not None:
-        values = {"utilization": total.utilization_ratio, "used": format_hours(total.used_hours or 0.0)}
-        texts.append(Text(key="report.told.used", values=values))
-    if total.cleaned_bytes:
-        texts.append(Text(key="report.told.cleaned", values={"size": total.cleaned_bytes}))
-    texts += _incomplete_cleanup(report, timezone)
-    named = [row for row in report.rows if row.name is not None and (row.allocated_hours or row.zombie_hours)]
-    for row in named[:MAX_MESSAGE_ROWS]:
-        ratio: Value = UNKNOWN if row.utilization_ratio is None else row.utilization_ratio
-        values = {"name": row.name or "", "allocated": format_hours(row.allocated_hours), "utilization": ratio}
-        texts.append(_with_waste("report.told.row", values, report, row))
-    if rest := named[MAX_MESSAGE_ROWS:]:
-        sums: Values = {
-            "allocated": format_hours(sum(row.allocated_hours for row in rest)),
-            "wasted": format_hours(sum(row.wasted_hours for row in rest)),
-        }
-        texts.append(Text(key="report.told.rest", values={"count": len(rest), **sums}))
-    return tuple(texts)
-
-
-def format_hours(value: float) -> str:
-    """GPU hours with one decimal."""
-    return f"{value:,.1f}"
-
-
-def _with_waste(key: str, values: Values, report: Report, row: ReportRow) -> Text:
-    """A text that states the waste of a row and, with prices, its cost."""
-    values = values | {"wasted": format_hours(row.wasted_hours)}
-    if report.currency is None or row.wasted_hours < MIN_HOURS:
-        return Text(key=key, values=values)
-    cost = wasted_amount(report, row)
-    return Text(key=f"{key}.unpriced", values=values) if cost is None else Text(f"{key}.cost", values | {"cost": cost})
-
-
-def _totals(total: ReportRow) -> list[Text]:
-    names = ("allocated", "free", "faulty", "unknown", "wasted", "idle", "zombie")
-    hours = {name: format_hours(getattr(total, f"{name}_hours")) for name in names}
-    whole: Values = {
-        "hours": format_hours(total.hours),
-        "share": total.allocated_hours / total.hours if total.hours else 0.0,
-    }
-    return [
-        Text(key="report.hours", values={**whole, **{name: hours[name] for name in names[:4]}}),
-        Text(key="report.waste", values={name: hours[name] for name in names[4:]}),
-    ]
-
-
-def _incomplete_cleanup(report: Report, timezone: str) -> tuple[Text, ...]:
-    """The hint that older cleanup runs are no longer stored, if the report covers them."""
-    if report.total.cleaned_bytes is None or report.cleaned_since <= report.since:
-        return ()
-    return (Text(key="report.cleaned-since", values={"start": local_minute(report.cleaned_since, timezone)}),)
 
 
 def _rows_table(report: Report, lang: str) -> ReportTable:

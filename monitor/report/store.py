@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from operator import add
 from typing import Any, get_args
 
@@ -122,6 +122,19 @@ class UsageStore:
             (_FEWEST, since, until),
         )
         return tuple(Bucket(hour=hour, **dict(zip(FIGURES, sums, strict=True))) for hour, *sums in rows)
+
+    def hourly(self, since: float, until: float, by: By, names: Collection[str]) -> tuple[Bucket, ...]:
+        """Sums by hour and model of these users, queues or nodes in [since, until)."""
+        rows = self._database.select(
+            f"SELECT hour, name, model, share, {_COLUMNS} FROM usage"  # noqa: S608  # constants only
+            " WHERE dimension = ? AND hour >= ? AND hour < ?",
+            (by, since, until),
+        )
+        return tuple(
+            named_bucket(by, hour, name, (model, share), figures)
+            for hour, name, model, share, *figures in rows
+            if name in names
+        )
 
     def watched(self, since: float, until: float) -> float:
         """Seconds for which the cluster was recorded."""

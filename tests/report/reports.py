@@ -10,6 +10,7 @@ from monitor.facts.text import Text
 from monitor.report.buckets import DAY, HOUR, Bucket, By
 from monitor.report.disk_use import DiskUse, DiskUseKind
 from monitor.report.model import CleanedItem, Report, ReportInputs, make_report
+from monitor.report.team import TeamReport, make_team_report
 
 UNTIL = 1_763_260_000.0  # 2025-11-16 02:26:40 UTC
 SINCE = UNTIL // HOUR * HOUR - 7 * DAY
@@ -98,6 +99,21 @@ def report(
         prices=prices,
     )  # fmt: skip
     return make_report(inputs, SINCE, UNTIL, by)
+
+
+WEEK_OF_NLP = tuple(
+    Bucket(hour=int(SINCE) + number * HOUR, queue=queue, model=model, allocated=busy * 4 * HOUR, used=busy * 3 * HOUR,
+           measured=busy * 4 * HOUR, idle=(1 - busy) * HOUR, zombie=(number == 30) * 2 * HOUR)
+    for number in range(7 * 24)
+    for queue, model in (("nlp", A100), ("nlp-dev", T4))
+    for busy in (1.0 if 8 <= number % 24 < 22 else 0.25,)
+)  # fmt: skip
+
+
+def digest(prices: GpuPrices | None = PRICES, timezone: str = "Asia/Shanghai") -> TeamReport:
+    """The week of a team with two queues."""
+    inputs = ReportInputs(buckets=WEEK_OF_NLP, events=EVENTS[:2], prices=prices)
+    return make_team_report("nlp*", inputs, SINCE, UNTIL, timezone)
 
 
 REPORT = report()

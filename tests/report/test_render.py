@@ -14,7 +14,8 @@ import pytest
 
 from monitor.report.buckets import By
 from monitor.report.model import CleanedItem, Report, ReportInputs, make_report
-from monitor.report.render import as_csv, as_html, as_json, escape_formula, message_texts, print_tables
+from monitor.report.render import as_csv, as_html, as_json, escape_formula, print_tables
+from monitor.report.texts import message_texts
 from tests.report.reports import EVIL, PRICED, REPORT, SINCE, UNTIL, report
 
 FOLDER = Path(__file__).parent / "golden"
@@ -57,9 +58,9 @@ def test_csv_for_spreadsheets() -> None:
 def test_golden_files_are_all_used() -> None:
     tables = {f"table.{by}.{lang}.txt" for by in get_args(By) for lang in ("en", "zh")}
     tables |= {f"table.cost.{lang}.txt" for lang in ("en", "zh")}
-    kinds = [f"{kind}.{lang}" for kind in ("message", "message.cost") for lang in ("en", "zh")]
+    kinds = [f"{kind}.{lang}" for kind in ("message", "message.cost", "message.team") for lang in ("en", "zh")]
     messages = {f"{kind}.{form}" for kind in kinds for form in ("txt", "wecom.txt")}
-    mails = {f"{kind}.{lang}.html" for kind in ("mail", "mail.cost") for lang in ("en", "zh")}
+    mails = {f"{kind}.{lang}.html" for kind in ("mail", "mail.cost", "mail.team") for lang in ("en", "zh")}
     assert {path.name for path in FOLDER.iterdir()} == tables | messages | mails | {
         "page.en.html",
         "page.zh.html",

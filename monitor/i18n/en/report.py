@@ -58,6 +58,11 @@ WORDS: dict[str, str] = {
     "report.told.row.unpriced": (
         "{name}: {allocated} GPU hours, utilisation {utilization:percent}, {wasted} wasted (no price)"
     ),
+    "report.team": "[Digest of {team}] {allocated} GPU hours allocated, {wasted} wasted",
+    "report.team.cost": "[Digest of {team}] {allocated} GPU hours allocated, {wasted} wasted ({cost})",
+    "report.team.unpriced": "[Digest of {team}] {allocated} GPU hours allocated, {wasted} wasted (no price)",
+    "report.chart.day": "GPU hours by day",
+    "report.chart.waste.day": "Wasted GPU hours by day",
     "report.chart.user": "GPU hours by user",
     "report.chart.queue": "GPU hours by queue",
     "report.chart.node": "GPU hours by node",

@@ -13,15 +13,15 @@ from monitor.alert.message.formats import html
 from monitor.alert.message.formats.base import fit
 from monitor.alert.message.formats.charts import charts_html
 from monitor.alert.message.locale import Locale
-from monitor.alert.model import Batch
+from monitor.alert.model import Batch, Notification
 from monitor.facts.prices import GpuPrices
 from monitor.report.buckets import By
-from monitor.report.mail import report_notifications
+from monitor.report.mail import report_notifications, team_notifications
 from monitor.report.model import Report
 from monitor.web.app import create_app
 from monitor.web.context import PageData
 from monitor.web.server import WebServer
-from tests.report.reports import PRICED, PRICES, REPORT, report
+from tests.report.reports import PRICED, PRICES, REPORT, digest, report
 from tests.web.browser.conftest import PHONE_SIZE, Tab
 from tests.web.test_app import FakeCluster
 
@@ -104,6 +104,10 @@ def test_the_page_has_charts_that_fit(reports: str, tabs: Callable[..., Tab], si
 
 def mail(lang: str, made: Report = REPORT) -> str:
     (notification,) = report_notifications(made, ("mail",), ZONE)
+    return rendered(notification, lang)
+
+
+def rendered(notification: Notification, lang: str) -> str:
     batch = Batch(id="p", receiver="mail", notifications=(notification,), at=notification.at)
     message = compose(batch, Locale(lang, page="https://gpuwarden.lab", timezone=ZONE))
     assert message.charts is not None
@@ -125,10 +129,25 @@ def test_the_mail_fits_and_bars_are_as_long_as_their_hours(tabs: Callable[..., T
 
 @pytest.mark.parametrize("width", [390, 700])
 @pytest.mark.parametrize("lang", ["en", "zh"])
-def test_the_digest_of_teams_with_costs_fits(tabs: Callable[..., Tab], lang: str, width: int) -> None:
+def test_the_report_by_queue_with_costs_fits(tabs: Callable[..., Tab], lang: str, width: int) -> None:
     tab = tabs(viewport={"width": width, "height": 1300})
     tab.page.set_content(mail(lang, PRICED))
     assert tab.page.evaluate("document.documentElement.scrollWidth") <= width
     expect(tab.page.locator("body")).to_contain_text("650 CNY")
     expect(tab.page.locator("body")).to_contain_text("Tesla T4 (279.5 h)")
     tab.shoot(f"mail-cost-{lang}-{width}")
+
+
+@pytest.mark.parametrize("width", [390, 700])
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_digest_of_a_team_fits_and_has_a_bar_for_each_day(tabs: Callable[..., Tab], lang: str, width: int) -> None:
+    tab = tabs(viewport={"width": width, "height": 1400})
+    (notification,) = team_notifications(digest(), ("mail",))
+    tab.page.set_content(rendered(notification, lang))
+    assert tab.page.evaluate("document.documentElement.scrollWidth") <= width
+    bars = tab.page.evaluate(BARS)
+    assert list(bars) == [f"11-{day:02}" for day in range(9, 17)]
+    assert bars["11-10"] > bars["11-16"] > 0
+    name = tab.page.locator(".chart-bars").first.locator("tr > td").first
+    assert name.evaluate("each => each.offsetHeight") < 30  # one line
+    tab.shoot(f"mail-team-{lang}-{width}")

@@ -33,7 +33,7 @@ from monitor.facts.cluster import ClusterView
 from monitor.history.recorder import HistoryRecorder
 from monitor.history.store import FILE as HISTORY_FILE
 from monitor.history.store import HistoryStore
-from monitor.report.buckets import Bucket, charge, new_sums
+from monitor.report.buckets import FIGURES, Bucket, charge, new_sums
 from monitor.report.store import FILE as USAGE_FILE
 from monitor.report.store import UsageStore
 from tests.soak.processes import begin_changes, cluster_process, configure, daemon_process, wait_for_evaluation
@@ -245,8 +245,7 @@ def buckets(view: ClusterView, hour: int) -> Iterator[Bucket]:
     """The usage of the view in each hour."""
     sums = new_sums()
     charge(view.gpus, 0, HOUR_SECONDS, sums)
-    figures = Bucket.__struct_fields__[4:]
-    for (_, node, user, queue), values in sums.items():
-        named = dict(zip(figures, values, strict=True))
+    for (_, node, user, queue, (model, _)), values in sums.items():
+        named = dict(zip(FIGURES, values, strict=True))
         for number in range(1, USAGE_HOURS):
-            yield Bucket(hour=hour - number * HOUR_SECONDS, node=node, user=user, queue=queue, **named)
+            yield Bucket(hour=hour - number * HOUR_SECONDS, node=node, user=user, queue=queue, model=model, **named)

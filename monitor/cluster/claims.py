@@ -24,6 +24,7 @@ from monitor.cluster.pod_index import PodIndex
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import Holder, Identity
 from monitor.facts.gpu import GpuFact, PodDeviceFact
+from monitor.facts.gpu_resources import slice_share
 from monitor.facts.gpu_sharing import assigned_shares, reserved_shares
 from monitor.facts.kube import NodeFact, PodFact
 from monitor.facts.node import NodeSnapshot
@@ -112,27 +113,36 @@ def _claims(
     """
     heard_at, gpus = agent.received_at or 0.0, snapshot.gpu.gpus if snapshot.gpu is not None else ()
     claims: defaultdict[str, list[GpuClaim]] = defaultdict(list)
+    slices = {mig.uuid: slice_share(mig.profile) for gpu in gpus for mig in gpu.mig}
     for process in snapshot.gpu_processes or ():
-        claims[process.gpu_uuid].append(process_claim(process, lookup, heard_at, now))
+        ratio = slices.get(process.mig_uuid) if process.mig_uuid is not None else 1.0
+        claims[process.gpu_uuid].append(process_claim(process, lookup, heard_at, now, ratio))
     gpu_of, memory = _gpu_of(gpus), {gpu.uuid: gpu.memory_total_bytes for gpu in gpus}
     shares = [(pod, share) for pod in inputs.pods for share in assigned_shares(pod)]
     shared = {pod.uid for pod, _ in shares}
     for device in snapshot.pod_devices or ():
-        if gpu_uuid := _first_known(gpu_of, _uuids(device, inputs.devices)):
-            claim = allocation_claim(device, lookup, heard_at, now)
-            if sharing := reserved_shares(claim.pod, inputs.pods, memory.get(gpu_uuid)):
-                claims[gpu_uuid] += [share_claim(pod, lookup, heard_at, now, share) for pod, share in sharing]
+        uuids = _uuids(device, inputs.devices)
+        if gpu_uuid := _first_known(gpu_of, uuids):
+            claim = allocation_claim(device, lookup, heard_at, now, _ratio(uuids, slices))
+            if sharing := reserved_shares(claim.pod, inputs.pods, size := memory.get(gpu_uuid)):
+                claims[gpu_uuid] += [share_claim(pod, lookup, heard_at, now, share, size) for pod, share in sharing]
             elif claim.pod_uid not in shared:
                 claims[gpu_uuid].append(claim)
     uuid_at = {gpu.index: gpu.uuid for gpu in gpus if gpu.uuid is not None} if shares else {}
     for pod, share in shares:
         uuid = uuid_at.get(share.index) if share.index is not None else gpu_of.get(share.uuid or "")
         if uuid is not None:
-            claims[uuid].append(share_claim(pod, lookup, heard_at, now, share))
+            claims[uuid].append(share_claim(pod, lookup, heard_at, now, share, memory.get(uuid)))
     for claimed in inputs.devices.claimed(inputs.name):
         if gpu_uuid := _first_known(gpu_of, claimed.uuids):
-            claims[gpu_uuid].append(device_claim(claimed, lookup, heard_at, now))
+            ratio = _ratio(claimed.uuids, slices)
+            claims[gpu_uuid].append(device_claim(claimed, lookup, heard_at, now, ratio))
     return claims
+
+
+def _ratio(uuids: Iterable[str], slices: Mapping[str, float | None]) -> float | None:
+    """The part of a GPU that a device is: the first uuid of a MIG instance is its own; None if unknown."""
+    return next((slices[uuid] for uuid in uuids if uuid in slices), 1.0)
 
 
 def _gpu_of(gpus: Iterable[GpuFact]) -> dict[str, str]:

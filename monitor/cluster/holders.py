@@ -18,7 +18,7 @@ from monitor.cluster.devices import ClaimedGpu
 from monitor.facts.cluster import GpuView, Holder, Identity
 from monitor.facts.cluster_facts import NO_IDENTITY
 from monitor.facts.gpu import GpuProcessFact, PodDeviceFact
-from monitor.facts.gpu_sharing import GpuShare
+from monitor.facts.gpu_sharing import GpuShare, share_ratio
 from monitor.facts.kube import PodFact
 from monitor.facts.node import NodeSnapshot
 
@@ -55,6 +55,7 @@ class GpuClaim(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     process: GpuProcessFact | None = None
     slots: int = 0
     share: GpuShare | None = None
+    ratio: float | None = 1.0  # of the GPU; None: a share of unknown size
 
     @property
     def is_zombie(self) -> bool:
@@ -122,6 +123,14 @@ def ended_holders(gpu: GpuView) -> tuple[Holder, ...]:
     return tuple([holder for holder in gpu.holders if has_ended(holder)])
 
 
+def held_part(holder: Holder, sharing: int) -> float | None:
+    """The part of a GPU that one of `sharing` holders is charged with; None if its share is of unknown size.
+
+    Those that hold all of it divide it evenly.
+    """
+    return 1.0 / sharing if holder.device_ratio == 1.0 else holder.device_ratio
+
+
 def zombie_holders(gpu: GpuView) -> tuple[Holder, ...]:
     """Holders whose pods have ended while a process of theirs is still on the GPU."""
     return tuple([holder for holder in ended_holders(gpu) if has_process(holder)])
@@ -133,10 +142,12 @@ def processes_of(pod_uid: str | None, gpu: GpuView, snapshot: NodeSnapshot | Non
     return tuple([process for process in listed if process.gpu_uuid == gpu.uuid and process.pod_uid == pod_uid])
 
 
-def process_claim(process: GpuProcessFact, lookup: PodLookup, heard_at: float, now: float) -> GpuClaim:
+def process_claim(
+    process: GpuProcessFact, lookup: PodLookup, heard_at: float, now: float, ratio: float | None = 1.0
+) -> GpuClaim:
     """Claim of a process on a GPU."""
     if process.pod_uid is None:
-        return GpuClaim(by=PROCESS, fate=PodFate.NO_POD, process=process)
+        return GpuClaim(by=PROCESS, fate=PodFate.NO_POD, process=process, ratio=ratio)
     pod = lookup.by_uid.get(process.pod_uid)
     return GpuClaim(
         by=PROCESS,
@@ -146,6 +157,7 @@ def process_claim(process: GpuProcessFact, lookup: PodLookup, heard_at: float, n
         pod_name=pod.name if pod else None,
         namespace=pod.namespace if pod else None,
         process=process,
+        ratio=ratio,
     )
 
 
@@ -156,8 +168,10 @@ def allocation_key(device: PodDeviceFact) -> str | None:
     return f"{device.namespace}/{device.pod_name}" if device.pod_name is not None else None
 
 
-def allocation_claim(device: PodDeviceFact, lookup: PodLookup, heard_at: float, now: float) -> GpuClaim:
-    """Claim of the pod to which the kubelet allocated a device."""
+def allocation_claim(
+    device: PodDeviceFact, lookup: PodLookup, heard_at: float, now: float, ratio: float | None = 1.0
+) -> GpuClaim:
+    """Claim of the pod to which the kubelet allocated a device, `ratio` of a GPU. A replica may be any part of it."""
     pod = find_pod(device, lookup.by_uid, lookup.by_name)
     return GpuClaim(
         by=device.source,
@@ -168,11 +182,14 @@ def allocation_claim(device: PodDeviceFact, lookup: PodLookup, heard_at: float, 
         namespace=pod.namespace if pod else device.namespace,
         container=device.container,
         slots=device.replica is not None,
+        ratio=ratio if device.replica is None else None,
     )
 
 
-def share_claim(pod: PodFact, lookup: PodLookup, heard_at: float, now: float, share: GpuShare) -> GpuClaim:
-    """Claim of a pod to the share of a GPU that a scheduler assigned to it."""
+def share_claim(
+    pod: PodFact, lookup: PodLookup, heard_at: float, now: float, share: GpuShare, memory_bytes: int | None = None
+) -> GpuClaim:
+    """Claim of a pod to the share of a GPU, with this memory, that a scheduler assigned to it."""
     return GpuClaim(
         by=ANNOTATION,
         fate=lookup.fate(pod, pod.uid, heard_at, now),
@@ -182,10 +199,13 @@ def share_claim(pod: PodFact, lookup: PodLookup, heard_at: float, now: float, sh
         namespace=pod.namespace,
         slots=1,
         share=share,
+        ratio=share_ratio(share, memory_bytes),
     )
 
 
-def device_claim(claimed: ClaimedGpu, lookup: PodLookup, heard_at: float, now: float) -> GpuClaim:
+def device_claim(
+    claimed: ClaimedGpu, lookup: PodLookup, heard_at: float, now: float, ratio: float | None = 1.0
+) -> GpuClaim:
     """Claim of the pod for which a ResourceClaim holds a device, also of one that is gone: nothing else can get it."""
     pod = lookup.by_uid.get(claimed.pod_uid)
     return GpuClaim(
@@ -195,6 +215,7 @@ def device_claim(claimed: ClaimedGpu, lookup: PodLookup, heard_at: float, now: f
         pod_uid=claimed.pod_uid,
         pod_name=claimed.pod_name,
         namespace=claimed.namespace,
+        ratio=ratio,
     )
 
 
@@ -240,4 +261,14 @@ def _holder(claims: list[GpuClaim], identities: Mapping[str, Identity]) -> Holde
         slots=sum([claim.slots for claim in claims]) or None,
         share_memory_bytes=sum(memory) if memory else None,
         share_cores_ratio=sum(cores) if cores else None,
+        device_ratio=_device_ratio(claims),
     )
+
+
+def _device_ratio(claims: list[GpuClaim]) -> float | None:
+    """The part of a GPU that a pod holds: what it was given, else the partitions on which it has processes."""
+    ratios = [claim.ratio for claim in claims if claim.process is None]
+    if not ratios:
+        ratios = list({claim.process.mig_uuid: claim.ratio for claim in claims if claim.process is not None}.values())
+    known = [ratio for ratio in ratios if ratio is not None]
+    return min(1.0, sum(known)) if len(known) == len(ratios) else None

@@ -17,6 +17,7 @@ from monitor.config.access import AccessConfig
 from monitor.config.agent import default_state_dir
 from monitor.config.alerts import AlertsConfig
 from monitor.config.cleanup import CleanupConfig
+from monitor.config.cost import CostConfig
 from monitor.config.derive import DerivedSection, build
 from monitor.config.history import HistoryConfig
 from monitor.config.lease import KubernetesName, LeaseConfig, check_lease, pod_namespace
@@ -38,6 +39,7 @@ from monitor.config.types import (
     Span,
     short_for,
 )
+from monitor.facts.prices import GpuPrices
 
 
 class AgentsTlsConfig(Section):
@@ -132,6 +134,7 @@ class DaemonConfig(SecretSection):
     alerts: AlertsConfig = AlertsConfig()
     cleanup: CleanupConfig = CleanupConfig()
     report: ReportConfig | None = None
+    cost: CostConfig | None = None
     history: HistoryConfig = HistoryConfig()
     access: AccessConfig = AccessConfig()
     lease: LeaseConfig | None = None
@@ -166,6 +169,11 @@ class DaemonConfig(SecretSection):
     def zone(self) -> str:
         """Time zone of schedules without their own, and of times in text: the configured one, or the machine's."""
         return self.alerts.timezone
+
+    @property
+    def prices(self) -> GpuPrices | None:
+        """Prices of GPUs, if there are any."""
+        return self.cost.settings() if self.cost is not None else None
 
     def platform_rules(self) -> tuple[PlatformRule, ...]:
         """Rules that identify pods, in order of precedence."""

@@ -78,9 +78,11 @@ def _policy(policy: CleanupPolicy, lang: str, now: float) -> str:
 
 def _report(report: ReportConfig, daemon: DaemonConfig, lang: str, now: float) -> str:
     schedule = report.schedule(daemon.alerts)
-    if not schedule.receivers:
+    of_teams = (name for _, receivers in schedule.teams for name in receivers)
+    receivers = tuple(dict.fromkeys((*schedule.receivers, *of_teams)))
+    if not receivers:
         return _say(lang, "report-to-no-receiver")
-    names = _list(lang, schedule.receivers)
+    names = _list(lang, receivers)
     return _say(lang, "report", names=names, next=_next_run(schedule.cron, schedule.timezone, now))
 
 

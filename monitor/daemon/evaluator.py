@@ -24,6 +24,7 @@ from monitor.detect.engine import Engine
 from monitor.detect.history import DetectionHistory
 from monitor.detect.rules import RULES, pod_pending
 from monitor.facts.findings import Finding
+from monitor.facts.prices import GpuPrices
 from monitor.facts.services import ServiceFact
 from monitor.probes.runner import ServiceProbes
 
@@ -38,11 +39,12 @@ STOP_TIMEOUT_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class EvaluatorSettings:
-    """Rules and their limits, longest time between two evaluations, and directory of the history file."""
+    """Rules, their limits, prices of GPUs, longest time between two evaluations, and directory of the history file."""
 
     state: str
     resource: str = "nvidia.com/gpu"
     limits: Mapping[str, Limits[Any]] = field(default_factory=dict)
+    prices: GpuPrices | None = None
     rules: Sequence[Rule] = RULES
     interval: float = 5.0
     startup_timeout: float = STARTUP_TIMEOUT_SECONDS
@@ -123,6 +125,7 @@ class Evaluator:
             now=self._now(),
             services=self._probes.facts(),
             own_deletions=self._own_deletions(),
+            prices=self._settings.prices,
         )
         changed = self._engine.update(context, changes)
         if changed or self.findings is None or context.now - self._told_at >= AGE_REFRESH_SECONDS:

@@ -205,7 +205,7 @@ def start_evaluator(
     except ValueError as error:
         raise StartError(f"daemon.services: {error}") from None
     limits = daemon.rules.limits(timezone=daemon.zone)
-    settings = EvaluatorSettings(state=daemon.state, resource=daemon.gpu_resource, limits=limits)
+    settings = EvaluatorSettings(daemon.state, daemon.gpu_resource, limits, daemon.prices)
     evaluator = Evaluator(settings, cluster, probes, on_evaluated=on_evaluated, own_deletions=cleanup.own_deletions)
     evaluator.start()
     return evaluator

@@ -38,7 +38,7 @@ class RecordingService:
         self.recorder = UsageRecorder(
             store, lambda: cluster.view, cluster.poller.facts, config.cycle, cleaning.scans, history=history
         )
-        self.reports = ReportService(self.recorder, alerting.store.history, cleaning)
+        self.reports = ReportService(self.recorder, alerting.store.history, cleaning, prices=config.prices)
         self._mail: ReportScheduler | None = None
         if config.report is not None:
             schedule = config.report.schedule(config.alerts)

@@ -13,6 +13,7 @@ from monitor.base.globs import matches_glob
 from monitor.base.units import format_duration
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Scope
+from monitor.facts.prices import GpuPrices
 from monitor.facts.services import ServiceFact
 
 # Units of limits in the configuration: 10m, 80%, 50GiB. monitor.config.rules maps them to settings.
@@ -45,6 +46,10 @@ class Threshold:
 ThresholdLimit = Annotated[Threshold, "threshold"]
 ANY_CAUSE = "*"
 AGE: Final = "seconds"  # the age of a finding with a start, which the engine adds to its headline and keeps current
+COST: Final = "cost"  # what has been spent until now, which the engine keeps current where HOURLY_COST is given
+HOURLY_COST: Final = "hourly_cost"
+UNSPENT_COST: Final = "unspent_cost"  # what the cost is short of that of all hours since the start
+CURRENCY: Final = "currency"
 MAX_RAW_CHARS = 1000  # of the raw message in a finding
 
 L = TypeVar("L")
@@ -97,6 +102,7 @@ class RuleContext:
     now: float
     services: tuple[ServiceFact, ...] = ()
     own_deletions: tuple[CleanupDeletion, ...] = ()
+    prices: GpuPrices | None = None
     limits: Limits[Any] = field(default_factory=lambda: Limits(None))
     symptoms: tuple[str, ...] = ()
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from monitor.detect.base import AGE
+from monitor.detect.base import AGE, COST, CURRENCY, HOURLY_COST, UNSPENT_COST
 from monitor.detect.lib.scopes import ScopeIndex
 from monitor.facts.findings import Finding
-from monitor.facts.text import Text
+from monitor.facts.prices import format_price
+from monitor.facts.text import Text, Value
+
+HOUR_SECONDS = 3600.0
 
 
 def explained(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
@@ -39,4 +42,13 @@ def _aged(finding: Finding, age: float) -> Finding:
 
 
 def _with_age(text: Text, age: float) -> Text:
-    return Text(key=text.key, values=text.values | {AGE: max(0.0, age)})
+    return Text(key=text.key, values=text.values | {AGE: max(0.0, age)} | _cost(text.values, age))
+
+
+def _cost(values: Mapping[str, Value], age: float) -> dict[str, Value]:
+    """What has been spent at an age, if the text states a cost."""
+    hourly, unspent = values.get(HOURLY_COST), values.get(UNSPENT_COST)
+    if not isinstance(hourly, int | float) or not isinstance(unspent, int | float):
+        return {}
+    spent = max(0.0, hourly * age / HOUR_SECONDS - unspent)
+    return {COST: format_price(spent, str(values.get(CURRENCY, "")))}

@@ -48,7 +48,7 @@ class Holder(Fact, frozen=True, kw_only=True):
 
     They are pod-resources, checkpoint, resource-claim, process and annotation. `slots` is the number of shares that it
     holds of a GPU that is split into some; `share_memory_bytes` and `share_cores_ratio` are what it may use of it.
-    None: not limited, or not known.
+    None: not limited, or not known. `device_ratio` is the part of the GPU that this amounts to; None: not known.
     """
 
     pod_uid: str | None = None
@@ -63,6 +63,7 @@ class Holder(Fact, frozen=True, kw_only=True):
     slots: int | None = None
     share_memory_bytes: int | None = None
     share_cores_ratio: float | None = None
+    device_ratio: float | None = 1.0
 
 
 class ShareView(Fact, frozen=True, kw_only=True):

@@ -173,6 +173,12 @@ def resource_kind(name: str) -> GpuResource | None:
     return GpuResource(name, Family.OTHER, Unit.DEVICE, share=1.0)
 
 
+def slice_share(profile: str | None) -> float | None:
+    """The part of a GPU that a MIG instance of a profile such as `1g.10gb` or `1g.10gb+me` is; None if unknown."""
+    kind = resource_kind(f"nvidia.com/mig-{profile.replace('+', '.')}") if profile else None
+    return kind.share if kind is not None and kind.unit is Unit.SLICE else None
+
+
 def resource_kinds(names: Iterable[str]) -> list[GpuResource]:
     """Those of the resources that are GPUs, shares of GPUs or other accelerators."""
     return [known for name in names if (known := resource_kind(name)) is not None]

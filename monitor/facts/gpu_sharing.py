@@ -74,6 +74,15 @@ _register = msgspec.json.Decoder(list[_JsonGpu])
 _allocation = msgspec.json.Decoder(dict[str, dict[str, float]])
 
 
+def share_ratio(share: GpuShare, memory_bytes: int | None) -> float | None:
+    """The part of a GPU with this memory that a share is: the larger part of memory and cores; None if unknown."""
+    if share.memory_bytes is None:
+        return share.cores_ratio
+    if not memory_bytes:
+        return None
+    return min(1.0, max(share.memory_bytes / memory_bytes, share.cores_ratio or 0.0))
+
+
 def shares_gpus(node: NodeFact) -> bool:
     """Whether one `nvidia.com/gpu` of the node is a share of a GPU: of HAMi, time slicing, MPS, or MIG slices only."""
     labels = node.labels

@@ -19,15 +19,25 @@ _UNKNOWN = "?"  # the day of a time of a broken clock
 def report_charts(report: Report, timezone: str) -> MessageCharts:
     """The charts that a report has data for."""
     hours = Text(key="report.chart.hours", values={"zone": timezone})
-    return MessageCharts(
-        bars=(_usage(report), _waste(report)), hours=HourChart(title=hours, days=_days(report, timezone))
+    using = [row for row in report.rows if row.allocated_hours >= _MIN_HOURS]
+    wasting = sorted((row for row in report.rows if row.wasted_hours >= _MIN_HOURS), key=lambda row: -row.wasted_hours)
+    bars = (
+        usage_chart(using[:MAX_CHART_BARS], f"report.chart.{report.by}"),
+        waste_chart(wasting[:MAX_CHART_BARS], f"report.chart.waste.{report.by}"),
     )
+    return MessageCharts(bars=bars, hours=HourChart(title=hours, days=_days(report, timezone)))
 
 
-def _usage(report: Report) -> BarChart:
-    rows = [row for row in report.rows if row.allocated_hours >= _MIN_HOURS][:MAX_CHART_BARS]
+def usage_chart(rows: Iterable[ReportRow], title: str) -> BarChart:
+    """Allocated hours of each row by how they were used."""
     bars = tuple(ChartBar(name=row.name, values=_usage_parts(row)) for row in rows)
-    return BarChart(title=Text(key=f"report.chart.{report.by}"), parts=("used", "unused", "unmeasured"), bars=bars)
+    return BarChart(title=Text(key=title), parts=("used", "unused", "unmeasured"), bars=bars)
+
+
+def waste_chart(rows: Iterable[ReportRow], title: str) -> BarChart:
+    """Wasted hours of each row."""
+    bars = tuple(ChartBar(name=row.name, values=(row.idle_hours, row.zombie_hours)) for row in rows)
+    return BarChart(title=Text(key=title), parts=("idle", "zombie"), bars=bars)
 
 
 def _usage_parts(row: ReportRow) -> tuple[float, float, float]:
@@ -37,12 +47,6 @@ def _usage_parts(row: ReportRow) -> tuple[float, float, float]:
     measured = row.used_hours / row.utilization_ratio if row.utilization_ratio else row.allocated_hours
     measured = min(row.allocated_hours, measured)
     return row.used_hours, max(0.0, measured - row.used_hours), row.allocated_hours - measured
-
-
-def _waste(report: Report) -> BarChart:
-    wasting = sorted((row for row in report.rows if row.wasted_hours >= _MIN_HOURS), key=lambda row: -row.wasted_hours)
-    bars = (ChartBar(name=row.name, values=(row.idle_hours, row.zombie_hours)) for row in wasting[:MAX_CHART_BARS])
-    return BarChart(title=Text(key=f"report.chart.waste.{report.by}"), parts=("idle", "zombie"), bars=tuple(bars))
 
 
 def _days(report: Report, timezone: str) -> tuple[DayRow, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from operator import add
 from statistics import mean
@@ -11,7 +11,9 @@ from typing import Protocol
 
 from monitor.alert.store import AlertEvent, AlertEventKind
 from monitor.facts.base import Fact
+from monitor.facts.prices import GpuPrices
 from monitor.report.buckets import FIGURES, HOUR, Bucket, By, figures_of
+from monitor.report.cost import HeldCost, UnpricedHours, unpriced_hours
 from monitor.report.disk_use import DiskUse
 
 OwnedBytes = Sequence[tuple[str | None, str | None, int]]  # node, user, bytes
@@ -23,6 +25,9 @@ class ReportRow(Fact, frozen=True, kw_only=True):
     `wasted` hours are held but unused: `idle` (part of `allocated`) and `zombie` (not held by a live pod).
     `used_hours` and `utilization_ratio` (the mean) cover the allocated hours with known utilization; None if there are
     none. `disk_bytes` and `cleaned_bytes` are None if unknown, or not available by queue.
+
+    With prices, `cost` is that of allocated and zombie hours, `wasted_cost` that of wasted ones; None if none of these
+    hours has a price. They do not include `unpriced_hours` and `unpriced_wasted_hours`.
     """
 
     name: str | None
@@ -37,6 +42,10 @@ class ReportRow(Fact, frozen=True, kw_only=True):
     utilization_ratio: float | None = None
     disk_bytes: int | None = None
     cleaned_bytes: int | None = None
+    cost: float | None = None
+    wasted_cost: float | None = None
+    unpriced_hours: float = 0.0
+    unpriced_wasted_hours: float = 0.0
 
     @property
     def hours(self) -> float:
@@ -66,7 +75,8 @@ class Report(Fact, frozen=True, kw_only=True):
     """Usage in a period. The cluster was recorded for `watched_seconds` of it.
 
     `incidents_since` is later than `since` if older alerts are no longer stored, and `cleaned_since` if older cleanup
-    runs are not: then `cleaned_bytes` is too low. `by_hour` covers the end of the period, oldest first.
+    runs are not: then `cleaned_bytes` is too low. `by_hour` covers the end of the period, oldest first. `currency` is
+    None without prices; `unpriced` are the hours of models that have none.
     """
 
     since: float
@@ -79,6 +89,8 @@ class Report(Fact, frozen=True, kw_only=True):
     incidents: tuple[IncidentCount, ...] = ()
     incidents_since: float
     cleaned_since: float
+    currency: str | None = None
+    unpriced: tuple[UnpricedHours, ...] = ()
 
 
 class ReportSource(Protocol):
@@ -100,9 +112,9 @@ class CleanedItem(Fact, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class ReportInputs:
-    """Inputs of a report. `hours` are sums of all GPUs. `cleaned` is None without cleanup."""
+    """Inputs of a report. `hours` are sums of all GPUs. `cleaned` is None without cleanup, `prices` without prices."""
 
-    buckets: Iterable[Bucket] = ()
+    buckets: Collection[Bucket] = ()
     hours: Iterable[Bucket] = ()
     watched_seconds: float = 0.0
     events: Iterable[AlertEvent] = ()
@@ -110,15 +122,20 @@ class ReportInputs:
     disks: Iterable[DiskUse] = ()
     cleaned: Iterable[CleanedItem] | None = None
     cleaned_since: float = 0.0
+    prices: GpuPrices | None = None
 
 
 def make_report(inputs: ReportInputs, since: float, until: float, by: By) -> Report:
     """Report on a period, the largest user, queue or node first."""
     sums: dict[str | None, Sequence[float]] = {}
+    costs, total_cost, prices = defaultdict[str | None, HeldCost](HeldCost), HeldCost(), inputs.prices
     for bucket in inputs.buckets:
         name: str | None = getattr(bucket, by)
         known = sums.get(name)
         sums[name] = figures_of(bucket) if known is None else tuple(map(add, known, figures_of(bucket)))
+        if prices is not None:
+            costs[name].add(bucket, prices)
+            total_cost.add(bucket, prices)
     disks: OwnedBytes = [(use.node, use.user, use.bytes) for use in inputs.disks]
     cleaned: OwnedBytes | None = None
     if inputs.cleaned is not None:
@@ -126,7 +143,13 @@ def make_report(inputs: ReportInputs, since: float, until: float, by: By) -> Rep
     disk_of, cleaned_of = _by(disks, by), _by(cleaned or (), by)
     cleaned_known = cleaned is not None and by != "queue"
     rows = [
-        _row(name, sums.get(name, _zeros()), disk_of.get(name), cleaned_of.get(name, 0) if cleaned_known else None)
+        _row(
+            name,
+            sums.get(name, _zeros()),
+            disk_of.get(name),
+            cleaned_of.get(name, 0) if cleaned_known else None,
+            costs[name] if prices is not None else None,
+        )
         for name in sums.keys() | disk_of.keys() | cleaned_of.keys()
     ]
     totals = [sum(column) for column in zip(*sums.values(), strict=True)] or _zeros()
@@ -136,11 +159,19 @@ def make_report(inputs: ReportInputs, since: float, until: float, by: By) -> Rep
         by=by,
         watched_seconds=inputs.watched_seconds,
         rows=tuple(sorted(rows, key=_order)),
-        total=_row(None, totals, _sum(disks) if disks else None, None if cleaned is None else _sum(cleaned)),
+        total=_row(
+            None,
+            totals,
+            _sum(disks) if disks else None,
+            None if cleaned is None else _sum(cleaned),
+            total_cost if prices is not None else None,
+        ),
         by_hour=tuple(_hour(bucket) for bucket in inputs.hours),
         incidents=_incidents(inputs.events, since, until),
         incidents_since=max(since, inputs.events_since),
         cleaned_since=max(since, inputs.cleaned_since),
+        currency=prices.currency if prices is not None else None,
+        unpriced=unpriced_hours(inputs.buckets, prices) if prices is not None else (),
     )
 
 
@@ -165,7 +196,9 @@ def _sum(sizes: OwnedBytes) -> int:
     return sum(size for _, _, size in sizes)
 
 
-def _row(name: str | None, seconds: Sequence[float], disk: int | None, cleaned: int | None) -> ReportRow:
+def _row(
+    name: str | None, seconds: Sequence[float], disk: int | None, cleaned: int | None, cost: HeldCost | None
+) -> ReportRow:
     figures = dict(zip(FIGURES, seconds, strict=True))
     hours = {f"{name}_hours": figures[name] / HOUR for name in FIGURES if name not in ("measured", "used")}
     return ReportRow(
@@ -176,6 +209,7 @@ def _row(name: str | None, seconds: Sequence[float], disk: int | None, cleaned: 
         disk_bytes=disk,
         cleaned_bytes=cleaned,
         **hours,
+        **(cost.figures() if cost is not None else {}),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from operator import add
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView
 from monitor.facts.datasets import ScanFact
 from monitor.history.recorder import HistoryRecorder
-from monitor.report.buckets import Bucket, By, GpuTimeTotals, figures_of
+from monitor.report.buckets import UNPRICED, Bucket, By, GpuTimeTotals, Priced, figures_of
 from monitor.report.disk_use import disk_uses
 from monitor.report.store import UsageStore, named_bucket
 
@@ -105,10 +105,22 @@ class UsageRecorder:
             watched = sum(seconds for hour, seconds in self._tally.watched.items() if since <= hour < until)
             return RecordedUsage(
                 buckets=self.store.buckets(since, until, by)
-                + tuple(named_bucket(by, hour, name, sums) for (hour, name), sums in unsaved.items()),
+                + tuple(named_bucket(by, hour, name, priced, sums) for (hour, name, priced), sums in unsaved.items()),
                 hours=_by_hour(self.store.hours(hours_since, until), unsaved, hours_since),
                 watched_seconds=self.store.watched(since, until) + watched,
             )
+
+    def hourly(self, since: float, until: float, by: By, names: Collection[str]) -> tuple[Bucket, ...]:
+        """What these users, queues or nodes used in [since, until) by hour and model, written or not."""
+        with self._lock:
+            self._record()
+            unsaved = [
+                named_bucket(by, hour, name, priced, sums)
+                for (hour, name, priced), sums in self._tally.sums(by).items()
+                if since <= hour < until
+            ]
+            stored = self.store.hourly(since, until, by, names)
+        return stored + tuple(bucket for bucket in unsaved if getattr(bucket, by) in names)
 
     def _record(self) -> None:
         view, wall, monotonic = self._view(), self._now(), self._monotonic()
@@ -147,12 +159,12 @@ class UsageRecorder:
 
 
 def _by_hour(
-    stored: Iterable[Bucket], unsaved: Mapping[tuple[int, str | None], Sequence[float]], since: float
+    stored: Iterable[Bucket], unsaved: Mapping[tuple[int, str | None, Priced], Sequence[float]], since: float
 ) -> tuple[Bucket, ...]:
     """Sums of all GPUs by hour, with those that are not stored yet."""
     hours: dict[int, tuple[float, ...]] = {bucket.hour: figures_of(bucket) for bucket in stored}
-    for (hour, _), figures in unsaved.items():
+    for (hour, _, _), figures in unsaved.items():
         if hour >= since:
             known = hours.get(hour)
             hours[hour] = tuple(figures) if known is None else tuple(map(add, known, figures))
-    return tuple(named_bucket("queue", hour, None, hours[hour]) for hour in sorted(hours))
+    return tuple(named_bucket("queue", hour, None, UNPRICED, hours[hour]) for hour in sorted(hours))

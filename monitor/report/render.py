@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, TextIO
 
 import jinja2
@@ -16,17 +17,16 @@ from monitor.alert.message.formats.charts import charts_html
 from monitor.base.localtime import local_minute
 from monitor.base.logs import printable
 from monitor.base.units import format_ratio, format_size
-from monitor.facts.text import Text
 from monitor.i18n import CATALOGS, Value, code, say
 from monitor.i18n.figures import duration
 from monitor.report.charts import report_charts
+from monitor.report.cost_text import COST_COLUMNS, COST_FIELDS, cost_cell, cost_texts
 from monitor.report.model import IncidentCount, Report, ReportRow
+from monitor.report.texts import UNKNOWN, format_hours, incomplete_cleanup, total_texts
 
 Format = Literal["table", "json", "csv", "html"]
 Values = dict[str, Value]
 FORMATS: tuple[Format, ...] = ("table", "json", "csv", "html")
-UNKNOWN = "?"
-MAX_MESSAGE_ROWS = 5
 PLAIN_WIDTH_COLUMNS = 140
 VALUE_COLUMNS = ("allocated", "used", "utilization", "wasted", "idle", "zombie", "disk", "cleaned")
 NODE_ONLY_COLUMNS = ("faulty", "free", "unknown")  # hours without an owner
@@ -106,8 +106,9 @@ def summary_lines(report: Report, lang: str, timezone: str = "UTC") -> tuple[str
     }
     period = say(lang, "report.period", values | {"seconds": report.until - report.since})
     texts = (
-        *_totals(report.total),
-        *(_incomplete_cleanup(report, timezone) if report.by != "queue" else ()),
+        *total_texts(report.total),
+        *cost_texts(report),
+        *(incomplete_cleanup(report, timezone) if report.by != "queue" else ()),
     )
     return (period, *(say(lang, text.key, text.values) for text in texts))
 
@@ -149,7 +150,8 @@ def as_json(report: Report) -> str:
 
 def as_csv(report: Report) -> str:
     """The rows of a report as CSV for spreadsheets, without totals. No cell is a formula."""
-    columns = [name for name in ReportRow.__struct_fields__ if name != "name"]
+    without = ("name", *(() if report.currency else COST_FIELDS))
+    columns = [name for name in ReportRow.__struct_fields__ if name not in without]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow((report.by, *columns))
@@ -173,71 +175,19 @@ def escape_formula(text: str) -> str:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
-def message_texts(report: Report, timezone: str = "UTC") -> tuple[Text, ...]:
-    """Texts of a message about a report, the title first: totals, and the largest rows."""
-    total = report.total
-    texts = [
-        Text(key="report.told", values={"allocated": format_hours(total.allocated_hours), "wasted": _wasted(total)})
-    ]
-    texts += _totals(total)
-    if total.utilization_ratio is not None:
-        values: Values = {"utilization": total.utilization_ratio, "used": format_hours(total.used_hours or 0.0)}
-        texts.append(Text(key="report.told.used", values=values))
-    if total.cleaned_bytes:
-        texts.append(Text(key="report.told.cleaned", values={"size": total.cleaned_bytes}))
-    texts += _incomplete_cleanup(report, timezone)
-    named = [row for row in report.rows if row.name is not None and (row.allocated_hours or row.zombie_hours)]
-    for row in named[:MAX_MESSAGE_ROWS]:
-        ratio: Value = UNKNOWN if row.utilization_ratio is None else row.utilization_ratio
-        values = {"allocated": format_hours(row.allocated_hours), "wasted": _wasted(row), "utilization": ratio}
-        texts.append(Text(key="report.told.row", values=values | {"name": row.name or ""}))
-    if rest := named[MAX_MESSAGE_ROWS:]:
-        sums: Values = {
-            "allocated": format_hours(sum(row.allocated_hours for row in rest)),
-            "wasted": format_hours(sum(row.wasted_hours for row in rest)),
-        }
-        texts.append(Text(key="report.told.rest", values={"count": len(rest), **sums}))
-    return tuple(texts)
-
-
-def format_hours(value: float) -> str:
-    """GPU hours with one decimal."""
-    return f"{value:,.1f}"
-
-
-def _wasted(row: ReportRow) -> str:
-    return format_hours(row.wasted_hours)
-
-
-def _totals(total: ReportRow) -> list[Text]:
-    names = ("allocated", "free", "faulty", "unknown", "wasted", "idle", "zombie")
-    hours = {name: format_hours(getattr(total, f"{name}_hours")) for name in names}
-    whole: Values = {
-        "hours": format_hours(total.hours),
-        "share": total.allocated_hours / total.hours if total.hours else 0.0,
-    }
-    return [
-        Text(key="report.hours", values={**whole, **{name: hours[name] for name in names[:4]}}),
-        Text(key="report.waste", values={name: hours[name] for name in names[4:]}),
-    ]
-
-
-def _incomplete_cleanup(report: Report, timezone: str) -> tuple[Text, ...]:
-    """The hint that older cleanup runs are no longer stored, if the report covers them."""
-    if report.total.cleaned_bytes is None or report.cleaned_since <= report.since:
-        return ()
-    return (Text(key="report.cleaned-since", values={"start": local_minute(report.cleaned_since, timezone)}),)
-
-
 def _rows_table(report: Report, lang: str) -> ReportTable:
-    columns = (*VALUE_COLUMNS, *(NODE_ONLY_COLUMNS if report.by == "node" else ()))
+    columns = (
+        *VALUE_COLUMNS,
+        *(COST_COLUMNS if report.currency else ()),
+        *(NODE_ONLY_COLUMNS if report.by == "node" else ()),
+    )
     shown = [row for row in report.rows if row.name is not None or _has_values(row)]
     if report.by == "queue":  # the disk space of queues is unknown
         columns = tuple(name for name in columns if name not in ("disk", "cleaned"))
-    unnamed = say(lang, "report.nobody", {})
+    unnamed, headings = say(lang, "report.nobody", {}), {"currency": report.currency or ""}
     return ReportTable(
         title=say(lang, f"report.by.{report.by}", {}),
-        columns=tuple(say(lang, f"report.column.{name}", {}) for name in (report.by, *columns)),
+        columns=tuple(say(lang, f"report.column.{name}", headings) for name in (report.by, *columns)),
         rows=tuple((printable(row.name or unnamed), *_cells(row, columns)) for row in shown),
         total=(say(lang, "report.total", {}), *_cells(report.total, columns)),
         note=say(lang, "report.empty", {}),
@@ -255,6 +205,7 @@ def _cells(row: ReportRow, columns: tuple[str, ...]) -> list[str]:
         "utilization": lambda: None if row.utilization_ratio is None else format_ratio(row.utilization_ratio),
         "disk": lambda: None if row.disk_bytes is None else format_size(row.disk_bytes),
         "cleaned": lambda: None if row.cleaned_bytes is None else format_size(row.cleaned_bytes),
+        **{name: partial(cost_cell, row, name) for name in COST_COLUMNS},
     }
     cells = (formats[name]() if name in formats else format_hours(getattr(row, f"{name}_hours")) for name in columns)
     return [UNKNOWN if cell is None else cell for cell in cells]

@@ -9,10 +9,14 @@ from monitor.report.buckets import By
 
 @dataclass(frozen=True)
 class ReportSchedule:
-    """When a report on the last `seconds` is sent, and to which receivers."""
+    """When a report on the last `seconds` is sent, and to which receivers.
+
+    `teams` are shell patterns of queues, with the receivers of a digest of these queues.
+    """
 
     cron: str
     timezone: str
     receivers: tuple[str, ...]
     by: By
     seconds: float
+    teams: tuple[tuple[str, tuple[str, ...]], ...] = ()

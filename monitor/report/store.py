@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from operator import add
 from typing import Any, get_args
 
@@ -10,7 +10,7 @@ from monitor.base.sqlite import Database, DatabaseSession
 from monitor.base.state_problems import StateProblem
 from monitor.base.state_size import compact
 from monitor.base.text import shorten_name
-from monitor.report.buckets import DAY, FIGURES, HOUR, KEEP_DAYS, Bucket, By, figures_of
+from monitor.report.buckets import DAY, FIGURES, HOUR, KEEP_DAYS, Bucket, By, Priced, figures_of
 from monitor.report.closed_hours import ClosedHours
 from monitor.report.disk_use import DiskUse, DiskUseKind, day_of
 
@@ -18,10 +18,11 @@ FILE = "record.db"
 MAX_NAME_CHARS = 256
 KEEP_HOURS_DAYS = 35  # older hours are merged into days: a year of hours of a thousand nodes would be gigabytes
 MAX_SCAN_AGE_DAYS = 31  # datasets are scanned rarely
+_Key = tuple[By, int, str, str, float]  # dimension, hour, name, model, share
 _COLUMNS = ", ".join(FIGURES)
 _SUMS = ", ".join(f"SUM({name})" for name in FIGURES)
 _ADD = ", ".join(f"{name} = {name} + excluded.{name}" for name in FIGURES)
-_UPSERT = f"ON CONFLICT (dimension, hour, name) DO UPDATE SET {_ADD}"
+_UPSERT = f"ON CONFLICT (dimension, hour, name, model, share) DO UPDATE SET {_ADD}"
 _DIMENSIONS: tuple[By, ...] = get_args(By)
 _FEWEST: By = "queue"  # the dimension with the fewest rows, for sums of all GPUs
 _DISK_NAMES: dict[By, str] = {"user": "user", "node": "node", "queue": "NULL"}  # disks do not belong to queues
@@ -38,6 +39,16 @@ CREATE TABLE usage (
 {_TAKE_OVER}
 DROP TABLE buckets;
 """
+# Prices are per model. What an older version recorded has no model.
+_BY_MODEL = f"""
+CREATE TABLE by_model (
+    dimension TEXT NOT NULL, hour INTEGER NOT NULL, name TEXT NOT NULL, model TEXT NOT NULL, share REAL NOT NULL,
+    {", ".join(f"{name} REAL NOT NULL" for name in FIGURES)}, PRIMARY KEY (dimension, hour, name, model, share)
+) WITHOUT ROWID;
+INSERT INTO by_model SELECT dimension, hour, name, '', 1.0, {_COLUMNS} FROM usage;
+DROP TABLE usage;
+ALTER TABLE by_model RENAME TO usage;
+"""  # noqa: S608  # constants only
 MIGRATIONS = (
     f"""
 CREATE TABLE buckets (
@@ -51,6 +62,7 @@ CREATE TABLE disks (
 ) WITHOUT ROWID;
 """,
     _BY_DIMENSION,
+    _BY_MODEL,
 )
 
 
@@ -72,7 +84,7 @@ class UsageStore:
 
     def add(self, buckets: Iterable[Bucket], watched: Mapping[int, float]) -> None:
         """Add to the stored values of the same hours, in one transaction. Raise DatabaseError."""
-        placeholders = ", ".join("?" * (3 + len(FIGURES)))
+        placeholders = ", ".join("?" * (5 + len(FIGURES)))
         sums = _sums(buckets)
         statement = f"INSERT INTO usage VALUES ({placeholders}) {_UPSERT}"  # noqa: S608  # constants only
         with self._database.transaction() as session:
@@ -84,10 +96,10 @@ class UsageStore:
                     (hour, seconds),
                 )
         if sums:
-            self._closed.forget(min(hour for _, hour, _ in sums))
+            self._closed.forget(min(key[1] for key in sums))
 
     def buckets(self, since: float, until: float, by: By) -> tuple[Bucket, ...]:
-        """Sums by user, queue or node over the hours in [since, until): those of the last hour are apart."""
+        """Sums by user, queue or node, and model, over [since, until): those of the last hour are apart."""
         last = int(until // HOUR) * HOUR
         if last <= since:
             return self._read(since, until, by)
@@ -96,11 +108,11 @@ class UsageStore:
 
     def _read(self, since: float, until: float, by: By) -> tuple[Bucket, ...]:
         rows = self._database.select(
-            f"SELECT name, MIN(hour), {_SUMS} FROM usage"  # noqa: S608  # constants only
-            " WHERE dimension = ? AND hour >= ? AND hour < ? GROUP BY name",
+            f"SELECT name, MIN(hour), model, share, {_SUMS} FROM usage"  # noqa: S608  # constants only
+            " WHERE dimension = ? AND hour >= ? AND hour < ? GROUP BY name, model, share",
             (by, since, until),
         )
-        return tuple(named_bucket(by, hour, name, sums) for name, hour, *sums in rows)
+        return tuple(named_bucket(by, hour, name, (model, share), sums) for name, hour, model, share, *sums in rows)
 
     def hours(self, since: float, until: float) -> tuple[Bucket, ...]:
         """Sums of all GPUs by hour in [since, until), oldest first."""
@@ -110,6 +122,19 @@ class UsageStore:
             (_FEWEST, since, until),
         )
         return tuple(Bucket(hour=hour, **dict(zip(FIGURES, sums, strict=True))) for hour, *sums in rows)
+
+    def hourly(self, since: float, until: float, by: By, names: Collection[str]) -> tuple[Bucket, ...]:
+        """Sums by hour and model of these users, queues or nodes in [since, until)."""
+        rows = self._database.select(
+            f"SELECT hour, name, model, share, {_COLUMNS} FROM usage"  # noqa: S608  # constants only
+            " WHERE dimension = ? AND hour >= ? AND hour < ?",
+            (by, since, until),
+        )
+        return tuple(
+            named_bucket(by, hour, name, (model, share), figures)
+            for hour, name, model, share, *figures in rows
+            if name in names
+        )
 
     def watched(self, since: float, until: float) -> float:
         """Seconds for which the cluster was recorded."""
@@ -165,10 +190,10 @@ class UsageStore:
         self._closed.forget(0.0)
 
 
-def named_bucket(by: By, hour: int, name: str | None, figures: Iterable[float]) -> Bucket:
-    """Figures of a user, queue or node, with its name as it is stored."""
+def named_bucket(by: By, hour: int, name: str | None, priced: Priced, figures: Iterable[float]) -> Bucket:
+    """Figures of a user, queue or node, with its name and model as they are stored."""
     values: dict[str, Any] = {by: _name(name) or None, **dict(zip(FIGURES, figures, strict=True))}
-    return Bucket(hour=hour, **values)
+    return Bucket(hour=hour, model=_name(priced[0]) or None, share=priced[1], **values)
 
 
 def _disk_use(by: By, day: int, kind: str, name: str | None, size: int) -> DiskUse:
@@ -176,13 +201,13 @@ def _disk_use(by: By, day: int, kind: str, name: str | None, size: int) -> DiskU
     return DiskUse(day=day, kind=DiskUseKind(kind), user=user, node=node, bytes=size)
 
 
-def _sums(buckets: Iterable[Bucket]) -> dict[tuple[By, int, str], tuple[float, ...]]:
-    """Figures of buckets by each dimension, hour and name."""
-    sums: dict[tuple[By, int, str], tuple[float, ...]] = {}
+def _sums(buckets: Iterable[Bucket]) -> dict[_Key, tuple[float, ...]]:
+    """Figures of buckets by each dimension, hour, name and model."""
+    sums: dict[_Key, tuple[float, ...]] = {}
     for bucket in buckets:
         figures = figures_of(bucket)
         for by in _DIMENSIONS:
-            key = by, bucket.hour, _name(getattr(bucket, by))
+            key = by, bucket.hour, _name(getattr(bucket, by)), _name(bucket.model), bucket.share
             known = sums.get(key)
             sums[key] = figures if known is None else tuple(map(add, known, figures))
     return sums
@@ -208,9 +233,9 @@ def _roll_up(session: DatabaseSession, before: int) -> None:
     later = f"hour < ? AND hour % {DAY} != 0"
     session.run(
         f"""
-        INSERT INTO usage (dimension, hour, name, {_COLUMNS})
-        SELECT dimension, hour - hour % {DAY} AS day, name, {_SUMS} FROM usage
-        WHERE {later} GROUP BY dimension, day, name {_UPSERT}
+        INSERT INTO usage (dimension, hour, name, model, share, {_COLUMNS})
+        SELECT dimension, hour - hour % {DAY} AS day, name, model, share, {_SUMS} FROM usage
+        WHERE {later} GROUP BY dimension, day, name, model, share {_UPSERT}
         """,  # noqa: S608  # constants only
         (before,),
     )

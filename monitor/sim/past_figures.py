@@ -18,6 +18,7 @@ from monitor.report.buckets import (
     USED,
     ZOMBIE,
     Bucket,
+    Priced,
     Sums,
     hours,
     new_sums,
@@ -32,6 +33,7 @@ from monitor.sim.snapshot import (
     IDLE_CELSIUS,
     IDLE_WATTS,
     MEMORY_BYTES,
+    MODEL,
     SYSTEM_CPU_COUNT,
     SYSTEM_MEMORY_BYTES,
     SYSTEM_RECEIVED_BYTES_PER_SECOND,
@@ -50,6 +52,8 @@ WAVE_RATIO, WAVE_DAYS = 0.01, 5.0
 _CPU_CORES, _MEMORY_BYTES, _SHM_BYTES = (
     SimContainer.cpu_cores, SimContainer.memory_bytes, SimContainer.shm_used,
 )  # fmt: skip
+
+_PRICED: Priced = (MODEL, 1.0)
 
 Loads = list[tuple[int, PastJob | None, float]]  # index, job and utilization of each GPU of a node
 
@@ -184,22 +188,22 @@ def past_buckets(past: ClusterPast, outages: Sequence[PastOutage], since: float,
             for index, gpu in enumerate(gpus):
                 _charge(sums, hour, node, list(gpu.between(begin, begin + seconds)), seconds, unseen)
                 _charge_zombies(sums, hour, (node, str(index)), past.now, outages, (begin, begin + seconds))
-    for (hour, node, user, queue), figures in sums.items():
+    for (hour, node, user, queue, (model, share)), figures in sums.items():
         values = dict(zip(FIGURES, figures, strict=True))
-        yield Bucket(hour=hour, node=node, user=user, queue=queue, **values)
+        yield Bucket(hour=hour, node=node, user=user, queue=queue, model=model, share=share, **values)
 
 
 def _charge(sums: Sums, hour: int, node: str, jobs: list[tuple[PastJob, float]], seconds: float, unseen: float) -> None:
     """Charge the time of a GPU to its jobs; of an hour in which its node was silent, only the rest is known."""
     known = 1 - unseen / seconds
     for job, held in jobs:
-        figures = sums[hour, node, job.user, job.queue]
+        figures = sums[hour, node, job.user, job.queue, _PRICED]
         figures[ALLOCATED] += held * known
         figures[MEASURED] += held * known
         figures[USED] += held * known * (0.0 if job.idle else job.busy)
         figures[IDLE] += held * known if job.idle else 0.0
-    sums[hour, node, None, None][FREE] += (seconds - sum(held for _, held in jobs)) * known
-    sums[hour, node, None, None][UNKNOWN] += unseen
+    sums[hour, node, None, None, _PRICED][FREE] += (seconds - sum(held for _, held in jobs)) * known
+    sums[hour, node, None, None, _PRICED][UNKNOWN] += unseen
 
 
 def _charge_zombies(
@@ -213,10 +217,10 @@ def _charge_zombies(
     """Move free time of a GPU to the user whose finished pod held it."""
     for outage in outages:
         if outage.rule == "gpu-zombie" and (outage.labels["node"], outage.labels["gpu"]) == gpu:
-            free = sums[hour, gpu[0], None, None]
+            free = sums[hour, gpu[0], None, None, _PRICED]
             seconds = min(_overlap(outage, now, *period), free[FREE])
             free[FREE] -= seconds
-            sums[hour, gpu[0], outage.labels["user"], f"vc-{outage.labels['namespace']}"][ZOMBIE] += seconds
+            sums[hour, gpu[0], outage.labels["user"], f"vc-{outage.labels['namespace']}", _PRICED][ZOMBIE] += seconds
 
 
 def _overlap(outage: PastOutage, now: float, since: float, until: float) -> float:

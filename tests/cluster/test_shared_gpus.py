@@ -10,6 +10,7 @@ import pytest
 from monitor.cluster.view import ViewBuilder
 from monitor.cluster.view_inputs import ViewChanges, ViewInputs
 from monitor.facts.cluster import ClusterView, GpuState
+from monitor.facts.gpu import MigFact
 from monitor.facts.kube import NodeFact, PodFact
 from monitor.present.cluster import tables
 from monitor.present.shares import holder_share
@@ -192,3 +193,35 @@ def test_a_change_of_nodes_counts_pending_pods_again() -> None:
         assert seen == anew
         units = {each.name: next(iter(each.gpu_shares), None) for each in seen.pods}
         assert expect.items() <= units.items(), changed
+
+
+RATIOS: list[tuple[str, list[dict[str, Any]], float | None]] = [
+    ("a whole GPU", [{}], 1.0),
+    ("a slice that its resource names", [{"resource": "nvidia.com/mig-1g.10gb", "gpu_uuid": "MIG-1"}], 1 / 7),
+    ("slices of a profile that the driver names", [{"gpu_uuid": "MIG-1"}, {"gpu_uuid": "MIG-2"}], 4 / 7),
+    ("a slice of unknown profile", [{"gpu_uuid": "MIG-3"}], None),
+    ("a replica of a time-sliced GPU", [{"replica": 1}], None),
+    ("a replica of a slice", [{"gpu_uuid": "MIG-1", "replica": 1}], None),
+]
+
+
+@pytest.mark.parametrize(("name", "devices", "expect"), RATIOS, ids=[row[0] for row in RATIOS])
+def test_which_part_of_a_gpu_a_pod_holds(name: str, devices: list[dict[str, Any]], expect: float | None) -> None:
+    live = pod("a", gpus=0)
+    profiles = {"MIG-1": "1g.10gb", "MIG-2": "3g.40gb", "MIG-3": None}
+    slices = tuple(
+        MigFact(uuid=uuid, gpu_instance=number, compute_instance=0, profile=profile)
+        for number, (uuid, profile) in enumerate(profiles.items())
+    )
+    allocated = tuple(device(live, **fields) for fields in devices)
+    report = agent(card(0, mig=slices), devices=allocated)
+    view = build(ViewInputs(agents=(report,), nodes=(node(),), pods=(live,), around=KNOWN))
+    assert [holder.device_ratio for holder in view.gpus[0].holders] == [pytest.approx(expect)]
+
+
+def test_a_share_is_the_larger_part_of_memory_and_cores() -> None:
+    total = card(0).memory_total_bytes
+    assert total is not None
+    half = total // MIB // 2
+    view = hami_view(hami("a", 0, half, 30), hami("b", 0, 0, 25), hami("c", 0, 0, 0))
+    assert [holder.device_ratio for holder in view.gpus[0].holders] == [pytest.approx(0.5, abs=0.01), 0.25, None]

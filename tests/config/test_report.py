@@ -26,6 +26,10 @@ WRITTEN: list[tuple[str, str, ReportSchedule | None]] = [
      ReportSchedule("0 9 * * mon", "Asia/Shanghai", ("console", "other"), "user", 7.0 * DAY)),
     ("all of it", "{cron: 0 9 1 * *, timezone: UTC, receivers: [other], by: node, since: 31d}",
      ReportSchedule("0 9 1 * *", "UTC", ("other",), "node", 31.0 * DAY)),
+    ("a team: the rest goes to the other receivers", "{cron: 0 9 * * mon, by: queue, teams: {'nlp*': other}}",
+     ReportSchedule("0 9 * * mon", "Asia/Shanghai", ("console",), "queue", 7.0 * DAY, (("nlp*", ("other",)),))),
+    ("a receiver of both", "{cron: 0 9 * * mon, receivers: [other], teams: {nlp: [other, console]}}",
+     ReportSchedule("0 9 * * mon", "Asia/Shanghai", ("other",), "user", 7.0 * DAY, (("nlp", ("other", "console")),))),
 ]  # fmt: skip
 
 
@@ -47,6 +51,11 @@ WRONG: list[tuple[str, str, str]] = [
     ("no such table", "{cron: 0 9 * * mon, by: card}", "daemon.report.by: 'card' is not one of"),
     ("longer than it is remembered", "{cron: 0 9 * * mon, since: 401d}", "at most 400d"),
     ("shorter than an hour", "{cron: 0 9 * * mon, since: 5m}", "at least 1h"),
+    (
+        "a team without a known receiver",
+        "{cron: 0 9 * * mon, teams: {nlp: nlp-group}}",
+        "teams: nlp: 'nlp-group': unknown receiver",
+    ),
     ("another key", "{cron: 0 9 * * mon, format: csv}", "daemon.report.format: unknown"),
 ]
 

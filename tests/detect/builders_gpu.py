@@ -76,7 +76,7 @@ def run(rule: Rule, given: RuleContext, memory: Any = None, limits: Any = None, 
     """Run one rule, by default with its default limits; `exceptions` are limits by node."""
     overrides = tuple(Override({"node": name}, other) for name, other in exceptions.items())
     own = Limits(limits if limits is not None else rule.limits(), overrides)
-    found = evaluate(rule, RuleContext(given.facts, given.now, given.services, limits=own), memory)
+    found = evaluate(rule, RuleContext(given.facts, given.now, given.services, prices=given.prices, limits=own), memory)
     for finding in found.findings:
         assert_speaks(rule, finding)
     return found

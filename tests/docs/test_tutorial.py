@@ -63,7 +63,9 @@ class Place:
 def place(source: Path, tmp_path: Path) -> Iterator[Place]:
     home, state, port = tmp_path / "home", str(tmp_path / "state"), free_port()
     home.mkdir()
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GPUWARDEN_", "LC_", "MAKE", "ARGS"))}
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith(("GPUWARDEN_", "LC_", "MAKE", "ARGS"))
+    }
     # Ports and state directory differ from the defaults, because gpuwarden may be in use on this machine.
     environ = kept | {
         "HOME": str(home),

@@ -82,7 +82,9 @@ def test_from_the_clone_to_the_first_alert(tmp_path: Path, capsys: pytest.Captur
     repository(source)
     page = free_port()
     # Ports and state directory differ from the defaults, because gpuwarden may be in use on this machine.
-    environ = {name: value for name, value in os.environ.items() if not name.startswith(("GPUWARDEN_", "VENV", "MAKE", "ARGS"))}
+    environ = {
+        name: value for name, value in os.environ.items() if not name.startswith(("GPUWARDEN_", "VENV", "MAKE", "ARGS"))
+    }
     environ |= {
         "GPUWARDEN_AGENT__LISTEN": f"127.0.0.1:{free_port()}",
         "GPUWARDEN_DAEMON__LISTEN": f"127.0.0.1:{page}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monitor.facts.gpu_resources import RESOURCES, Family, Part, Unit, resource_kind
+from monitor.facts.gpu_resources import RESOURCES, Family, Part, Unit, resource_kind, slice_share
 
 
 @pytest.mark.parametrize(
@@ -60,3 +60,19 @@ def test_only_devices_count_as_whole_gpus() -> None:
     assert {name for name, known in RESOURCES.items() if known.whole} == {
         "nvidia.com/gpu", "volcano.sh/gpu-number", "aliyun.com/gpu-count",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("profile", "share"),
+    [
+        ("1g.10gb", 1 / 7),
+        ("3g.40gb", 3 / 7),
+        ("1g.10gb+me", 1 / 7),
+        ("2g.12gb", 0.5),
+        ("odd", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_the_part_of_a_gpu_that_a_slice_is(profile: str | None, share: float | None) -> None:
+    assert slice_share(profile) == share

@@ -5,10 +5,12 @@ from __future__ import annotations
 from monitor.alert.model import Alert, Phase
 from monitor.alert.store import AlertEvent, AlertEventKind
 from monitor.facts.findings import Finding, Severity
+from monitor.facts.prices import GpuPrices
 from monitor.facts.text import Text
 from monitor.report.buckets import DAY, HOUR, Bucket, By
 from monitor.report.disk_use import DiskUse, DiskUseKind
 from monitor.report.model import CleanedItem, Report, ReportInputs, make_report
+from monitor.report.team import TeamReport, make_team_report
 
 UNTIL = 1_763_260_000.0  # 2025-11-16 02:26:40 UTC
 SINCE = UNTIL // HOUR * HOUR - 7 * DAY
@@ -16,9 +18,14 @@ GIB = 1 << 30
 EVIL = "=cmd|' /C calc'!A0<script>alert(1)</script>"
 
 
+A100, T4 = "NVIDIA A100-SXM4-80GB", "Tesla T4"
+MODELS = {"gpu01": A100, "gpu02": A100, "gpu03": T4}
+PRICES = GpuPrices("CNY", (("NVIDIA A100*", 12.5), ("NVIDIA*", 4.0)))
+
+
 def bucket(node: str, user: str | None = None, queue: str | None = None, **gpu_hours: float) -> Bucket:
     seconds = {name: value * HOUR for name, value in gpu_hours.items()}
-    return Bucket(hour=int(SINCE), node=node, user=user, queue=queue, **seconds)
+    return Bucket(hour=int(SINCE), node=node, user=user, queue=queue, model=MODELS[node], **seconds)
 
 
 BUCKETS = (
@@ -84,11 +91,30 @@ CLEANED = (
 )
 
 
-def report(by: By = "user", cleaned: tuple[CleanedItem, ...] | None = CLEANED) -> Report:
+def report(
+    by: By = "user", cleaned: tuple[CleanedItem, ...] | None = CLEANED, prices: GpuPrices | None = None
+) -> Report:
     inputs = ReportInputs(
-        buckets=BUCKETS, hours=HOURS, watched_seconds=UNTIL - SINCE - 3600, events=EVENTS, disks=DISKS, cleaned=cleaned
-    )
+        buckets=BUCKETS, hours=HOURS, watched_seconds=UNTIL - SINCE - 3600, events=EVENTS, disks=DISKS, cleaned=cleaned,
+        prices=prices,
+    )  # fmt: skip
     return make_report(inputs, SINCE, UNTIL, by)
 
 
+WEEK_OF_NLP = tuple(
+    Bucket(hour=int(SINCE) + number * HOUR, queue=queue, model=model, allocated=busy * 4 * HOUR, used=busy * 3 * HOUR,
+           measured=busy * 4 * HOUR, idle=(1 - busy) * HOUR, zombie=(number == 30) * 2 * HOUR)
+    for number in range(7 * 24)
+    for queue, model in (("nlp", A100), ("nlp-dev", T4))
+    for busy in (1.0 if 8 <= number % 24 < 22 else 0.25,)
+)  # fmt: skip
+
+
+def digest(prices: GpuPrices | None = PRICES, timezone: str = "Asia/Shanghai") -> TeamReport:
+    """The week of a team with two queues."""
+    inputs = ReportInputs(buckets=WEEK_OF_NLP, events=EVENTS[:2], prices=prices)
+    return make_team_report("nlp*", inputs, SINCE, UNTIL, timezone)
+
+
 REPORT = report()
+PRICED = report("queue", prices=PRICES)

@@ -51,9 +51,37 @@ def test_what_a_second_counts_for(
     sums = new_sums()
     charge([gpu_view], 0, 1.0, sums)
     found = {
-        (user, queue): rounded(dict(zip(FIGURES, each, strict=True))) for (_, _, user, queue), each in sums.items()
+        (user, queue): rounded(dict(zip(FIGURES, each, strict=True))) for (_, _, user, queue, _), each in sums.items()
     }
     assert found == expect
+
+
+A100 = "NVIDIA A100-SXM4-80GB"
+
+
+def part(user: str, ratio: float | None) -> Holder:
+    return Holder(pod_uid=f"uid-{user}", user=user, live=True, device_ratio=ratio)
+
+
+SHARES: list[tuple[str, list[Holder], dict[str | None, tuple[str | None, float]]]] = [
+    ("a whole GPU", [part("zhang", 1.0)], {"zhang": (A100, 1.0)}),
+    ("divided evenly between pods that hold all of it", [part("zhang", 1.0), part("li", 1.0)],
+     {"zhang": (A100, 1.0), "li": (A100, 1.0)}),
+    ("one slice: the rest is free for others", [part("zhang", 1 / 7)], {"zhang": (A100, 0.143)}),
+    ("two slices: each pays for its own", [part("zhang", 1 / 7), part("li", 3 / 7)],
+     {"zhang": (A100, 0.286), "li": (A100, 0.857)}),
+    ("a share of unknown size has no price", [part("zhang", None), part("li", 0.5)],
+     {"zhang": (None, 1.0), "li": (A100, 1.0)}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "held_by", "expect"), SHARES, ids=[row[0] for row in SHARES])
+def test_which_part_of_a_gpu_a_second_costs(
+    name: str, held_by: list[Holder], expect: dict[str | None, tuple[str | None, float]]
+) -> None:
+    sums = new_sums()
+    charge([GpuView(node="n1", state=GpuState.BUSY, index=0, model=A100, holders=tuple(held_by))], 0, 1.0, sums)
+    assert {user: priced for _, _, user, _, priced in sums} == expect
 
 
 HOURS: list[tuple[str, float, float, list[tuple[int, float]]]] = [

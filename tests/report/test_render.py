@@ -14,8 +14,9 @@ import pytest
 
 from monitor.report.buckets import By
 from monitor.report.model import CleanedItem, Report, ReportInputs, make_report
-from monitor.report.render import as_csv, as_html, as_json, escape_formula, message_texts, print_tables
-from tests.report.reports import EVIL, REPORT, SINCE, UNTIL, report
+from monitor.report.render import as_csv, as_html, as_json, escape_formula, print_tables
+from monitor.report.texts import message_texts
+from tests.report.reports import EVIL, PRICED, REPORT, SINCE, UNTIL, report
 
 FOLDER = Path(__file__).parent / "golden"
 
@@ -40,22 +41,31 @@ def test_table(by: By, lang: str) -> None:
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
+def test_table_with_prices(lang: str) -> None:
+    check(f"table.cost.{lang}.txt", printed(PRICED, lang))
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
 def test_page(lang: str) -> None:
     check(f"page.{lang}.html", as_html(REPORT, lang))
 
 
 def test_csv_for_spreadsheets() -> None:
     check("rows.csv", as_csv(REPORT))
+    check("rows.cost.csv", as_csv(PRICED))
 
 
 def test_golden_files_are_all_used() -> None:
     tables = {f"table.{by}.{lang}.txt" for by in get_args(By) for lang in ("en", "zh")}
-    messages = {f"message.{lang}.{form}" for lang in ("en", "zh") for form in ("txt", "wecom.txt")}
-    mails = {f"mail.{lang}.html" for lang in ("en", "zh")}
+    tables |= {f"table.cost.{lang}.txt" for lang in ("en", "zh")}
+    kinds = [f"{kind}.{lang}" for kind in ("message", "message.cost", "message.team") for lang in ("en", "zh")]
+    messages = {f"{kind}.{form}" for kind in kinds for form in ("txt", "wecom.txt")}
+    mails = {f"{kind}.{lang}.html" for kind in ("mail", "mail.cost", "mail.team") for lang in ("en", "zh")}
     assert {path.name for path in FOLDER.iterdir()} == tables | messages | mails | {
         "page.en.html",
         "page.zh.html",
         "rows.csv",
+        "rows.cost.csv",
     }
 
 

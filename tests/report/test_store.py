@@ -20,6 +20,7 @@ from tests.report.builders import figures
 from tests.support import wait_until
 
 NOW = 1_763_260_000.0
+A100 = "NVIDIA A100-SXM4-80GB"
 H0 = int(NOW // HOUR) * HOUR
 D0 = int(NOW // DAY) * DAY
 
@@ -31,8 +32,10 @@ def store(tmp_path: Path) -> Iterator[UsageStore]:
     made.close()
 
 
-def bucket(hour: int = H0, user: str | None = "zhang", node: str = "n1", **seconds: float) -> Bucket:
-    return Bucket(hour=hour, node=node, user=user, queue="nlp" if user else None, **seconds)
+def bucket(
+    hour: int = H0, user: str | None = "zhang", node: str = "n1", model: str | None = None, **seconds: float
+) -> Bucket:
+    return Bucket(hour=hour, node=node, user=user, queue="nlp" if user else None, model=model, **seconds)
 
 
 def allocated(
@@ -94,6 +97,23 @@ def test_records_of_an_older_version_are_taken_over(tmp_path: Path) -> None:
     store.close()
 
 
+def test_what_was_recorded_before_models_were_has_none(tmp_path: Path) -> None:
+    path = tmp_path / FILE
+    with closing(sqlite3.connect(path)) as file, file:
+        file.executescript(MIGRATIONS[0] + MIGRATIONS[1])
+        rows = [("user", H0, "zhang"), ("user", H0, "li"), ("queue", H0, "nlp")]
+        marks = ", ".join("?" * (3 + len(FIGURES)))
+        file.executemany(f"INSERT INTO usage VALUES ({marks})", [(*row, *[1.0] * len(FIGURES)) for row in rows])
+        file.execute("PRAGMA user_version = 2")
+    store = UsageStore(str(path))
+    store.add([bucket(allocated=2.0, model=A100), bucket(allocated=4.0, model=A100, share=0.5)], {})
+    found = {(each.user, each.model, each.share): each.allocated for each in store.buckets(0.0, NOW + DAY, "user")}
+    store.close()
+    assert found == {
+        ("zhang", None, 1.0): 1.0, ("li", None, 1.0): 1.0, ("zhang", A100, 1.0): 2.0, ("zhang", A100, 0.5): 4.0,
+    }  # fmt: skip
+
+
 def test_it_outlives_the_process(tmp_path: Path) -> None:
     path = str(tmp_path / "state" / FILE)
     first = UsageStore(path)
@@ -135,15 +155,16 @@ def test_a_kill_loses_nothing_that_was_written_and_leaves_nothing_half(tmp_path:
 def test_old_hours_become_days_and_very_old_ones_are_forgotten(tmp_path: Path, store: UsageStore) -> None:
     long_ago, before, after = D0 - (KEEP_DAYS + 1) * DAY, daily_before(NOW) - DAY, daily_before(NOW)
     for start in (long_ago, before, after):
-        store.add([bucket(start + n * HOUR, allocated=1.0, idle=0.5) for n in range(24)], {start: 3600.0})
+        store.add([bucket(start + n * HOUR, model=A100, allocated=1.0, idle=0.5) for n in range(24)], {start: 3600.0})
     store.put_disks([DiskUse(day=long_ago, kind=DiskUseKind.IMAGES, node="n1", bytes=1)])
     for _ in range(2):
         store.prune(NOW)
     with sqlite3.connect(tmp_path / FILE) as file:
-        rows = file.execute("SELECT hour, allocated, idle FROM usage WHERE dimension = 'user' ORDER BY hour").fetchall()
+        query = "SELECT hour, model, allocated, idle FROM usage WHERE dimension = 'user' ORDER BY hour"
+        rows = file.execute(query).fetchall()
         assert file.execute("SELECT COUNT(*) FROM disks").fetchone() == (0,)
     file.close()
-    assert rows == [(before, 24.0, 12.0), *((after + n * HOUR, 1.0, 0.5) for n in range(24))]
+    assert rows == [(before, A100, 24.0, 12.0), *((after + n * HOUR, A100, 1.0, 0.5) for n in range(24))]
     assert store.watched(0, NOW) == 7200.0
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import NOTHING, Rule, RuleContext, RuleResult, Seconds, SubjectKind, lasting
-from monitor.detect.lib import gpus
+from monitor.detect.lib import gpu_cost, gpus
 from monitor.detect.subjects import GpuSubject
 from monitor.facts.cluster import GpuState, GpuView
 from monitor.facts.findings import Finding
@@ -28,13 +28,14 @@ def evaluate(gpu: GpuSubject, context: RuleContext, memory: Any, now: float) -> 
     if view.state is not GpuState.GHOST:
         return NOTHING
     limits: Limits = gpus.gpu_limits(context, view)
-    return lasting("ghost", limits.after, memory, now, lambda since: _finding(view, since), view.since)
+    return lasting("ghost", limits.after, memory, now, lambda since: _finding(view, since, context), view.since)
 
 
-def _finding(gpu: GpuView, since: float) -> Finding:
+def _finding(gpu: GpuView, since: float, context: RuleContext) -> Finding:
     cause = LEAK if any(item.key == "memory-without-process" for item in gpu.evidence) else LATCHED
     values = {"bytes": gpu.memory_used_bytes or 0, "ratio": gpu.utilization_ratio or 0.0}
-    return gpus.gpu_finding("gpu-ghost", cause, gpu, gpus.sole_holder(gpu), values, since=since)
+    cost = gpu_cost.cost_so_far(context.prices, [gpu_cost.WastedGpu(gpu, since)])
+    return gpus.gpu_finding("gpu-ghost", cause, gpu, gpus.sole_holder(gpu), values, evidence=cost, since=since)
 
 
 RULE = Rule(

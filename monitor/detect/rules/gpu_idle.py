@@ -21,9 +21,9 @@ from monitor.detect.base import (
     TimeZone,
 )
 from monitor.detect.findings import make_finding
+from monitor.detect.lib import gpu_cost, io_wait
 from monitor.detect.lib import gpu_idle_inference as hours
 from monitor.detect.lib import gpus as gpu_lib
-from monitor.detect.lib import io_wait
 from monitor.detect.lib.gpu_idle_power import PowerHistory, track_power
 from monitor.detect.lib.gpu_idle_why import IdleCause, diagnose_idle, is_inference, is_notebook, whole_minutes
 from monitor.detect.subjects import JobGpus
@@ -31,6 +31,7 @@ from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, GpuView, Holder
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.kube import PodFact
+from monitor.facts.prices import GpuPrices
 from monitor.facts.text import Text, Value
 
 CAUSES = (
@@ -106,11 +107,13 @@ def _inference_result(job: JobGpus, context: RuleContext, memory: Any, now: floa
     record = hours.extended(before, hours.idle_from(job.gpus), now)
     limits: Limits = context.limits.default
     periods = hours.idle_periods(record, limits.inference_days, limits.inference_hours)
-    findings = (_inference_finding(job, periods, limits),) if periods else ()
+    findings = (_inference_finding(job, periods, limits, context.prices),) if periods else ()
     return RuleResult(findings, record.memory(), next_at=now + hours.SAMPLE_SECONDS)
 
 
-def _inference_finding(job: JobGpus, periods: Sequence[tuple[int, int]], limits: Limits) -> Finding:
+def _inference_finding(
+    job: JobGpus, periods: Sequence[tuple[int, int]], limits: Limits, prices: GpuPrices | None
+) -> Finding:
     holder = gpu_lib.live_holders(job.gpus[0])[-1]
     labels = gpu_lib.holder_labels(holder)
     labels.pop("pod", None)
@@ -119,9 +122,11 @@ def _inference_finding(job: JobGpus, periods: Sequence[tuple[int, int]], limits:
         "gpus": len(job.gpus), "days": limits.inference_days, "hours": hours.clock_times(periods, limits.timezone),
     }  # fmt: skip
     unused = periods[0][1] == hours.DAY_HOURS
+    window = limits.inference_days * hours.DAY_HOURS * float(hours.HOUR_SECONDS)
+    cost = gpu_cost.cost_of_window(prices, job.gpus, window) if unused else ()
     return make_finding(
         "gpu-idle", "unused-inference" if unused else "idle-inference", labels, values,
-        severity=Severity.WARNING if unused else Severity.INFO, evidence=gpu_lib.owner_evidence(holder),
+        severity=Severity.WARNING if unused else Severity.INFO, evidence=(*cost, *gpu_lib.owner_evidence(holder)),
     )  # fmt: skip
 
 
@@ -160,11 +165,11 @@ def _findings(
     now, findings = context.now, []
     idle = [held for held in gpus if held.warning_at <= now]
     if idle and any(held.seconds(now) < _working_seconds(gpus) for held in gpus):
-        return (_partial_finding(gpus, idle, now),)
+        return (_partial_finding(gpus, idle, now, context.prices),)
     for held in idle:
         agent, cores = agents.get(held.gpu.node), gpus[0].limits.io_wait_cores
         why = diagnose_idle(held.pod, held.gpu, context, agent, waiting, cores)
-        findings.append(_finding(held, why, now))
+        findings.append(_finding(held, why, now, context.prices))
     return tuple(findings)
 
 
@@ -182,16 +187,17 @@ def _next_at(gpus: list[_HeldGpu], now: float) -> float | None:
     return min((at for at in times if at > now), default=None)
 
 
-def _finding(held: _HeldGpu, why: IdleCause, now: float) -> Finding:
+def _finding(held: _HeldGpu, why: IdleCause, now: float, prices: GpuPrices | None) -> Finding:
     severity = Severity.CRITICAL if held.critical_at <= now else Severity.WARNING
     gpu, sole, values = held.gpu, gpu_lib.sole_holder(held.gpu), _pod_values(held)
-    evidence = (*why.evidence, *gpu_lib.memory_evidence(gpu))
+    cost = gpu_cost.cost_so_far(prices, [gpu_cost.idle_gpu(gpu, now if held.since is None else held.since)])
+    evidence = (*why.evidence, *gpu_lib.memory_evidence(gpu), *cost)
     return gpu_lib.gpu_finding(
         "gpu-idle", why.cause, gpu, sole, values, severity=severity, evidence=evidence, since=held.since
     )
 
 
-def _partial_finding(job: list[_HeldGpu], idle: list[_HeldGpu], now: float) -> Finding:
+def _partial_finding(job: list[_HeldGpu], idle: list[_HeldGpu], now: float, prices: GpuPrices | None) -> Finding:
     """The finding about a partially idle job."""
     first, shortest = job[0], whole_minutes(min(held.seconds(now) for held in idle))
     names = ", ".join(f"{held.gpu.node}:{held.gpu.index}" for held in idle[:MAX_NAMED_GPUS])
@@ -201,7 +207,9 @@ def _partial_finding(job: list[_HeldGpu], idle: list[_HeldGpu], now: float) -> F
     if len({held.pod.uid for held in job}) > 1:
         labels.pop("pod", None)
     severity = Severity.CRITICAL if all(held.critical_at <= now for held in idle) else Severity.WARNING
-    evidence = (Text("gpu-idle.cards", values), *gpu_lib.owner_evidence(first.holder))
+    wasted = [gpu_cost.idle_gpu(held.gpu, held.since) for held in idle if held.since is not None]
+    cost = gpu_cost.cost_so_far(prices, wasted)
+    evidence = (Text("gpu-idle.cards", values), *cost, *gpu_lib.owner_evidence(first.holder))
     since = min(held.since for held in idle if held.since is not None)
     return make_finding("gpu-idle", PARTIALLY_IDLE, labels, values, severity=severity, evidence=evidence, since=since)
 

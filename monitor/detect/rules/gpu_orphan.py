@@ -7,7 +7,7 @@ from typing import Any
 
 from monitor.base.globs import matches_any_glob
 from monitor.detect.base import NOTHING, Rule, RuleContext, RuleResult, Seconds, SubjectKind, lasting
-from monitor.detect.lib import gpus
+from monitor.detect.lib import gpu_cost, gpus
 from monitor.detect.subjects import GpuSubject, NodeReport
 from monitor.facts.cluster import GpuState
 from monitor.facts.findings import Finding
@@ -35,7 +35,9 @@ def evaluate(gpu: GpuSubject, context: RuleContext, memory: Any, now: float) -> 
     orphans = [process for process in view.evidence if not _is_allowed(process, limits)]
     if not orphans:
         return NOTHING
-    return lasting("orphan", limits.after, memory, now, lambda since: _finding(gpu, orphans, since), view.since)
+    return lasting(
+        "orphan", limits.after, memory, now, lambda since: _finding(gpu, orphans, since, context), view.since
+    )
 
 
 def _is_allowed(process: Evidence, limits: Limits) -> bool:
@@ -50,7 +52,7 @@ def _cause(process: Evidence) -> str:
     return HOST if process.values.get("process") or "uid" in process.values else UNKNOWN
 
 
-def _finding(subject: GpuSubject, orphans: list[Evidence], since: float) -> Finding:
+def _finding(subject: GpuSubject, orphans: list[Evidence], since: float, context: RuleContext) -> Finding:
     gpu, first = subject.view, orphans[0]
     values: dict[str, Value] = {"pid": first.values.get("pid", 0), "process": first.values.get("process") or "?"}
     values["container"] = _container_name(str(first.values.get("container", "")), subject.node.report)
@@ -60,6 +62,7 @@ def _finding(subject: GpuSubject, orphans: list[Evidence], since: float) -> Find
     if others := orphans[1 : MAX_NAMED + 1]:
         pids = ", ".join(str(process.values.get("pid", "?")) for process in others)
         evidence.append(Text("gpu-orphan.others", {"count": len(orphans) - 1, "pids": pids}))
+    evidence += gpu_cost.cost_so_far(context.prices, [gpu_cost.WastedGpu(gpu, since)])
     return gpus.gpu_finding("gpu-orphan", _cause(first), gpu, None, values, evidence=evidence, since=since)
 
 

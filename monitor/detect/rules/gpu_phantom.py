@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from monitor.cluster.holders import RESOURCE_CLAIM
 from monitor.detect.base import NOTHING, Delay, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind, lasting
-from monitor.detect.lib import gpus
+from monitor.detect.lib import gpu_cost, gpus
 from monitor.detect.subjects import GpuSubject
 from monitor.facts.cluster import GpuState, GpuView, Holder
 from monitor.facts.findings import Finding
 from monitor.facts.kube import PodFact
+from monitor.facts.prices import GpuPrices
 from monitor.facts.text import Text
 
 CAUSES = ("stale-allocation", "terminal-pod")
@@ -39,13 +41,16 @@ def evaluate(gpu: GpuSubject, context: RuleContext, memory: Any, now: float) -> 
         return NOTHING
     limits: Limits = gpus.gpu_limits(context, view)
     if view.state is GpuState.PHANTOM:
-        return lasting(STALE, limits.after, memory, now, lambda since: _finding(view, holder, since), view.since)
+        cost = partial(_cost, view, holder, context.prices)
+        return lasting(
+            STALE, limits.after, memory, now, lambda since: _finding(view, holder, since, cost(since)), view.since
+        )
     # The kubelet frees the GPUs of finished pods on demand: a fault only if it refuses pods for lack of GPUs.
     refused = _refused_pod(context.facts.finished.get(view.node, ()))
     counts_until = (refused.created_at or 0.0) + limits.refused_within if refused is not None else 0.0
     if refused is None or now >= counts_until:
         return NOTHING
-    result = lasting(TERMINAL, limits.after, memory, now, lambda since: _finding(view, holder, since, refused))
+    result = lasting(TERMINAL, limits.after, memory, now, lambda since: _finding(view, holder, since, (), refused))
     return replace(result, next_at=min(result.next_at or counts_until, counts_until))
 
 
@@ -55,9 +60,15 @@ def _refused_pod(finished: Iterable[PodFact]) -> PodFact | None:
     return max(refused, key=lambda pod: pod.created_at or 0.0, default=None)
 
 
-def _finding(gpu: GpuView, holder: Holder, since: float, refused: PodFact | None = None) -> Finding:
+def _cost(gpu: GpuView, holder: Holder, prices: GpuPrices | None, since: float) -> tuple[Text, ...]:
+    return gpu_cost.cost_so_far(prices, [gpu_cost.zombie_gpu(gpu, since, holder)])
+
+
+def _finding(
+    gpu: GpuView, holder: Holder, since: float, cost: tuple[Text, ...], refused: PodFact | None = None
+) -> Finding:
     cause = TERMINAL if refused else STALE
-    values, evidence = {"pod": gpus.holder_pod_name(holder)}, list[Text]()
+    values, evidence = {"pod": gpus.holder_pod_name(holder)}, list(cost)
     if refused is not None:
         evidence.append(Text("gpu-phantom.refused", {"pod": f"{refused.namespace}/{refused.name}"}))
     advice_key = "gpu-phantom.claim.advice" if holder.by == (RESOURCE_CLAIM,) else "gpu-phantom.advice"

@@ -10,13 +10,14 @@ from monitor.detect.base import NOTHING, Delay, Latency, Ratio, Rule, RuleContex
 from monitor.detect.findings import make_finding
 from monitor.detect.lib import gpus as gpu_lib
 from monitor.detect.lib import io_wait
+from monitor.detect.lib.gpu_cost import cost_of_window
 from monitor.detect.lib.gpu_idle_why import is_notebook
 from monitor.detect.lib.gpu_underused_why import CAUSES, UnderusedPod, diagnose_underuse
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, GpuView
 from monitor.facts.findings import Finding
 from monitor.facts.kube import PodFact
-from monitor.facts.text import Value
+from monitor.facts.text import Text, Value
 
 BUCKET_COUNT = 4  # per window
 MAX_GAP_SECONDS = 120.0  # longer gaps between evaluations do not count
@@ -57,7 +58,8 @@ def evaluate(pod: PodFact, context: RuleContext, memory: Any, now: float) -> Rul
     if mean is None or mean >= limits.below:
         return result
     job = UnderusedPod(pod, gpus, mean, limits.window, limits.io_wait_cores)
-    return replace(result, findings=(_finding(job, agents, waiting),))
+    cost = cost_of_window(context.prices, gpus, limits.window)
+    return replace(result, findings=(_finding(job, agents, waiting, cost),))
 
 
 def _is_busy(gpu: GpuView, pod: PodFact) -> bool:
@@ -94,7 +96,9 @@ def _mean(record: Record, window: float) -> float | None:
     return sum(record[2::BUCKET_FIELD_COUNT]) / seconds if seconds >= window else None
 
 
-def _finding(job: UnderusedPod, agents: Mapping[str, AgentFact], waiting: Mapping[str, float]) -> Finding:
+def _finding(
+    job: UnderusedPod, agents: Mapping[str, AgentFact], waiting: Mapping[str, float], cost: tuple[Text, ...]
+) -> Finding:
     gpus, pod, holder = job.gpus, job.pod, gpu_lib.sole_holder(job.gpus[0])
     cause, evidence = diagnose_underuse(job, gpu_lib.gpu_facts(agents), agents.get(gpus[0].node), waiting)
     values: dict[str, Value] = {"pod": pod.name, "namespace": pod.namespace, "node": gpus[0].node, "gpus": len(gpus)}
@@ -102,7 +106,7 @@ def _finding(job: UnderusedPod, agents: Mapping[str, AgentFact], waiting: Mappin
     labels = {"node": gpu_lib.gpu_labels(gpus[0])["node"]} | (gpu_lib.holder_labels(holder) if holder else {})
     figures = f"mean utilisation {job.mean:.3f} over {job.window:.0f} s on {len(gpus)} GPUs"
     return make_finding(
-        "gpu-underused", cause, labels, values, evidence=(*evidence, *gpu_lib.owner_evidence(holder)),
+        "gpu-underused", cause, labels, values, evidence=(*evidence, *cost, *gpu_lib.owner_evidence(holder)),
         raw=figures if cause == "unknown" else None,
     )  # fmt: skip
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import NOTHING, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
-from monitor.detect.lib import gpus
+from monitor.detect.lib import gpu_cost, gpus
 from monitor.detect.subjects import GpuSubject
 from monitor.facts.cluster import GpuState, GpuView
 from monitor.facts.findings import Finding
@@ -44,7 +44,7 @@ def evaluate(gpu: GpuSubject, context: RuleContext, memory: Any, now: float) -> 
     limits: Limits = gpus.gpu_limits(context, gpu.view)
     if now - since[longest] < limits.after:
         return RuleResult(memory=since, next_at=since[longest] + limits.after)
-    return RuleResult((_finding(gpu.view, stuck[longest], since[longest]),), since)
+    return RuleResult((_finding(gpu.view, stuck[longest], since[longest], context),), since)
 
 
 def _stuck(gpu: GpuSubject) -> Iterator[_Stuck]:
@@ -58,10 +58,11 @@ def _stuck(gpu: GpuSubject) -> Iterator[_Stuck]:
             yield _Stuck(cause, pid, str(values.get("process") or "?"), known)
 
 
-def _finding(gpu: GpuView, stuck: _Stuck, since: float) -> Finding:
+def _finding(gpu: GpuView, stuck: _Stuck, since: float, context: RuleContext) -> Finding:
     holder = gpus.sole_holder(gpu) or next(iter(gpu.holders), None)
     values: dict[str, Value] = {"pid": stuck.pid, "process": stuck.process}
-    evidence = gpus.memory_evidence(gpu)
+    cost = gpu_cost.cost_so_far(context.prices, [gpu_cost.WastedGpu(gpu, since)])
+    evidence = (*gpus.memory_evidence(gpu), *cost)
     return gpus.gpu_finding("gpu-wedged", stuck.cause, gpu, holder, values, evidence=evidence, since=since)
 
 

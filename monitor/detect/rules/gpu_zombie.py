@@ -8,7 +8,7 @@ from typing import Any
 
 from monitor.cluster.holders import PodFate, ended_holders, has_process, holder_fate, processes_of
 from monitor.detect.base import Delay, Latency, Rule, RuleContext, RuleResult, Seconds, SubjectKind
-from monitor.detect.lib import gpus
+from monitor.detect.lib import gpu_cost, gpus
 from monitor.detect.subjects import GpuSubject
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, GpuView, Holder
@@ -16,6 +16,7 @@ from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding
 from monitor.facts.kube import PodFact
 from monitor.facts.node import NodeSnapshot
+from monitor.facts.prices import GpuPrices
 from monitor.facts.text import Text, Value
 
 CAUSES = (PodFate.FINISHED.value, PodFate.DELETED.value, PodFate.TERMINATING.value)
@@ -53,7 +54,7 @@ def evaluate(gpu: GpuSubject, context: RuleContext, memory: Any, now: float) -> 
         elif not _reported_since(gpu.node.agent, since[name]):
             due.append(now + REPORT_WAIT_SECONDS)
         else:
-            findings.append(_finding(gpu, hold, since[name]))
+            findings.append(_finding(gpu, hold, since[name], context.prices))
     return RuleResult(tuple(findings), since or None, next_at=min(due, default=None))
 
 
@@ -79,7 +80,7 @@ def _reported_since(agent: AgentFact | None, since: float) -> bool:
     return agent is None or agent.received_at is None or agent.received_at > since
 
 
-def _finding(subject: GpuSubject, hold: _EndedHold, since: float) -> Finding:
+def _finding(subject: GpuSubject, hold: _EndedHold, since: float, prices: GpuPrices | None) -> Finding:
     gpu, holder, cause = subject.view, hold.holder, hold.fate.value
     values = gpus.gpu_values(gpu) | {"pod": gpus.holder_pod_name(holder)}
     pid = _pid(holder, gpu, subject.node.report.snapshot) if has_process(holder) else None
@@ -90,6 +91,7 @@ def _finding(subject: GpuSubject, hold: _EndedHold, since: float) -> Finding:
     else:
         remains = (Text("gpu-zombie.process", {"pid": pid}), *gpus.memory_evidence(gpu))
         advice = Text("gpu-zombie.advice", values | {"pid": pid})
+    remains = (*remains, *gpu_cost.cost_so_far(prices, [gpu_cost.zombie_gpu(gpu, since, holder)]))
     return gpus.gpu_finding("gpu-zombie", cause, gpu, holder, values, evidence=remains, advice=(advice,), since=since)
 
 

@@ -6,6 +6,8 @@ WORDS: dict[str, str] = {
     # shared
     "card-memory": "{bytes:bytes} of the GPU's memory is in use.",
     "card-owner": "It belongs to {user} (job {job}).",
+    "gpu-cost": "Cost so far: {cost} ({hourly} per hour).",
+    "gpu-cost.window": "Cost of these GPUs in the last {window:duration}: {cost}.",
     # gpu-zombie
     "rule.gpu-zombie": "GPU held by a finished pod",
     "doc.gpu-zombie": (

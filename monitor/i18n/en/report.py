@@ -44,6 +44,25 @@ WORDS: dict[str, str] = {
     "report.told.cleaned": "Cleaned up: {size:bytes}.",
     "report.told.row": "{name}: {allocated} GPU hours, utilisation {utilization:percent}, {wasted} wasted",
     "report.told.rest": "and {count:other|others}: {allocated} GPU hours, {wasted} wasted",
+    "report.column.cost": "cost ({currency})",
+    "report.column.wasted_cost": "wasted ({currency})",
+    "report.cost": "Cost: {cost} for GPUs held by pods, {wasted} of it wasted.",
+    "report.cost.waste-unknown": "Cost: {cost} for GPUs held by pods; what was wasted has no price.",
+    "report.unpriced": "No price is configured for {models}; the cost does not include them.",
+    "report.unpriced-share": ("The cost does not include {hours} GPU hours whose model or share is not known."),
+    "report.told.cost": "[Report] {allocated} GPU hours allocated, {wasted} wasted ({cost})",
+    "report.told.row.cost": (
+        "{name}: {allocated} GPU hours, utilisation {utilization:percent}, {wasted} wasted ({cost})"
+    ),
+    "report.told.unpriced": "[Report] {allocated} GPU hours allocated, {wasted} wasted (no price)",
+    "report.told.row.unpriced": (
+        "{name}: {allocated} GPU hours, utilisation {utilization:percent}, {wasted} wasted (no price)"
+    ),
+    "report.team": "[Digest of {team}] {allocated} GPU hours allocated, {wasted} wasted",
+    "report.team.cost": "[Digest of {team}] {allocated} GPU hours allocated, {wasted} wasted ({cost})",
+    "report.team.unpriced": "[Digest of {team}] {allocated} GPU hours allocated, {wasted} wasted (no price)",
+    "report.chart.day": "GPU hours by day",
+    "report.chart.waste.day": "Wasted GPU hours by day",
     "report.chart.user": "GPU hours by user",
     "report.chart.queue": "GPU hours by queue",
     "report.chart.node": "GPU hours by node",

@@ -6,6 +6,8 @@ WORDS: dict[str, str] = {
     # shared
     "card-memory": "该 GPU 的显存已用 {bytes:bytes}。",
     "card-owner": "它属于 {user}（作业 {job}）。",
+    "gpu-cost": "到目前为止的费用：{cost}（每小时 {hourly}）。",
+    "gpu-cost.window": "这些 GPU 最近 {window:duration}的费用：{cost}。",
     # gpu-zombie
     "rule.gpu-zombie": "GPU 被已结束的 Pod 占用",
     "doc.gpu-zombie": "GPU 仍被已结束、已删除或早该终止的 Pod 占用，其他作业用不了。",

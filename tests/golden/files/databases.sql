@@ -50,14 +50,14 @@ CREATE TABLE runs (
 CREATE TABLE sqlite_sequence(name,seq);
 CREATE TABLE tried (id TEXT PRIMARY KEY, at REAL NOT NULL);
 
--- record.db (version 2, journal mode wal, file mode 600)
+-- record.db (version 3, journal mode wal, file mode 600)
 CREATE TABLE disks (
     day INTEGER NOT NULL, kind TEXT NOT NULL, node TEXT NOT NULL, user TEXT NOT NULL, bytes INTEGER NOT NULL,
     PRIMARY KEY (day, kind, node, user)
 ) WITHOUT ROWID;
-CREATE TABLE usage (
-    dimension TEXT NOT NULL, hour INTEGER NOT NULL, name TEXT NOT NULL,
-    allocated REAL NOT NULL, used REAL NOT NULL, measured REAL NOT NULL, idle REAL NOT NULL, zombie REAL NOT NULL, faulty REAL NOT NULL, free REAL NOT NULL, unknown REAL NOT NULL, PRIMARY KEY (dimension, hour, name)
+CREATE TABLE "usage" (
+    dimension TEXT NOT NULL, hour INTEGER NOT NULL, name TEXT NOT NULL, model TEXT NOT NULL, share REAL NOT NULL,
+    allocated REAL NOT NULL, used REAL NOT NULL, measured REAL NOT NULL, idle REAL NOT NULL, zombie REAL NOT NULL, faulty REAL NOT NULL, free REAL NOT NULL, unknown REAL NOT NULL, PRIMARY KEY (dimension, hour, name, model, share)
 ) WITHOUT ROWID;
 CREATE TABLE watched (hour INTEGER PRIMARY KEY, seconds REAL NOT NULL);
 

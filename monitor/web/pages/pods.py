@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from starlette.responses import Response
 
@@ -10,7 +10,7 @@ from monitor.facts.cluster import GpuState, PodView
 from monitor.history.model import HistorySubject
 from monitor.present.explanation import ExplanationParts, explanation_parts
 from monitor.present.rows import ClusterIndex, PodRow, pod_rows
-from monitor.queries.cluster import PodExplanation
+from monitor.queries.cluster import PodExplanation, WantedName
 from monitor.web.pages.alerts import firing_alerts
 from monitor.web.pages.held import held_gpus
 from monitor.web.pages.render import PageRequest
@@ -56,12 +56,12 @@ def show(page: PageRequest) -> Response:
     namespace, name = page.request.path_params["namespace"], page.request.path_params["name"]
     index = ClusterIndex(page.deps.cluster.view())
     pod = index.pod(namespace, name)
-    explanation = page.deps.cluster.why(name, namespace, page.lang)
+    (explanation,) = page.deps.cluster.why([(name, namespace)], page.lang)
     gpus = index.gpus_by_pod.get((namespace, name), [])
     is_known = pod is not None or explanation.cause != "unknown-name" or bool(gpus)
     alerts = [row for row in firing_alerts(page, pod=name) if row.alert.labels.get("namespace") in (None, namespace)]
     sections = [
-        page.section("why", "why", chain=parts_of(explanation), polite=True),
+        page.section("why", "why", chain=_parts_of(explanation), polite=True),
         page.section("facts", "pod", pod=pod, waiting=pod is not None and pod.waiting, namespace=namespace, name=name),
         page.history(HistorySubject.POD, f"{namespace}/{name}"),
         page.section("alerts", "alerts", polite=True, rows=alerts),
@@ -70,6 +70,10 @@ def show(page: PageRequest) -> Response:
     return page.respond("pod.html", f"{namespace}/{name}", *sections, status=200 if is_known else 404)
 
 
-def parts_of(explanation: PodExplanation) -> ExplanationParts:
-    """The parts of an explanation."""
+def explain(page: PageRequest, names: Sequence[WantedName]) -> list[ExplanationParts]:
+    """The parts of explanations."""
+    return [_parts_of(each) for each in page.deps.cluster.why(names, page.lang)]
+
+
+def _parts_of(explanation: PodExplanation) -> ExplanationParts:
     return explanation_parts(explanation.name, explanation.lines, well=explanation.well)

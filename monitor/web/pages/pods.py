@@ -9,7 +9,7 @@ from starlette.responses import Response
 from monitor.facts.cluster import GpuState, PodView
 from monitor.history.model import HistorySubject
 from monitor.present.explanation import ExplanationParts, explanation_parts
-from monitor.present.rows import ClusterIndex, PodRow, pod_rows
+from monitor.present.rows import ClusterIndex, pod_rows, pods_in_order
 from monitor.queries.cluster import PodExplanation, WantedName
 from monitor.web.pages.alerts import firing_alerts
 from monitor.web.pages.held import held_gpus
@@ -23,10 +23,10 @@ def show_all(page: PageRequest) -> Response:
     """The selected pods; by default those with GPUs."""
     index = ClusterIndex(page.deps.cluster.view())
     kind = page.query("what") or "gpu"
-    rows = [row for row in pod_rows(index, _filtered(page, index)) if _is_kind(row, kind)]
+    pods = [pod for pod in _filtered(page, index) if _is_kind(pod, index, kind)]
     users = sorted({pod.identity.user for pod in index.view.pods if pod.identity.user})
     queues = sorted({pod.identity.queue for pod in index.view.pods if pod.identity.queue})
-    section = page.section("pods", "pods", **page.limited(rows), narrowed=True)
+    section = page.section("pods", "pods", **limited_rows(index, pods), narrowed=True)
     filters = {name: page.query(name) for name in FILTERS}
     return page.respond(
         "pods.html", page.t("nav.pods"), section, asked=filters, what=kind, kinds=KINDS, users=users, queues=queues
@@ -43,12 +43,19 @@ def _filtered(page: PageRequest, index: ClusterIndex) -> Iterable[PodView]:
             yield pod
 
 
-def _is_kind(row: PodRow, kind: str) -> bool:
+def _is_kind(pod: PodView, index: ClusterIndex, kind: str) -> bool:
     if kind == "waiting":
-        return row.waiting
-    if kind == "idle":
-        return any(gpu.state is GpuState.IDLE_HELD for gpu in row.gpus)
-    return kind == "all" or row.pod.requested_gpus > 0 or bool(row.pod.gpu_shares or row.gpus)
+        return pod.waiting
+    if kind == "all" or (kind != "idle" and (pod.requested_gpus > 0 or pod.gpu_shares)):
+        return True
+    gpus = index.gpus_by_pod.get((pod.namespace, pod.name), ())
+    return any(gpu.state is GpuState.IDLE_HELD for gpu in gpus) if kind == "idle" else bool(gpus)
+
+
+def limited_rows(index: ClusterIndex, pods: Iterable[PodView]) -> dict[str, object]:
+    """Template values `rows` and `more`: rows of the first pods, and the number of further ones."""
+    first = PageRequest.limited(pods_in_order(pods))
+    return first | {"rows": pod_rows(index, first["rows"])}
 
 
 def show(page: PageRequest) -> Response:

@@ -18,6 +18,7 @@ _CHARTS = {
     "plot.alerts": "Alerts in this time",
     "plot.fired": "fired",
     "plot.resolved": "resolved",
+    "plot.was": "reported: ",
     "plot.max": "maximum",
     "plot.time": "Time",
     "plot.forecast": "forecast",

@@ -18,6 +18,7 @@ _CHARTS = {
     "plot.alerts": "这段时间内的告警",
     "plot.fired": "触发",
     "plot.resolved": "恢复",
+    "plot.was": "当时：",
     "plot.max": "最大值",
     "plot.time": "时间",
     "plot.forecast": "预测",

@@ -54,7 +54,8 @@ HEAT_TEXTS = (
 # Texts of chart.js.
 PLOT_TEXTS = (
     *(f"metric.{metric}" for metric in HistoryMetric), *(f"unit.{unit}" for unit in HistoryUnit),
-    "time", "max", "empty", "failed", "alerts", "fired", "resolved", "forecast", "forecast-range", "forecast-later",
+    "time", "max", "empty", "failed", "alerts", "fired", "resolved", "was",
+    "forecast", "forecast-range", "forecast-later",
 )  # fmt: skip
 
 
@@ -200,6 +201,7 @@ class PageRequest:
             "t": self.t,
             "t_or": self.t_or,
             "rule": self.rule,
+            "minute": self.minute,
             "code": lambda word: code(self.lang, word),
             "lang": self.lang,
             "principal": self.principal,

@@ -19,7 +19,6 @@ class LocalizedUsageError(click.UsageError):
 
     def __init__(self, error: click.UsageError, lang: str) -> None:
         super().__init__(error.format_message(), error.ctx)
-        self.exit_code = error.exit_code
         self._error = error
         self._lang = lang
 

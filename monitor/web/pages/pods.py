@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from starlette.responses import Response
 
@@ -52,7 +53,7 @@ def _is_kind(pod: PodView, index: ClusterIndex, kind: str) -> bool:
     return any(gpu.state is GpuState.IDLE_HELD for gpu in gpus) if kind == "idle" else bool(gpus)
 
 
-def limited_rows(index: ClusterIndex, pods: Iterable[PodView]) -> dict[str, object]:
+def limited_rows(index: ClusterIndex, pods: Iterable[PodView]) -> dict[str, Any]:
     """Template values `rows` and `more`: rows of the first pods, and the number of further ones."""
     first = PageRequest.limited(pods_in_order(pods))
     return first | {"rows": pod_rows(index, first["rows"])}

@@ -74,7 +74,7 @@ def jobs_to_wait_for(
     jobs = [(job, _released(job, plans)) for job in jobs_of(held, facts)]
     short = {name: plan.short_of(resource) for name, plan in plans.items()}
     missing = wanted - room
-    jobs.sort(key=lambda entry: _rank(*entry, plans, short, missing, resource))
+    jobs.sort(key=lambda entry: _rank(entry[0], entry[1], plans, short, missing, resource))
     waited_for: list[tuple[Job, Released]] = []
     for job, amounts in jobs:
         if room >= wanted:

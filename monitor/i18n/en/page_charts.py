@@ -29,6 +29,7 @@ _CHARTS = {
     "plot.metric.free": "Free GPUs",
     "plot.metric.waiting": "Waiting GPUs",
     "plot.metric.memory": "Memory",
+    "plot.metric.memory-gpu": "GPU memory",
     "plot.metric.power": "Power",
     "plot.metric.temperature": "Temperature",
     "plot.metric.cpu": "CPU",

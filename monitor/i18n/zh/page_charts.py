@@ -29,6 +29,7 @@ _CHARTS = {
     "plot.metric.free": "空闲 GPU",
     "plot.metric.waiting": "排队需要的 GPU",
     "plot.metric.memory": "内存",
+    "plot.metric.memory-gpu": "显存",
     "plot.metric.power": "功率",
     "plot.metric.temperature": "温度",
     "plot.metric.cpu": "CPU 使用率",

@@ -127,6 +127,8 @@ class PageRequest:
     def history(self, subject: HistorySubject, name: str) -> PageSection:
         """The charts of an entity. The section never changes: chart.js draws what it requests."""
         texts = {key: self.t(f"plot.{key}") for key in PLOT_TEXTS}
+        if subject is HistorySubject.GPU:
+            texts["metric.memory"] = self.t("plot.metric.memory-gpu")
         return self.section(
             "charts", "chart", subject=subject.value, name=name, spans=PLOT_SPANS,
             texts=json.dumps(texts, ensure_ascii=False),

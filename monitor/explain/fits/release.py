@@ -43,6 +43,10 @@ class _NodePlan:
         free = next((left for name, left in zip(self._needs, self._free, strict=True) if name == resource), 0.0)
         return max(0.0, (self.pods + 1) * self._needs.get(resource, 0.0) - free)
 
+    def lacks(self, resource: str) -> bool:
+        """Whether no more pods fit because of this resource."""
+        return self._needs.get(resource, 0.0) > 0 and self.short_of(resource) > MAX_ROUNDING_ERROR
+
     def gain(self, amounts: Sequence[float]) -> int:
         """How many more of the requested pods would fit with these amounts."""
         least = inf
@@ -68,15 +72,29 @@ def jobs_to_wait_for(
 
     Jobs that are ending come first, then those whose GPUs make room for the most pods, small ones before large ones.
     """
-    plans = {node.name: _NodePlan(node, pod, facts) for node in nodes}
-    room = sum(plan.pods for plan in plans.values())
+    nodes = tuple(nodes)
+    plans = _plans(nodes, pod, facts)
     held = (each for name in plans for each in facts.bound.get(name, ()) if not stays(each))
-    jobs = [(job, _released(job, plans)) for job in jobs_of(held, facts)]
+    jobs = jobs_of(held, facts)
+    full = {name for name, plan in plans.items() if plan.lacks(resource)}
+    # Where the resource is what is missing, jobs that hold none of it do not help, at least not first.
+    holders = [job for job in jobs if job.amount(resource) or any(pod.node not in full for pod in job.pods)]
+    found = _enough(holders, plans, wanted, resource)
+    return found or _enough(jobs, _plans(nodes, pod, facts), wanted, resource)
+
+
+def _plans(nodes: Iterable[NodeFact], pod: PodFact, facts: ClusterFacts) -> dict[str, _NodePlan]:
+    return {node.name: _NodePlan(node, pod, facts) for node in nodes}
+
+
+def _enough(jobs: Iterable[Job], plans: Mapping[str, _NodePlan], wanted: int, resource: str) -> list[Job]:
+    """Those of the jobs after which `wanted` pods fit; none if that never happens."""
+    room = sum([plan.pods for plan in plans.values()])
     short = {name: plan.short_of(resource) for name, plan in plans.items()}
     missing = wanted - room
-    jobs.sort(key=lambda entry: _rank(entry[0], entry[1], plans, short, missing, resource))
+    released = [(job, _released(job, plans)) for job in jobs]
     waited_for: list[tuple[Job, Released]] = []
-    for job, amounts in jobs:
+    for job, amounts in sorted(released, key=lambda entry: _rank(entry[0], entry[1], plans, short, missing, resource)):
         if room >= wanted:
             break
         room += _release(amounts, plans)

@@ -97,7 +97,7 @@ WORDS: dict[str, str] = {
     ),
     "gpu-fault.xid-reboot": "GPU {gpu} on {node} does not recover without a reboot (XID {code}).",
     "gpu-fault.xid-reboot.advice": (
-        "Let no new jobs start there: kubectl cordon {node}. When its other jobs have ended, drain and reboot it: "
+        "Let no new jobs start there: kubectl cordon {node}. When its other jobs have ended, drain and reboot {node}: "
         "kubectl drain {node} --ignore-daemonsets"
     ),
     "gpu-fault.xid-vendor": "GPU {gpu} on {node} reports XID {code}, which only the vendor can judge.",

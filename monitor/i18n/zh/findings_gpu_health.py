@@ -83,7 +83,7 @@ WORDS: dict[str, str] = {
     ),
     "gpu-fault.xid-reboot": "{node} 的 GPU {gpu} 要重启节点才能恢复（XID {code}）。",
     "gpu-fault.xid-reboot.advice": (
-        "先停止调度：kubectl cordon {node}。等其他作业结束后腾空并重启它：kubectl drain {node} --ignore-daemonsets"
+        "先停止调度：kubectl cordon {node}。等其他作业结束后腾空并重启 {node}：kubectl drain {node} --ignore-daemonsets"
     ),
     "gpu-fault.xid-vendor": "{node} 的 GPU {gpu} 报告 XID {code}，需要厂商判断。",
     "gpu-fault.xid-vendor.advice": "联系 {node} 的厂商，并附上 nvidia-bug-report.sh 的输出。",

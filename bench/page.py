@@ -20,6 +20,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from itertools import cycle
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -42,7 +43,7 @@ from monitor.facts.cluster import ClusterView, GpuState, GpuView
 from monitor.facts.findings import Finding
 from monitor.present.findings import LocalizedFinding, localize_findings
 from monitor.queries.alerts import AlertQueries
-from monitor.queries.cluster import PodExplanation
+from monitor.queries.cluster import PodExplanation, WantedName
 from monitor.queries.fits import FitsAnswer
 from monitor.web.app import create_app
 from monitor.web.context import PageData
@@ -155,7 +156,7 @@ class Cluster:
     def findings(self, lang: str) -> tuple[LocalizedFinding, ...]:
         return localize_findings(self._found, lang)
 
-    def why(self, name: str, namespace: str | None, lang: str) -> PodExplanation:
+    def why(self, names: Sequence[WantedName], lang: str) -> tuple[PodExplanation, ...]:
         raise NotImplementedError
 
     def fits(self, request: FitsRequest, lang: str) -> FitsAnswer:

@@ -182,6 +182,7 @@ class Choices:
             "/queues": lambda: "/queues",
             "/queues/{name}": lambda: f"/queues/{quote(self._chance.choice(self._view.queues).name, safe='')}",
             "/why": lambda: f"/why?q={self._part()}",
+            "/fits": lambda: f"/fits?gpus={self._chance.randrange(1, 65) * 8}&per_node=8",
             "/alerts": lambda: "/alerts",
             "/alerts/{fingerprint}": lambda: f"/alerts/{self._chance.choice(self._alerts)}",
             "/cleanup": lambda: "/cleanup",

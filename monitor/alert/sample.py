@@ -84,7 +84,9 @@ _EVIDENCE: dict[str, tuple[str, ...]] = {
         "registry-unreachable.others",
         "registry-unreachable.pulls",
     ),
+    "registry-unreachable.registry-down": ("registry-unreachable.probes", "registry-unreachable.pulls"),
     "pod-pending": ("scheduler_says",),
+    "pod-pending.queue-closed": (),
     "pod-start-failed.node": ("pod-start-failed.pods",),
     "quota-exhausted": ("quota-exhausted.waiting", "quota-exhausted.holders"),
     "shm-pressure": ("shm-pressure.used", "shm-pressure.processes"),
@@ -105,6 +107,9 @@ _EVIDENCE: dict[str, tuple[str, ...]] = {
     "mount-lost.everywhere": ("mount-lost.since",),
     "node-down": ("node-down.agent-silent", "node-down.pods"),
     "node-down.disk-pressure": ("node-down.agent-answers", "node-down.pods"),
+    "node-down.network": ("node-down.agent-answers", "node-down.pods"),
+    "node-down.unknown": ("node-down.agent-answers", "node-down.pods"),
+    "node-down.flapping": ("node-down.agent-answers", "node-down.pods"),
     "node-down.memory-pressure": ("node-down.agent-answers", "node-down.pods"),
     "node-condition": ("node-condition.says",),
     "node-condition.isolated": ("node-condition.taint",),
@@ -116,6 +121,11 @@ _EVIDENCE: dict[str, tuple[str, ...]] = {
     "agent-silent.collector-failing": ("agent-silent.collector-says",),
     "service-down": ("service-down.says",),
 }
+# Advice that fits the figures of a sample, where a rule has several.
+_ADVICE = {
+    "pod-pending.not-enough-gpus": "release_idle", "pod-pending.overtaken": "wait_or_ask_less",
+    "gpu-fragmented": "gpu-fragmented.moves.advice",
+}  # fmt: skip
 _CRITICAL = frozenset(
     {"node-down", "gpu-fault", "mass-deletion", "mount-lost", "service-down", "monitor-blind", "receiver-failing"}
 )
@@ -182,6 +192,8 @@ def _samples(rule: RuleMetadata) -> Iterator[Sample]:
 
 def _advice(rule: RuleMetadata, cause: str, headline: str) -> tuple[str, ...]:
     """Advice that the rule declares for the cause, else that of the headline, the cause or the rule."""
+    if headline in _ADVICE:
+        return (_ADVICE[headline],)
     if declared := rule.advice.get(cause):
         return declared[:1]
     candidates = (f"{headline}.advice", f"{rule.rule}.{cause}.advice", f"{rule.rule}.advice")

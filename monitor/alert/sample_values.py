@@ -32,7 +32,7 @@ POD_NAME, POD_IN_NAMESPACE = "bert-0", "team-a/bert-0"
 
 # Values by rule.
 BY_RULE: dict[str, dict[str, Value]] = {
-    "gpu-idle": {"idle": 4, "idle_for": 5400.0, "hours": "01:00-07:00", "days": 3, "cards": "gpu-01:3, gpu-01:4",
+    "gpu-idle": {"idle": 2, "idle_for": 5400.0, "hours": "01:00-07:00", "days": 3, "cards": "gpu-01:3, gpu-01:4",
                  "log_age": 3000.0, "cores": 6, "seconds": 5400.0},
     "gpu-ghost": {"bytes": 38 * GIB},
     "gpu-hot": {"celsius": 87, "watts": 290, "limit": 400, "megahertz": 1005},
@@ -87,10 +87,13 @@ _NVSWITCH: dict[str, Value] = {
 _NFS: dict[str, Value] = {"device": "nfs-01", "message": "nfs: server nfs-01 not responding, still trying"}
 # Values by text, where it differs from the others of its rule.
 BY_KEY: dict[str, dict[str, Value]] = {
+    "gpu-underused.shm-small": {"used": 62 * 2**20, "size": 64 * 2**20},
     "gpu-underused.low-batch": {"used": 11 * GIB, "size": 80 * GIB},
     "gpu-underused.data-loading": {"used": 41 * GIB, "size": 80 * GIB},
     "gpu-underused.io-wait": {"used": 41 * GIB, "size": 80 * GIB},
     "gpu-underused.unknown": {"used": 41 * GIB, "size": 80 * GIB},
+    "gpu-phantom.refused": {"pod": "team-a/vit-0"},
+    "gpu-fragmented.moves.advice": {"node": "gpu-02"},
     "gpu-underused.bursts": {"ratio": 0.96},
     "gpu-fault.xid-memory": {"code": 48}, "gpu-fault.xid-driver": {"code": 62}, "gpu-fault.xid-reset": {"code": 46},
     "gpu-fault.xid-reboot": {"code": 119}, "gpu-fault.xid-nvlink": {"code": 74}, "gpu-fault.xid-power": {"code": 54},
@@ -102,7 +105,14 @@ BY_KEY: dict[str, dict[str, Value]] = {
     "registry-unreachable.node-does-not-trust": {"error": "certificate signed by unknown authority"},
     "registry-unreachable.registry-down": {"error": "HTTP 503"},
     "pod-pending.no-single-node-fits": {"message": "0/40 nodes are available: 40 Insufficient nvidia.com/gpu."},
-    "pod-pending.taint": {"message": "0/40 nodes are available: 40 node(s) had untolerated taint {dedicated: a}."},
+    "pod-pending.taint": {
+        "message": "0/40 nodes are available: 40 node(s) had untolerated taint {dedicated: training}."},
+    "pod-pending.quota": {"message": "queue resource quota insufficient: insufficient nvidia.com/gpu"},
+    "pod-pending.gang-incomplete": {"message": "pod group is not ready, 2 Pending, 4 minAvailable"},
+    "pod-pending.device-claim": {"message": "0/40 nodes are available: 40 cannot allocate all claims."},
+    "pod-pending.vgpu": {"message": "0/40 nodes are available: 40 CardInsufficientMemory."},
+    "pod-pending.topology": {"message": "topology \"default\" doesn't allow to fit any of 2 pod(s)"},
+    "distribute": {"workers": 2, "count": 4, "each": 4},
     "pod-pending.selector": {"message": "0/40 nodes are available: 40 node(s) didn't match Pod's node selector."},
     "pod-pending.volume": {"message": "0/40 nodes are available: persistentvolumeclaim \"data\" not found."},
     "pod-pending.unschedulable-other": {"message": "0/40 nodes are available: 40 node(s) were unschedulable."},
@@ -110,7 +120,7 @@ BY_KEY: dict[str, dict[str, Value]] = {
     "pod-stuck-terminating.d-state": {"state": "D"},
     "pod-start-failed.program": {"code": 1},
     "quota-exhausted.queue": {"name": "vc-a"},
-    "shm-pressure.default-size": {"used": 12 * 2**20, "size": 64 * 2**20},
+    "shm-pressure.default-size": {"used": 12 * 2**20, "size": 64 * 2**20, "wanted": "8Gi"},
     "disk-full.images": {"share": 0.97},
     "disk-inodes": {"used": 30_070_000},
     "disk-part.images": {"share": 0.67}, "disk-part.container-layers": {"share": 0.67},
@@ -167,7 +177,7 @@ BY_KEY: dict[str, dict[str, Value]] = {
 
 def sample_value(rule: str, headline: str, key: str, template: str, name: str) -> Value:
     """Value of a field in a text of the finding with this headline. Raise KeyError for a field that the tables lack."""
-    if name == "pod":
+    if name == "pod" and name not in BY_KEY.get(key, {}):
         return POD_NAME if "{namespace}" in template else POD_IN_NAMESPACE
     for table in (BY_KEY.get(key, {}), BY_KEY.get(headline, {}), BY_RULE.get(rule, {})):
         if name in table:

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 _MAX_BYTES = 128 * 1024
 _SECONDS = "%Y-%m-%d %H:%M:%S"
+UTC_NAMES = ("Etc/UTC", "Etc/UCT", "Etc/Universal", "Etc/Zulu")  # as distributions link them
 _MINUTES = "%Y-%m-%d %H:%M %Z"
 
 
@@ -25,7 +26,7 @@ def local_timezone(path: str = "/etc/localtime", zones: str = "/usr/share/zonein
     for name in (os.environ.get("TZ", "").removeprefix(":"), linked if is_link else _name_of_copy(path, zones)):
         try:
             if name:
-                return str(zone(name))
+                return "UTC" if name in UTC_NAMES else str(zone(name))
         except ValueError:
             continue
     return "UTC"

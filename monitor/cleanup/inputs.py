@@ -20,7 +20,7 @@ from monitor.cleanup.plan.gpus import plan_gpus
 from monitor.cleanup.plan.images import plan_images, runtime_disk
 from monitor.cleanup.plan.keeps import Keeps
 from monitor.cleanup.plan.pods import FRESH_SECONDS, PodContext, plan_pods
-from monitor.cleanup.plan.references import References, image_references
+from monitor.cleanup.plan.references import ClusterReferences, References, Template
 from monitor.cleanup.plan.select import PlanSubject, Selection, make_plan, refuse
 from monitor.cleanup.plan.watermarks import effective_marks, needed_bytes
 from monitor.cleanup.policy import (
@@ -106,6 +106,8 @@ class Planner:
         self._now = now
         self._templates_lock = threading.Lock()
         self._templates: tuple[float, TemplateList] = (float("-inf"), TemplateList())
+        self._references: tuple[tuple[PodFact, ...], tuple[Template, ...], tuple[str, ...], ClusterReferences] | None
+        self._references = None
 
     def plan(self, policy: CleanupPolicy, node: str | None) -> CleanupPlan:
         """Current plan of a policy; `node` is required for images."""
@@ -156,7 +158,16 @@ class Planner:
                 self._templates = (time.monotonic(), self._deps.references.templates())
             templates = self._templates[1]
         unknown = templates.unknown if self._pods_synced() else (*templates.unknown, "pods")
-        return image_references(node, self.pods(), templates.items, unknown)
+        return self._cluster_references(self.pods(), templates.items, unknown).on(node)
+
+    def _cluster_references(
+        self, pods: tuple[PodFact, ...], templates: tuple[Template, ...], unknown: tuple[str, ...]
+    ) -> ClusterReferences:
+        """References of all nodes; plans for many nodes share them while pods and templates are the same objects."""
+        known = self._references
+        if known is None or known[0] is not pods or known[1] is not templates or known[2] != unknown:
+            known = self._references = (pods, templates, unknown, ClusterReferences(pods, templates, unknown))
+        return known[3]
 
     def _without_kubernetes(self, node: str) -> References:
         fact = self.current_agents.get(node)
@@ -206,7 +217,7 @@ class Planner:
         return self._deps.references.volumes() if self._deps.references is not None else VolumeList()
 
     def _images(self, policy: ImagePolicy, node: str) -> CleanupPlan:
-        now, fact = self._now(), self.current_agents.get(node)
+        now, fact = self._now(), self._deps.cluster.fetch_agent(node)
         if fact is None or fact.snapshot is None:
             return refuse(PlanSubject(policy, now, node), "images-unknown", node=node)
         return plan_images(policy, fact.snapshot, self._planning_references(node), now, self._refused(now))

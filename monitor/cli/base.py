@@ -8,6 +8,7 @@ from __future__ import annotations
 import getpass
 import os
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -15,6 +16,7 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from monitor.config.file import ConfigError
     from monitor.config.root import Config
     from monitor.present.table import TextTable
 
@@ -47,18 +49,32 @@ def load_config(path: str | None) -> Config:
     try:
         return config_loader(path)()
     except ConfigError as error:
-        click.echo(str(error), err=True)
+        click.echo(problem_lines(error, _spoken()), err=True)
         sys.exit(CONFIG_EXIT_CODE)
+
+
+def problem_lines(error: ConfigError, lang: str) -> str:
+    """All problems of a configuration in one language, one per line."""
+    from monitor.i18n.phrases import translated
+
+    return "\n".join(str(replace(each, message=translated(each.message, lang))) for each in error.problems)
+
+
+def _spoken() -> str:
+    """The language of the running command."""
+    context = click.get_current_context(silent=True)
+    return language(context.params.get("lang") if context is not None else None)
 
 
 def or_exit(query: Callable[[], T]) -> T:
     """Result of a query. Exits with its error message if it fails."""
     from monitor.cli.ask import QueryError, UnreachableError
+    from monitor.i18n.phrases import translated
 
     try:
         return query()
     except QueryError as error:
-        click.echo(f"gpuwarden: {error}", err=True)
+        click.echo(f"gpuwarden: {translated(str(error), _spoken())}", err=True)
         sys.exit(UNREACHABLE_EXIT_CODE if isinstance(error, UnreachableError) else PROBLEM_EXIT_CODE)
 
 

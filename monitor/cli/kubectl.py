@@ -14,12 +14,13 @@ import monitor
 from monitor.cli.fits import fits
 from monitor.cli.main import status, why
 from monitor.cli.top import top
+from monitor.cli.usage import LocalizedGroup
 
 PROGRAM = "kubectl gpuwarden"
 NO_FILES = ":4"  # the directive of kubectl's completion that file names do not fit
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LocalizedGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(monitor.__version__, prog_name=PROGRAM)
 def plugin() -> None:
     """GPUs of the cluster: what runs, why a job waits, and whether another would fit."""

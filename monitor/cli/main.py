@@ -26,6 +26,7 @@ from monitor.cli.base import (
     language,
     load_config,
     or_exit,
+    problem_lines,
 )
 from monitor.cli.cleanup import cleanup
 from monitor.cli.doctor import doctor
@@ -36,6 +37,7 @@ from monitor.cli.keys import keys
 from monitor.cli.reload import reload
 from monitor.cli.report import report
 from monitor.cli.top import top
+from monitor.cli.usage import LocalizedGroup
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
 SNAPSHOT_TIMEOUT_SECONDS = 10.0
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LocalizedGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(monitor.__version__, prog_name="gpuwarden")
 def main() -> None:
     """Monitoring, alerting and safe cleanup for GPU clusters on Kubernetes."""
@@ -225,7 +227,7 @@ def check_config(path: str, lang: str | None, as_json: bool) -> None:
         verdict = "\n".join((say(spoken, "cli.config-ok", {"path": path}), *lines))
     except ConfigError as error:
         problems = error.problems
-        verdict = "\n".join((str(error), say(spoken, "cli.config-errors", {"count": len(problems)})))
+        verdict = "\n".join((problem_lines(error, spoken), say(spoken, "cli.config-errors", {"count": len(problems)})))
     if as_json:
         verdict = json.dumps({"file": path, "ok": not problems, "problems": [vars(problem) for problem in problems]})
     click.echo(verdict, err=bool(problems) and not as_json)

@@ -125,7 +125,9 @@ class FactsIndex:
         for name, known in nodes.items():
             node = known or KnownNode()
             new = new or (node.fact is not None and name not in facts.node_by_name)
-            _note_held(held, name, facts.gpus_by_node.get(name, ()), node.gpus)
+            gpus = facts.gpus_by_node.get(name, ())
+            if gpus is not node.gpus:
+                _note_held(held, name, gpus, node.gpus)
             _set(facts.node_by_name, name, node.fact)
             _set(facts.agent_of_node, name, node.agent)
             _set(facts.snapshots, name, _current(node.agent))
@@ -206,7 +208,7 @@ def make_cluster_facts(
     index, identities = FactsIndex(resource), identities or {}
     index.put_pods({pod.uid: KnownPod(pod, identities.get(pod.uid, NO_IDENTITY)) for pod in pods})
     index.facts.identities |= identities
-    index.put_nodes(_node_states({node.name: node for node in nodes}, agents, view))
+    index.put_nodes(node_states({node.name: node for node in nodes}, agents, view))
     index.put_events({event.uid: event for event in events})
     index.put_small(
         SmallFacts(
@@ -221,18 +223,17 @@ def make_cluster_facts(
     return index.facts
 
 
-def _node_states(
+def node_states(
     nodes: Mapping[str, NodeFact], agents: Iterable[AgentFact], view: ClusterView | None
-) -> dict[str, KnownNode | None]:
+) -> dict[str, KnownNode]:
+    """Everything known about each node, sorted by name."""
     heard = sorted(agents, key=lambda agent: (agent.received_at or 0.0, agent.target))
     agent_of = {agent.node or agent.target: agent for agent in heard}
     views = {node.name: node for node in view.nodes} if view is not None else {}
-    gpus: defaultdict[str, list[GpuView]] = defaultdict(list)
-    for gpu in view.gpus if view is not None else ():
-        gpus[gpu.node].append(gpu)
+    gpus: Mapping[str, tuple[GpuView, ...]] = view.gpus_by_node if view is not None else {}
     names = nodes.keys() | agent_of.keys() | views.keys() | gpus.keys()
     return {
-        name: KnownNode(nodes.get(name), agent_of.get(name), views.get(name), tuple(gpus[name]))
+        name: KnownNode(nodes.get(name), agent_of.get(name), views.get(name), gpus.get(name, ()))
         for name in sorted(names)
     }
 

@@ -127,9 +127,14 @@ def _evidence_text(evidence: Evidence, lang: str) -> str:
 
 
 def pod_rows(index: ClusterIndex, pods: Iterable[PodView]) -> list[PodRow]:
-    """Pods as rows: waiting ones first, then by number of GPUs."""
-    rows = [PodRow(pod, index.gpus_by_pod.get((pod.namespace, pod.name), ())) for pod in pods]
-    return sorted(rows, key=lambda row: (not row.waiting, -row.pod.requested_gpus, row.pod.namespace, row.pod.name))
+    """Pods as rows, in order."""
+    gpus = index.gpus_by_pod
+    return [PodRow(pod, gpus.get((pod.namespace, pod.name), ())) for pod in pods_in_order(pods)]
+
+
+def pods_in_order(pods: Iterable[PodView]) -> list[PodView]:
+    """Waiting pods first, then by number of GPUs."""
+    return sorted(pods, key=lambda pod: (not pod.waiting, -pod.requested_gpus, pod.namespace, pod.name))
 
 
 def unseen_gpus(index: ClusterIndex, pods: Iterable[PodView]) -> Counter[str]:

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from monitor.cluster.live import LiveCluster
 from monitor.explain.fits.answer import would_fit
 from monitor.explain.fits.model import FitsRequest
-from monitor.explain.model import PodStatus
+from monitor.explain.model import Explanation, PodStatus
 from monitor.explain.not_created import UNKNOWN_NAME, explain_name, explain_unseen
 from monitor.facts.cluster import ClusterView
 from monitor.facts.cluster_facts import ClusterFacts
-from monitor.facts.facts_index import make_cluster_facts
+from monitor.facts.facts_index import SmallFacts
 from monitor.facts.findings import Finding
+from monitor.facts.kept_facts import KeptFacts, Moment
 from monitor.present.explanation import render_explanation
 from monitor.present.findings import LocalizedFinding, localize_findings
 from monitor.queries.fits import FitsAnswer, localize_fits
 
+WantedName = tuple[str, str | None]  # name of a pod or job, and its namespace; None means any
 HEALTHY_STATUSES = (PodStatus.RUNNING, PodStatus.FINISHED)
 
 
@@ -48,25 +52,29 @@ def pods_unseen(view: ClusterView) -> str | None:
     return next(((source.why or source.name).rstrip(".") for source in blind), None)
 
 
-def cluster_facts_of(cluster: LiveCluster, resource: str) -> ClusterFacts:
-    """The facts that rules and explanations use."""
+def current_moment(cluster: LiveCluster) -> Moment:
+    """Everything known now that explanations use."""
     kube = cluster.kube
     if kube is None:
-        return make_cluster_facts(agents=cluster.poller.facts(), view=cluster.view, resource=resource)
+        view = cluster.view
+        return Moment(view, cluster.poller.facts(), small=SmallFacts(sources=view.sources))
     pods, nodes = cluster.joined_objects()
-    return make_cluster_facts(
+    view = cluster.view
+    return Moment(
+        view=view,
+        agents=cluster.poller.facts(),
         pods=pods,
         nodes=nodes,
         events=kube.events.snapshot().items,
-        quotas=kube.quotas.snapshot().items,
-        queues=kube.queues(),
-        pod_groups=kube.pod_groups.snapshot().items,
-        workloads=kube.workloads.snapshot().items,
-        devices=cluster.devices,
         identities=cluster.identities(),
-        agents=cluster.poller.facts(),
-        view=cluster.view,
-        resource=resource,
+        small=SmallFacts(
+            sources=view.sources,
+            queues=kube.queues(),
+            quotas=kube.quotas.snapshot().items,
+            pod_groups=kube.pod_groups.snapshot().items,
+            workloads=kube.workloads.snapshot().items,
+            devices=cluster.devices,
+        ),
     )
 
 
@@ -81,9 +89,10 @@ class ClusterQueries:
         findings: Callable[[], tuple[Finding, ...] | None] = lambda: None,
     ) -> None:
         self._cluster = cluster
-        self._resource = resource
         self._now = now
         self._findings = findings
+        self._facts = KeptFacts(resource)
+        self._facts_lock = threading.Lock()
 
     def view(self) -> ClusterView:
         return self._cluster.view
@@ -96,21 +105,41 @@ class ClusterQueries:
         findings = self._findings()
         return None if findings is None else localize_findings(findings, lang)
 
-    def why(self, name: str, namespace: str | None, lang: str) -> PodExplanation:
-        """Explain the state of a pod or job of exactly this name, in English (`en`) or Chinese (`zh`)."""
-        explanation = explain_name(name, namespace, cluster_facts_of(self._cluster, self._resource), self._now())
-        unseen = pods_unseen(self.view()) if explanation.cause == UNKNOWN_NAME else None
-        if unseen is not None:
-            explanation = explain_unseen(name, namespace, unseen)
-        return PodExplanation(
-            name=name,
-            status=explanation.status.value,
-            cause=explanation.cause,
-            well=explanation.status in HEALTHY_STATUSES,
-            lines=tuple(render_explanation(explanation, lang)),
+    def why(self, names: Sequence[WantedName], lang: str) -> tuple[PodExplanation, ...]:
+        """Explain the states of pods or jobs of exactly these names, in English (`en`) or Chinese (`zh`)."""
+        with self._current_facts() as facts:
+            now = self._now()
+            explanations = [explain_name(name, namespace, facts, now) for name, namespace in names]
+        unseen = pods_unseen(self.view())
+        return tuple(
+            _localized(name, _unless_unseen(explanation, name, namespace, unseen), lang)
+            for (name, namespace), explanation in zip(names, explanations, strict=True)
         )
 
     def fits(self, request: FitsRequest, lang: str) -> FitsAnswer:
         """Whether a job that does not exist yet would fit. Nothing is created."""
-        facts = cluster_facts_of(self._cluster, self._resource)
-        return localize_fits(would_fit(request, facts, self._now()), lang)
+        with self._current_facts() as facts:
+            return localize_fits(would_fit(request, facts, self._now()), lang)
+
+    @contextmanager
+    def _current_facts(self) -> Iterator[ClusterFacts]:
+        """Facts of this moment. Those of the last query are brought up to date, so one query at a time uses them."""
+        with self._facts_lock:
+            yield self._facts.at(current_moment(self._cluster))
+
+
+def _unless_unseen(explanation: Explanation, name: str, namespace: str | None, unseen: str | None) -> Explanation:
+    """The explanation; if no such pod is known, why pods cannot be read, if so."""
+    if unseen is None or explanation.cause != UNKNOWN_NAME:
+        return explanation
+    return explain_unseen(name, namespace, unseen)
+
+
+def _localized(name: str, explanation: Explanation, lang: str) -> PodExplanation:
+    return PodExplanation(
+        name=name,
+        status=explanation.status.value,
+        cause=explanation.cause,
+        well=explanation.status in HEALTHY_STATUSES,
+        lines=tuple(render_explanation(explanation, lang)),
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -11,7 +11,7 @@ from monitor.explain.not_created import UNKNOWN_NAME
 from monitor.facts.cluster import ClusterView, PodView
 from monitor.i18n import say
 from monitor.present.rows import ClusterIndex, pod_rows
-from monitor.queries.cluster import PodExplanation
+from monitor.queries.cluster import PodExplanation, WantedName
 
 MAX_EXPLAINED_PODS = 6  # an explanation is expensive
 MAX_FOUND_PODS = 200
@@ -22,7 +22,7 @@ class Explainer(Protocol):
 
     def view(self) -> ClusterView: ...
 
-    def why(self, name: str, namespace: str | None, lang: str, /) -> PodExplanation: ...
+    def why(self, names: Sequence[WantedName], lang: str, /) -> Sequence[PodExplanation]: ...
 
 
 @dataclass(frozen=True)
@@ -65,14 +65,14 @@ def _owners(pod: PodView) -> tuple[str, str]:
 def search_why(cluster: Explainer, wanted: str, namespace: str | None, lang: str) -> PodExplanation:
     """Explain the pod or job of this name, else the pods of the user, or with a similar name, waiting ones first."""
     name, space = split_name(wanted, namespace)
-    direct = cluster.why(name, space, lang)
+    (direct,) = cluster.why([(name, space)], lang)
     if direct.cause != UNKNOWN_NAME:
         return direct
     index = ClusterIndex(cluster.view())
     rows = pod_rows(index, find_pods(index.view.pods, wanted, namespace).pods)
     if not rows:
         return direct
-    told = [cluster.why(row.pod.name, row.pod.namespace, lang) for row in rows[:MAX_EXPLAINED_PODS]]
+    told = cluster.why([(row.pod.name, row.pod.namespace) for row in rows[:MAX_EXPLAINED_PODS]], lang)
     blocks = [line for each in told for line in ("", *each.lines)]
     head = say(lang, Key.FOUND_PODS, {"name": wanted, "count": len(rows)})
     rest = [say(lang, Key.FOUND_MORE, {"count": len(rows) - len(told)})] if len(rows) > len(told) else []

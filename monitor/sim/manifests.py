@@ -61,7 +61,13 @@ def agent_pod(node_name: str, address: str, created_at: float) -> Object:
         {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "gpuwarden-agent", "uid": "ds-agent", "controller": True}
     ]
     pod["spec"] = {"nodeName": node_name, "containers": [{"name": "agent", "image": "gpuwarden:dev"}]}
-    pod["status"] = {"phase": "Running", "podIP": address, "startTime": rfc3339(created_at)}
+    agent = _container(pod, {"running": {"startedAt": rfc3339(created_at)}}, ready=True) | {"name": "agent"}
+    pod["status"] = {
+        "phase": "Running",
+        "podIP": address,
+        "startTime": rfc3339(created_at),
+        "containerStatuses": [agent],
+    }
     return pod
 
 

@@ -8,7 +8,17 @@ from itertools import pairwise
 
 from msgspec.structs import replace
 
-from monitor.alert.model import Acknowledgement, Alert, Phase, alertname, fingerprint_of
+from monitor.alert.model import (
+    Acknowledgement,
+    Alert,
+    Notification,
+    NotificationReason,
+    NotificationSubject,
+    Phase,
+    alertname,
+    fingerprint_of,
+    notification_id,
+)
 from monitor.alert.notify import NotifyDecision
 from monitor.alert.store import AlertStore
 from monitor.facts.findings import Finding, Severity
@@ -21,6 +31,7 @@ HOT_CELSIUS = 91.0
 FULL_RATIO = 0.93
 RUNTIME_MOUNT = "/var/lib/docker"
 RECEIVER = "ops"
+DELIVERY_SECONDS = 1.0
 ZOMBIE_SECONDS, ZOMBIE_WITHIN_SECONDS = 50 * MINUTE_SECONDS, 4 * DAY_SECONDS
 
 
@@ -122,8 +133,8 @@ def _zombie(now: float, job: PastJob, gpu: int) -> PastOutage:
 
 
 def record_alerts(store: AlertStore, outages: Sequence[PastOutage], now: float) -> None:
-    """Write the alerts with their timelines; none of them is left among the current alerts, and nothing is sent."""
-    for outage in outages:
+    """Write the alerts with timelines and messages; none is left among the current alerts, and nothing is sent now."""
+    for outage in sorted(outages, key=lambda each: -each.ago):
         finding, began = outage.finding(now), now - outage.ago
         fired, ended = began + outage.fires_after, began + outage.lasts
         alert = Alert(
@@ -131,6 +142,7 @@ def record_alerts(store: AlertStore, outages: Sequence[PastOutage], now: float) 
             seen_at=fired, fired_at=fired, group=alertname(outage.rule), firings=(fired,), notified=(RECEIVER,),
         )  # fmt: skip
         store.record({alert.fingerprint: alert}, NotifyDecision(), fired)
+        _deliver(store, alert, NotificationReason.NEW, fired)
         if outage.handled_by is not None:
             taken = fired + (ended - fired) / 4
             note = Acknowledgement(at=taken, by=outage.handled_by, comment=outage.comment)
@@ -138,4 +150,22 @@ def record_alerts(store: AlertStore, outages: Sequence[PastOutage], now: float) 
             store.record({alert.fingerprint: alert}, NotifyDecision(), taken)
         alert = replace(alert, phase=Phase.RESOLVED, resolved_at=ended, seen_at=ended)
         store.record({alert.fingerprint: alert}, NotifyDecision(), ended)
+        _deliver(store, alert, NotificationReason.RESOLVED, ended)
         store.record({alert.fingerprint: None}, NotifyDecision(), ended)
+
+
+def _deliver(store: AlertStore, alert: Alert, reason: NotificationReason, at: float) -> None:
+    """Write a message about the alert as one that was delivered then."""
+    subject = NotificationSubject(
+        fingerprint=alert.fingerprint, finding=alert.finding, phase=alert.phase, since=alert.fired_at or at,
+        resolved_at=alert.resolved_at,
+    )  # fmt: skip
+    group = alert.group or alertname(alert.finding.rule)
+    notification = Notification(
+        id=notification_id(RECEIVER, alert.fingerprint, reason, str(at)), receiver=RECEIVER, group=group,
+        reason=reason, severity=alert.finding.severity, at=at, subjects=(subject,),
+    )  # fmt: skip
+    store.record({}, NotifyDecision(notifications=(notification,)), at)
+    waiting = store.outbox.queue(RECEIVER, DELIVERY_SECONDS, at).waiting
+    batch = store.outbox.claim(RECEIVER, [entry.sequence for entry in waiting], at)
+    store.outbox.sent(batch, "ok", at + DELIVERY_SECONDS)

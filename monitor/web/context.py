@@ -21,7 +21,7 @@ from monitor.i18n import LANGUAGES
 from monitor.leader.elector import LeaseState
 from monitor.present.findings import LocalizedFinding
 from monitor.present.guide import Guide
-from monitor.queries.cluster import PodExplanation
+from monitor.queries.cluster import PodExplanation, WantedName
 from monitor.queries.fits import FitsAnswer
 from monitor.report.model import ReportSource
 from monitor.web.alerts_api import AlertsBackend
@@ -47,8 +47,8 @@ class ClusterBackend(Protocol):
         """Findings in one language; None before the first evaluation."""
         ...
 
-    def why(self, name: str, namespace: str | None, lang: str, /) -> PodExplanation:
-        """Explain the state of a pod or job."""
+    def why(self, names: Sequence[WantedName], lang: str, /) -> tuple[PodExplanation, ...]:
+        """Explain the states of pods or jobs."""
         ...
 
     def fits(self, request: FitsRequest, lang: str, /) -> FitsAnswer:

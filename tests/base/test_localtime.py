@@ -18,6 +18,8 @@ def test_the_time_zone_of_this_machine(tmp_path: Path, monkeypatch: pytest.Monke
     link.symlink_to("/usr/share/zoneinfo/Asia/Tokyo")
     assert local_timezone(str(link)) == "Asia/Tokyo"
     assert local_timezone(str(tmp_path / "none")) == "UTC"
+    monkeypatch.setenv("TZ", "Etc/UTC")
+    assert local_timezone(str(link)) == "UTC"
     monkeypatch.setenv("TZ", ":Asia/Shanghai")
     assert local_timezone(str(link)) == "Asia/Shanghai"
     monkeypatch.setenv("TZ", "CST-8")

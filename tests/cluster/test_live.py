@@ -9,8 +9,9 @@ import pytest
 
 from monitor.cluster.live import LiveCluster
 from monitor.facts.cluster import GpuState, SourceView
+from monitor.facts.kept_facts import KeptFacts
 from monitor.kube.client import connect
-from monitor.queries.cluster import cluster_facts_of
+from monitor.queries.cluster import current_moment
 from tests.cluster.builders import GPU
 from tests.cluster.living import SOON, living, missing, settings, source, states, two_gpus, until
 from tests.support import wait_until
@@ -58,7 +59,7 @@ def test_a_claim_makes_its_gpu_busy_while_it_lasts(api: LivingApi, tmp_path: Pat
         api.put("resourceclaims", claim_json("train-gpu", "gpu-1", pods=["train"]))
         view = until(cluster, lambda view: states(view) == {0: "free", 1: "busy"}, "the claim is seen")
         assert [holder.pod for holder in view.gpus[1].holders] == ["train"]
-        facts = cluster_facts_of(cluster, GPU)
+        facts = KeptFacts(GPU).at(current_moment(cluster))
         assert facts.pod_by_uid["uid-train"].requests[GPU] == 1.0
         assert facts.node_by_name["n1"].allocatable[GPU] == 2.0
         assert ("team", "train-gpu") in facts.claim_by_name

@@ -12,8 +12,10 @@ from monitor.detect.base import CleanupDeletion, RuleContext
 from monitor.facts.actions import ActionsFact
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import Identity, SourceView
-from monitor.facts.facts_index import make_cluster_facts
+from monitor.facts.cluster_facts import ClusterFacts
+from monitor.facts.facts_index import SmallFacts, make_cluster_facts
 from monitor.facts.gpu import GpuFact, GpuInventory, XidCount, XidEvent, XidFacts
+from monitor.facts.kept_facts import Moment
 from monitor.facts.kernel import KernelEvent, KernelFacts
 from monitor.facts.kube import ContainerStatusFact, EventFact, NodeFact, PodContainerFact, PodFact, TerminationFact
 from monitor.facts.log_tails import LogTailFact
@@ -283,6 +285,19 @@ DELETIONS: dict[str, tuple[CleanupDeletion, ...]] = {
 }
 
 
+def complete_facts(moment: Moment) -> ClusterFacts:
+    """The facts of a moment, indexed from nothing."""
+    return make_cluster_facts(
+        pods=moment.pods,
+        nodes=moment.nodes,
+        events=moment.events,
+        quotas=moment.small.quotas,
+        identities=moment.identities,
+        agents=moment.agents,
+        view=moment.view,
+    )
+
+
 class World:
     """The cluster. Each method changes one fact; `context` is what the rules are given then."""
 
@@ -344,21 +359,25 @@ class World:
         self._services = tuple(structs.replace(fact, at=self.now) for fact in SERVICES[variant])
 
     def context(self) -> RuleContext:
+        facts = complete_facts(self.moment())
+        return RuleContext(facts, self.now, self._services, self._deletions)
+
+    def moment(self) -> Moment:
+        """Everything known now."""
         self._poll()
         agents = tuple(self._agents[name] for name in sorted(self._agents))
         nodes = tuple(fact for fact in self._nodes.values() if fact is not None)
         pods = tuple(fact for fact in self._pods.values() if fact is not None)
         around = ClusterContext(sources=self._sources, pods_known=all(source.ok for source in self._sources))
-        facts = make_cluster_facts(
+        return Moment(
+            view=self._builder.build(ViewInputs(agents, pods, nodes, around), self.now).view(),
+            agents=agents,
             pods=pods,
             nodes=nodes,
             events=[each for found in self._events.values() for each in found],
-            quotas=self._quotas,
             identities={each.uid: ALICE for each in pods},
-            agents=agents,
-            view=self._builder.build(ViewInputs(agents, pods, nodes, around), self.now).view(),
+            small=SmallFacts(sources=self._sources, quotas=self._quotas),
         )
-        return RuleContext(facts, self.now, self._services, self._deletions)
 
     def _set_part(self, name: str, part: str, value: Any) -> None:
         agent = self._agents.get(name)

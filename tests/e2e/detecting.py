@@ -26,9 +26,10 @@ from monitor.detect.history import DetectionHistory
 from monitor.detect.rules import RULES
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Severity
+from monitor.facts.kept_facts import KeptFacts
 from monitor.facts.storage import DiskFact
 from monitor.probes.runner import ServiceProbes, ServiceTarget
-from monitor.queries.cluster import cluster_facts_of
+from monitor.queries.cluster import current_moment
 from tests.lab.lab import Lab
 from tests.lab.layout import NODE
 from tests.lab.registry import push_layer
@@ -60,7 +61,7 @@ class Looker:
         self.probes = ServiceProbes(())
 
     def world(self) -> ClusterFacts:
-        return cluster_facts_of(self._cluster, RESOURCE)
+        return KeptFacts(RESOURCE).at(current_moment(self._cluster))
 
     def look(self) -> tuple[Finding, ...]:
         """Evaluate once and return the findings; no rule may fail."""

@@ -50,7 +50,7 @@ PARTS = (
 # Chinese strings without Chinese characters: punctuation and names.
 ALIKE = {"list_comma", "alert.list", "alert.title", "alert.place", "alert.symptom-examples"}
 ALIKE |= {"label.gpu", "label.pod", "external", "page.comma", "page.pod", "page.evidence.xid", "page.waiting.wants"}
-ALIKE |= {"incident.titled", "incident.remark"}
+ALIKE |= {"incident.titled", "incident.remark", "page.colon"}
 ALIKE |= {"demo.scene", "demo.says", "page.guide.body"}
 ALIKE |= {
     "table.pod",

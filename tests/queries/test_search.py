@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from monitor.facts.cluster import ClusterView, Identity, PodView
-from monitor.queries.cluster import PodExplanation
+from monitor.queries.cluster import PodExplanation, WantedName
 from monitor.queries.search import MAX_EXPLAINED_PODS, MAX_FOUND_PODS, FoundPods, find_pods, search_why, split_name
 
 
@@ -75,7 +77,10 @@ class FakeCluster:
     def view(self) -> ClusterView:
         return self._view
 
-    def why(self, name: str, namespace: str | None, lang: str) -> PodExplanation:
+    def why(self, names: Sequence[WantedName], _lang: str) -> tuple[PodExplanation, ...]:
+        return tuple(self._explain(name, namespace) for name, namespace in names)
+
+    def _explain(self, name: str, namespace: str | None) -> PodExplanation:
         self.asked.append(f"{namespace}/{name}")
         known = [pod for pod in self._view.pods if pod.name == name and namespace in (None, pod.namespace)]
         if not known:

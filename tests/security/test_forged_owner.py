@@ -27,10 +27,11 @@ from monitor.facts import GpuInventory, NodeSnapshot
 from monitor.facts.cluster import GpuState
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.facts_index import make_cluster_facts
+from monitor.facts.kept_facts import KeptFacts
 from monitor.facts.kube import PodFact
 from monitor.facts.workload import ContainerFact
 from monitor.kube.client import connect
-from monitor.queries.cluster import cluster_facts_of
+from monitor.queries.cluster import current_moment
 from monitor.report.buckets import GpuTimeTotals
 from tests.alert.receivers.batches import batch, receiver
 from tests.alert.scenario import Scenario
@@ -140,7 +141,7 @@ def test_gpu_hours_are_charged_to_the_owner_of_the_namespace(cluster: LiveCluste
 
 
 def test_a_message_mentions_the_owner_of_the_namespace(cluster: LiveCluster) -> None:
-    facts = cluster_facts_of(cluster, "nvidia.com/gpu")
+    facts = KeptFacts("nvidia.com/gpu").at(current_moment(cluster))
     found = detect((image_pull.RULE,), {}, RuleContext(facts, time.time()), DetectionHistory()).findings
     findings = [each for each in found if each.labels["namespace"] == TENANT]
     assert len(findings) == len(FORGERIES)

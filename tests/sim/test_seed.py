@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from monitor.alert.model import NotificationReason
 from monitor.alert.store import AlertEventKind, AlertStore
 from monitor.history.model import METRICS, SPAN_SECONDS, HistoryMetric, HistorySubject
 from monitor.history.reader import HistoryReader
@@ -139,8 +140,15 @@ def test_past_alerts_are_over_and_have_a_timeline(seeded: Seeded) -> None:
     store = AlertStore(str(seeded.state / "alerts.db"))
     events = store.history(NOW - SPAN_SECONDS)
     assert store.load().alerts == {}
-    assert store.deliveries(10, NOW) == ()
+    deliveries = store.deliveries(100, NOW)
+    mentions = {
+        event.alert.fingerprint: [mention.reason for mention in store.mentions(event.alert, 0.0, 10)]
+        for event in events
+    }
     store.close()
+    assert {delivery.state for delivery in deliveries} == {"sent"}
+    assert [delivery.at for delivery in deliveries] == sorted((each.at for each in deliveries), reverse=True)
+    assert set(map(tuple, mentions.values())) == {(NotificationReason.RESOLVED, NotificationReason.NEW)}
     kinds = [event.what for event in events]
     assert kinds.count(AlertEventKind.FIRED) == kinds.count(AlertEventKind.RESOLVED) == len(past_outages(seeded.past))
     assert AlertEventKind.ACKNOWLEDGED in kinds

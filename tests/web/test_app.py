@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,7 +19,7 @@ from monitor.facts.cluster import ClusterView, GpuState, GpuView, NodeView
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Evidence, Text
 from monitor.present.findings import LocalizedFinding, localize_findings
-from monitor.queries.cluster import PodExplanation
+from monitor.queries.cluster import PodExplanation, WantedName
 from monitor.queries.fits import FitsAnswer
 from monitor.web.app import create_app
 from monitor.web.server import WebServer
@@ -53,8 +53,11 @@ class FakeCluster:
     def findings(self, lang: str) -> tuple[LocalizedFinding, ...] | None:
         return localize_findings((finding(self._name), finding(f"{self._name}-2", explained_by="x")), lang)
 
-    def why(self, name: str, namespace: str | None, lang: str) -> PodExplanation:
-        return PodExplanation(name=name, status="pending", cause="quota", well=False, lines=(f"{namespace} {lang}",))
+    def why(self, names: Sequence[WantedName], lang: str) -> tuple[PodExplanation, ...]:
+        return tuple(
+            PodExplanation(name=name, status="pending", cause="quota", well=False, lines=(f"{namespace} {lang}",))
+            for name, namespace in names
+        )
 
     def fits(self, request: FitsRequest, lang: str) -> FitsAnswer:
         return FitsAnswer(verdict="never", lines=(f"{request.gpus} {request.model} {request.tolerations} {lang}",))

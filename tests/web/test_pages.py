@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ from monitor.present.alerts import LocalizedAlert
 from monitor.present.cleanup import ShownPlan
 from monitor.present.findings import LocalizedFinding, localize_findings
 from monitor.present.rows import gpu_rows, page_text
-from monitor.queries.cluster import PodExplanation
+from monitor.queries.cluster import PodExplanation, WantedName
 from monitor.queries.fits import FitsAnswer
 from monitor.web.context import PageData, PageDeps
 from monitor.web.pages.routes import page_routes
@@ -89,9 +89,12 @@ class FakeCluster:
     def findings(self, lang: str) -> tuple[LocalizedFinding, ...] | None:
         return localize_findings((finding(), finding(labels={"node": "b"}, explained_by=finding().key)), lang)
 
-    def why(self, name: str, _namespace: str | None, _lang: str) -> PodExplanation:
-        lines = (f"{name} waits", "No room.", "  - it asks for 8", "What to do:", "  > wait")
-        return PodExplanation(name=name, status="pending", cause="no-room", well=False, lines=lines)
+    def why(self, names: Sequence[WantedName], _lang: str) -> tuple[PodExplanation, ...]:
+        lines = ("No room.", "  - it asks for 8", "What to do:", "  > wait")
+        return tuple(
+            PodExplanation(name=name, status="pending", cause="no-room", well=False, lines=(f"{name} waits", *lines))
+            for name, _ in names
+        )
 
     def fits(self, request: FitsRequest, _lang: str) -> FitsAnswer:
         lines = (f"{request.gpus} do not fit now.", "  - zhang holds 8", "What to do:", "  > ask for less")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Sequence
 from functools import partial
 from itertools import chain
 
@@ -11,7 +12,7 @@ import pytest
 from starlette.requests import Request
 
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, Holder, NodeView
-from monitor.queries.cluster import PodExplanation
+from monitor.queries.cluster import PodExplanation, WantedName
 from monitor.web.context import PageDeps
 from monitor.web.pages.cached import MAX_ANSWERS, CachedQueries, TimedCache
 from monitor.web.pages.charts import Chart, draw
@@ -141,15 +142,15 @@ def test_a_slow_explanation_is_not_worked_out_for_everybody() -> None:
     clock, computed = [0.0], list[tuple[str, str]]()
 
     class Slow(FakeCluster):
-        def why(self, name: str, namespace: str | None, lang: str) -> PodExplanation:
-            computed.append((name, lang))
+        def why(self, names: Sequence[WantedName], lang: str) -> tuple[PodExplanation, ...]:
+            computed.append((names[0][0], lang))
             clock[0] += 0.3
-            return super().why(name, namespace, lang)
+            return super().why(names, lang)
 
     queries = CachedQueries(Slow(), lambda: clock[0])
     for at, name, lang in ((0, "a", "en"), (1, "a", "en"), (1, "a", "zh"), (3.2, "a", "en"), (4.5, "a", "en")):
         clock[0] = max(clock[0], at)
-        assert queries.why(name, "nlp", lang).name == name
+        assert queries.why([(name, "nlp")], lang)[0].name == name
     assert computed == [("a", "en"), ("a", "zh"), ("a", "en")]
 
 

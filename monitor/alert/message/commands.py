@@ -9,12 +9,12 @@ from monitor.alert.message.document import Span, SpanStyle
 # Always commands.
 _PROGRAMS = (
     "kubectl|docker|docker-compose|crictl|nvidia-smi|ssh|systemctl|journalctl|getent|curl|gpuwarden|iostat|nfsiostat|"
-    "iotop|dmesg|umount|fuser|lspci|ipmitool|vcctl|showmount|truncate|exportfs|torchrun"
+    "iotop|dmesg|umount|fuser|lspci|ipmitool|vcctl|showmount|truncate|exportfs|torchrun|dcgmi|skopeo"
 )
 # Also English words: commands only if an option or a path follows.
 _WORDS = "mount|last|kill|cat|grep|ps|ls|du|df"
 _FULL_WIDTH = "\u3000-\u303f\u3400-\u9fff\uff00-\uffef"
-_ENDS = rf"[{_FULL_WIDTH}]|[;,:] |\.(?: |$)| \(|\)| (?:and|or|show|shows|is|does|on|the|to|then) |$"
+_ENDS = rf"[{_FULL_WIDTH}]|[;,:] |\.(?: |$)| \(|\)| (?:and|or|shows|is|does|on|the|to|then) | show (?!-)|$"
 _COMMAND = re.compile(
     rf"(?<![\w./-])(?:(?:{_PROGRAMS})(?= [^\s{_FULL_WIDTH}])|(?:{_WORDS})(?= [-/])).*?(?=\s*(?:{_ENDS}))", re.ASCII
 )

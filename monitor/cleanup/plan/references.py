@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -61,19 +62,42 @@ class VolumeUse:
     server: str | None = None
 
 
+class ClusterReferences:
+    """Images that each node of a cluster has to keep; what all nodes have in common is determined once."""
+
+    def __init__(self, pods: Iterable[PodFact], templates: Iterable[Template], unknown: tuple[str, ...] = ()) -> None:
+        self._common = References({}, unknown)
+        self._pods: defaultdict[str, list[PodFact]] = defaultdict(list)
+        for template in templates:
+            for image in template.images:
+                _refer(self._common, image, template.text)
+        for pod in pods:
+            if pod.finished:
+                continue
+            if pod.node is None:
+                _refer_to_images(self._common, pod)
+            else:
+                self._pods[pod.node].append(pod)
+
+    def on(self, node: str) -> References:
+        """References on a node: pods without a node, and the future pods of templates, may be placed on it."""
+        common = self._common
+        references = References(dict(common.names), common.unknown, dict(common.prefixes))
+        for pod in self._pods.get(node, ()):
+            _refer_to_images(references, pod)
+        return references
+
+
 def image_references(
     node: str, pods: Iterable[PodFact], templates: Iterable[Template], unknown: tuple[str, ...] = ()
 ) -> References:
-    """Images that a node has to keep: pods without a node, and the future pods of templates, may be placed on it."""
-    references = References({}, unknown)
-    for template in templates:
-        for image in template.images:
-            _refer(references, image, template.text)
-    for pod in pods:
-        if not pod.finished and pod.node in (None, node):
-            for image in _images(pod):
-                _refer(references, image, f"Pod {pod.namespace}/{pod.name}")
-    return references
+    """Images that one node has to keep."""
+    return ClusterReferences(pods, templates, unknown).on(node)
+
+
+def _refer_to_images(references: References, pod: PodFact) -> None:
+    for image in _images(pod):
+        _refer(references, image, f"Pod {pod.namespace}/{pod.name}")
 
 
 def _refer(references: References, image: str, referrer: str) -> None:

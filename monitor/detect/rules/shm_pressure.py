@@ -9,7 +9,7 @@ from typing import Any
 
 from monitor.detect.base import Bytes, Latency, Ratio, Rule, RuleContext, RuleResult, SubjectKind
 from monitor.detect.findings import make_finding
-from monitor.detect.labels import label_values
+from monitor.detect.labels import label_value, label_values
 from monitor.detect.lib.storage import container_owner
 from monitor.detect.subjects import NodeReport, NodeSubject
 from monitor.facts.cluster_facts import ClusterFacts
@@ -98,12 +98,13 @@ def _labels(node: str, container: ContainerFact, facts: ClusterFacts) -> dict[st
 def _finding(
     facts: ClusterFacts, shm: _SharedMemory, cause: str, severity: Severity, labels: dict[str, str]
 ) -> Finding:
-    pod, user = container_owner(shm.container, facts)
+    pod, _ = container_owner(shm.container, facts)
+    user = facts.container_user(shm.container)
     size: dict[str, Value] = {"used": shm.fact.used_bytes, "size": shm.fact.size_bytes}
     values: dict[str, Value] = {"pod": pod, "node": labels["node"], "share": shm.used_share, **size}
     evidence = [Text("shm-pressure.used", size)]
     evidence += [Text("shm-pressure.processes", {"count": shm.processes})] if shm.processes else []
-    evidence += [Text("shm-pressure.owner", {"user": user})] if user != "-" else []
+    evidence += [Text("shm-pressure.owner", {"user": label_value(user)})] if user is not None else []
     return make_finding(
         "shm-pressure", cause, labels, values, severity=severity, evidence=evidence,
         advice_key="shm-pressure.advice", advice_values={"wanted": _suggested_size(shm.fact.size_bytes)},

@@ -36,7 +36,7 @@ class Job:
 
     def amount(self, resource: str) -> float:
         """What the job holds of a resource."""
-        return sum(pod.requests.get(resource, 0.0) for pod in self.pods)
+        return sum([pod.requests.get(resource, 0.0) for pod in self.pods])
 
     @property
     def nodes(self) -> tuple[str, ...]:

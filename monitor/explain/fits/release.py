@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from math import inf
 
 from monitor.explain.fit import MAX_ROUNDING_ERROR, requirements_on
 from monitor.explain.fits.jobs import Job, jobs_of
@@ -11,36 +12,57 @@ from monitor.explain.fits.room import stays
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import NodeFact, PodFact
 
-Amounts = Mapping[str, float]
+Released = Mapping[str, Sequence[float]]  # amounts that a job releases, by node, in the order of what a pod needs
 
 
 class _NodePlan:
-    """Free amounts of a node while jobs are released."""
+    """Free amounts of a node while jobs are released, and `pods`, how many of the requested pods fit."""
 
     def __init__(self, node: NodeFact, pod: PodFact, facts: ClusterFacts) -> None:
-        self._needs, have = requirements_on(pod, node, facts)
+        needs, have = requirements_on(pod, node, facts)
         if "pods" in node.allocatable:
-            self._needs = {**self._needs, "pods": 1.0}
+            needs = {**needs, "pods": 1.0}
         used = facts.used.get(node.name, {})
-        self._free = {name: have.get(name, 0.0) - used.get(name, 0.0) for name in self._needs}
+        self._needs, self._amounts = needs, tuple(needs.values())
+        self._free = [have.get(name, 0.0) - used.get(name, 0.0) for name in needs]
+        self.pods = self._count(self._free)
 
-    def pods(self) -> int:
-        """How many of the requested pods fit."""
-        counts = (int((self._free[name] + MAX_ROUNDING_ERROR) // amount) for name, amount in self._needs.items())
-        return max(0, min(counts))
+    def _count(self, free: Sequence[float]) -> int:
+        counts = [(left + MAX_ROUNDING_ERROR) // amount for left, amount in zip(free, self._amounts, strict=True)]
+        return max(0, int(min(counts)))
+
+    def released_by(self, pods: Sequence[PodFact]) -> list[float]:
+        """What the pods occupy of each resource that counts."""
+        return [
+            float(len(pods)) if name == "pods" else sum([pod.requests.get(name, 0.0) for pod in pods])
+            for name in self._needs
+        ]
 
     def short_of(self, resource: str) -> float:
         """How much of a resource is missing for one more pod."""
-        amount = self._needs.get(resource, 0.0)
-        return max(0.0, (self.pods() + 1) * amount - self._free.get(resource, 0.0))
+        free = next((left for name, left in zip(self._needs, self._free, strict=True) if name == resource), 0.0)
+        return max(0.0, (self.pods + 1) * self._needs.get(resource, 0.0) - free)
 
-    def release(self, pods: Iterable[PodFact], sign: int = 1) -> int:
-        """Release pods (or with -1 undo that), and return how many more of the requested pods fit."""
-        before = self.pods()
-        for pod in pods:
-            for name in self._needs:
-                self._free[name] += sign * (1.0 if name == "pods" else pod.requests.get(name, 0.0))
-        return self.pods() - before
+    def lacks(self, resource: str) -> bool:
+        """Whether no more pods fit because of this resource."""
+        return self._needs.get(resource, 0.0) > 0 and self.short_of(resource) > MAX_ROUNDING_ERROR
+
+    def gain(self, amounts: Sequence[float]) -> int:
+        """How many more of the requested pods would fit with these amounts."""
+        least = inf
+        for left, more, amount in zip(self._free, amounts, self._amounts, strict=True):
+            fitting = (left + more + MAX_ROUNDING_ERROR) // amount
+            if fitting <= self.pods:
+                return 0
+            least = min(least, fitting)
+        return int(least) - self.pods
+
+    def release(self, amounts: Sequence[float], sign: int = 1) -> int:
+        """Release amounts (or with -1 undo that), and return how many more of the requested pods fit."""
+        before = self.pods
+        self._free = [left + sign * more for left, more in zip(self._free, amounts, strict=True)]
+        self.pods = self._count(self._free)
+        return self.pods - before
 
 
 def jobs_to_wait_for(
@@ -50,19 +72,34 @@ def jobs_to_wait_for(
 
     Jobs that are ending come first, then those whose GPUs make room for the most pods, small ones before large ones.
     """
-    plans = {node.name: _NodePlan(node, pod, facts) for node in nodes}
-    room = sum(plan.pods() for plan in plans.values())
+    nodes = tuple(nodes)
+    plans = _plans(nodes, pod, facts)
     held = (each for name in plans for each in facts.bound.get(name, ()) if not stays(each))
-    order = sorted(jobs_of(held, facts), key=lambda job: _rank(job, plans, wanted - room, resource))
-    released: list[Job] = []
-    for job in order:
+    jobs = jobs_of(held, facts)
+    full = {name for name, plan in plans.items() if plan.lacks(resource)}
+    # Where the resource is what is missing, jobs that hold none of it do not help, at least not first.
+    holders = [job for job in jobs if job.amount(resource) or any(pod.node not in full for pod in job.pods)]
+    found = _enough(holders, plans, wanted, resource)
+    return found or _enough(jobs, _plans(nodes, pod, facts), wanted, resource)
+
+
+def _plans(nodes: Iterable[NodeFact], pod: PodFact, facts: ClusterFacts) -> dict[str, _NodePlan]:
+    return {node.name: _NodePlan(node, pod, facts) for node in nodes}
+
+
+def _enough(jobs: Iterable[Job], plans: Mapping[str, _NodePlan], wanted: int, resource: str) -> list[Job]:
+    """Those of the jobs after which `wanted` pods fit; none if that never happens."""
+    room = sum([plan.pods for plan in plans.values()])
+    short = {name: plan.short_of(resource) for name, plan in plans.items()}
+    missing = wanted - room
+    released = [(job, _released(job, plans)) for job in jobs]
+    waited_for: list[tuple[Job, Released]] = []
+    for job, amounts in sorted(released, key=lambda entry: _rank(entry[0], entry[1], plans, short, missing, resource)):
         if room >= wanted:
             break
-        room += _release(job, plans)
-        released.append(job)
-    if room < wanted:
-        return []
-    return _pruned(released, lambda job: _undo(job, plans), room - wanted, lambda job: _release(job, plans))
+        room += _release(amounts, plans)
+        waited_for.append((job, amounts))
+    return _needed(waited_for, plans, room - wanted) if room >= wanted else []
 
 
 def jobs_of_amount(jobs: Sequence[Job], resource: str, missing: float) -> list[Job]:
@@ -77,42 +114,52 @@ def jobs_of_amount(jobs: Sequence[Job], resource: str, missing: float) -> list[J
             total += job.amount(resource)
     if total < missing - MAX_ROUNDING_ERROR:
         return []
-    spare = total - missing
-    for job in reversed(list(chosen)):
+    spare, needed = total - missing, list[Job]()
+    for job in reversed(chosen):
         if job.amount(resource) <= spare + MAX_ROUNDING_ERROR:
-            chosen.remove(job)
             spare -= job.amount(resource)
-    return chosen
+        else:
+            needed.append(job)
+    return needed[::-1]
 
 
-def _pruned(released: list[Job], undo: Callable[[Job], int], spare: int, release: Callable[[Job], int]) -> list[Job]:
+def _needed(waited_for: Sequence[tuple[Job, Released]], plans: Mapping[str, _NodePlan], spare: int) -> list[Job]:
     """The jobs without those that are not needed; the last ones are tried first."""
-    needed = list(released)
-    for job in reversed(released):
-        lost = -undo(job)
+    needed: list[Job] = []
+    for job, amounts in reversed(waited_for):
+        lost = -_release(amounts, plans, -1)
         if lost <= spare:
             spare -= lost
-            needed.remove(job)
         else:
-            release(job)
-    return needed
+            _release(amounts, plans)
+            needed.append(job)
+    return needed[::-1]
 
 
-def _rank(job: Job, plans: Mapping[str, _NodePlan], missing: int, resource: str) -> tuple[object, ...]:
-    gain = _release(job, plans)
-    _undo(job, plans)
-    nearest = min((plans[node].short_of(resource) for node in job.nodes if node in plans), default=0.0)
+def _rank(
+    job: Job,
+    amounts: Released,
+    plans: Mapping[str, _NodePlan],
+    short: Mapping[str, float],
+    missing: int,
+    resource: str,
+) -> tuple[object, ...]:
+    gain = sum([plans[node].gain(more) for node, more in amounts.items()])
+    nearest = min([short[node] for node in amounts], default=0.0)
     amount = job.amount(resource)
     return (not job.terminating, job.lasting, -min(gain, missing), nearest, not amount, amount, job.key)
 
 
-def _release(job: Job, plans: Mapping[str, _NodePlan], sign: int = 1) -> int:
+def _released(job: Job, plans: Mapping[str, _NodePlan]) -> Released:
+    if len(job.pods) == 1:  # as most have
+        node = job.pods[0].node or ""
+        return {node: plans[node].released_by(job.pods)} if node in plans else {}
     by_node: defaultdict[str, list[PodFact]] = defaultdict(list)
     for pod in job.pods:
         if pod.node in plans:
             by_node[pod.node or ""].append(pod)
-    return sum(plans[node].release(pods, sign) for node, pods in by_node.items())
+    return {node: plans[node].released_by(pods) for node, pods in by_node.items()}
 
 
-def _undo(job: Job, plans: Mapping[str, _NodePlan]) -> int:
-    return _release(job, plans, -1)
+def _release(amounts: Released, plans: Mapping[str, _NodePlan], sign: int = 1) -> int:
+    return sum([plans[node].release(more, sign) for node, more in amounts.items()])

@@ -82,7 +82,7 @@ WORDS = {f"demo.{key}": text for key, text in (_TERMINAL | _SCENES).items()} | {
     "login-link": "to act   {url}   (once, within an hour)",
     "page.guide.scene": "Demo {number}/{total}",
     "page.guide.body": "{now} {says}",
-    "page.guide.next": "Next: {title},",
+    "page.guide.next": "Next: {title}",
     "page.guide.hide": "Hide the guide",
     "page.guide.show": "Guide",
 }

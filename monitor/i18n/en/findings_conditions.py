@@ -65,7 +65,7 @@ WORDS: dict[str, str] = {
         "several GPUs are slow or hang meanwhile."
     ),
     "node-condition.gpu-driver.advice": (
-        "On {node}: does nvidia-smi respond, and does the pod of the device plugin run there? kubectl get pod -A -o "
+        "Does nvidia-smi on {node} respond? Does the pod of the device plugin run there? kubectl get pod -A -o "
         "wide "
         "--field-selector spec.nodeName={node}"
     ),

@@ -177,7 +177,7 @@ WORDS: dict[str, str] = {
     ),
     "gpu-wedged.d-state.advice": (
         "On {node}: cat /proc/{pid}/stack. If it waits for a mount, repair the mount; if it waits for the driver, "
-        "drain and reboot {node}."
+        "stop new jobs (kubectl cordon {node}), and reboot {node} when its other jobs have ended."
     ),
     "gpu-wedged.zombie-process.advice": (
         "On {node}: its parent (ps -o ppid= -p {pid}) must reap it: restart the container. If it has threads in "
@@ -206,7 +206,7 @@ WORDS: dict[str, str] = {
         "-n kube-system get pods -l component=kube-controller-manager"
     ),
     "gpu-phantom.advice": (
-        "Restart the kubelet on {node}: systemctl restart kubelet. If it still counts the GPU as used, drain "
-        "the node and reboot it: kubectl drain {node} --ignore-daemonsets"
+        "Restart the kubelet on {node}: systemctl restart kubelet. Pods keep running. If it still "
+        "counts the GPU as used: kubectl cordon {node}, and reboot the node when its jobs have ended."
     ),
 }

@@ -96,7 +96,10 @@ WORDS: dict[str, str] = {
         "Stop the job, then on {node}: nvidia-smi --gpu-reset -i {gpu}. If the reset fails, drain and reboot {node}."
     ),
     "gpu-fault.xid-reboot": "GPU {gpu} on {node} does not recover without a reboot (XID {code}).",
-    "gpu-fault.xid-reboot.advice": "Drain and reboot {node}: kubectl drain {node} --ignore-daemonsets",
+    "gpu-fault.xid-reboot.advice": (
+        "Let no new jobs start there: kubectl cordon {node}. When its other jobs have ended, drain and reboot {node}: "
+        "kubectl drain {node} --ignore-daemonsets"
+    ),
     "gpu-fault.xid-vendor": "GPU {gpu} on {node} reports XID {code}, which only the vendor can judge.",
     "gpu-fault.xid-vendor.advice": "Contact the vendor of {node} with the output of nvidia-bug-report.sh.",
     "gpu-fault.xid-software": "GPU {gpu} on {node} needs other software (XID {code}).",
@@ -149,7 +152,7 @@ WORDS: dict[str, str] = {
     "gpu-hot.power-brake": "The power supply of {node} has been throttling GPU {gpu} for {seconds:duration}.",
     "gpu-hot.power-brake.advice": (
         "Check the power supplies and the power cap of {node}: ipmitool sdr type 'Power Supply'. Until then, lower "
-        "the limit of GPU {gpu}: nvidia-smi -pl"
+        "the limit of GPU {gpu}: nvidia-smi -i {gpu} -pl WATTS"
     ),
     "gpu-hot.temperature": "Its temperature is {celsius} degrees Celsius.",
     "gpu-hot.power": "It draws {watts} W of {limit} W.",

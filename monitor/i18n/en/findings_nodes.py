@@ -11,7 +11,9 @@ WORDS: dict[str, str] = {
     "doc.node-down.limit.joining": "How long a new node may take to become ready.",
     "doc.node-down.limit.flaps": "Number of changes within `window` that count as flapping.",
     "doc.node-down.limit.window": "Time window for `flaps`.",
-    "node-down.kubelet-silent": "Node {node} is down: its kubelet has not reported for {seconds:duration}.",
+    "node-down.kubelet-silent": (
+        "Node {node} is down: its kubelet stopped reporting, and it has not been ready for {seconds:duration}."
+    ),
     "node-down.disk-pressure": "Node {node} has been short of disk space for {seconds:duration} and is evicting pods.",
     "node-down.memory-pressure": "Node {node} has been short of memory for {seconds:duration} and is evicting pods.",
     "node-down.network": "The pod network of node {node} does not work: {message}",

@@ -92,7 +92,7 @@ WORDS: dict[str, str] = {
     ),
     "pull_proxy_advice": (
         "On {node}: is {host} running, and are its address and scheme right? The setting is HTTPS_PROXY of "
-        "the containerd or docker service (systemctl show -p Environment containerd docker). Add internal "
+        "the runtime's service (systemctl show -p Environment containerd docker). Add internal "
         "registries to NO_PROXY, then restart the runtime."
     ),
     "pull_mirror": (

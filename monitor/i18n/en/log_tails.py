@@ -23,7 +23,9 @@ WORDS: dict[str, str] = {
     "crash_cuda_arch": "The program in container {container} has no code for the GPU model of {node}.",
     "crash_cuda_arch_advice": "Use a build of the framework or extension that supports this GPU, or another GPU model.",
     "crash_gpu_ecc": "A GPU of {node} reported an uncorrectable memory error to container {container}.",
-    "crash_gpu_ecc_advice": "Reset the GPU of {node}; replace it if the error repeats. gpuwarden status names the GPU.",
+    "crash_gpu_ecc_advice": (
+        "Reset the GPU of {node}; replace it if the error repeats. gpuwarden status shows which GPU it is."
+    ),
     "crash_gpu_lost": "Container {container} lost access to its GPU on {node}.",
     "crash_gpu_lost_advice": (
         "Restart the pod. If nvidia-smi fails on {node} too, drain the node and reboot it; if it works there, fix the "

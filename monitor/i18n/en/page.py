@@ -57,6 +57,7 @@ _FRAME = {
     "severity.critical": "critical",
     "severity.warning": "warning",
     "severity.info": "info",
+    "colon": ": ",
     "script.s": "s",
     "script.min": "min",
     "script.h": "h",

@@ -46,7 +46,9 @@ WORDS: dict[str, str] = {
     "mount_driver_missing": "The storage driver (CSI) of volume {volume} is not running on {node}.",
     "mount_driver_missing_advice": "Bring the driver's pod on {node} back: kubectl get pods -A -o wide | grep csi",
     "mount_disk_full": "The disk of {node} is full: volume {volume} cannot be set up.",
-    "mount_disk_full_advice": "Free space on {node}: df -h, then old images and logs.",
+    "mount_disk_full_advice": (
+        "Free space on {node}: df -h shows which disk is full, and gpuwarden cleanup plan shows what can be removed."
+    ),
     "mount_bad_filesystem": (
         "The file system of volume {volume} cannot be mounted on {node}: it is corrupt or of another type."
     ),
@@ -96,7 +98,9 @@ WORDS: dict[str, str] = {
     ),
     "mount_hung_advice": "Bring the server of {path} back. If that is not possible: on {node} umount -f -l {path}",
     "sandbox_disk_full": "{node} cannot start pods: its disk is full.",
-    "sandbox_disk_full_advice": "Free space on {node}: df -h, then old images and logs.",
+    "sandbox_disk_full_advice": (
+        "Free space on {node}: df -h shows which disk is full, and gpuwarden cleanup plan shows what can be removed."
+    ),
     "sandbox_no_address": "{node} has no free pod IP addresses.",
     "sandbox_no_address_advice": (
         "Look for leftovers in /var/lib/cni/networks on {node}, or give the node a larger pod network."
@@ -162,7 +166,9 @@ WORDS: dict[str, str] = {
         "On {node}: check the nvidia runtime in the runtime's configuration, and that its file is executable."
     ),
     "start_disk_full": "The disk of {node} is full: container {container} cannot be created.",
-    "start_disk_full_advice": "Free space on {node}: df -h, then old images and logs.",
+    "start_disk_full_advice": (
+        "Free space on {node}: df -h shows which disk is full, and gpuwarden cleanup plan shows what can be removed."
+    ),
     "start_exec_format": (
         "Container {container} cannot run its program: it is built for another CPU architecture, or lacks a #! line."
     ),

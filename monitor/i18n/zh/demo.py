@@ -74,7 +74,7 @@ WORDS = {f"demo.{key}": text for key, text in (_TERMINAL | _SCENES).items()} | {
     "login-link": "操作  {url}   （一小时内有效，只能用一次）",
     "page.guide.scene": "演示 {number}/{total}",
     "page.guide.body": "{now}{says}",
-    "page.guide.next": "接下来：{title}，",
+    "page.guide.next": "接下来：{title}",
     "page.guide.hide": "隐藏导览",
     "page.guide.show": "导览",
 }

@@ -139,7 +139,8 @@ WORDS: dict[str, str] = {
     ),
     "gpu-wedged.vanished": "{node} 的 GPU {gpu} 被已不存在的进程 {pid}（{process}）占用，已 {seconds:duration}。",
     "gpu-wedged.d-state.advice": (
-        "在 {node} 上执行：cat /proc/{pid}/stack。在等挂载就修复挂载；在等驱动就腾空并重启 {node}。"
+        "在 {node} 上执行：cat /proc/{pid}/stack。在等挂载就修复挂载；在等驱动就先停止调度"
+        "（kubectl cordon {node}），等其他作业结束后重启 {node}。"
     ),
     "gpu-wedged.zombie-process.advice": (
         "在 {node} 上：它的父进程（ps -o ppid= -p {pid}）需要回收它：重启容器。还有 D 状态的线程时：重启 {node}。"
@@ -163,7 +164,7 @@ WORDS: dict[str, str] = {
         "kubectl -n kube-system get pods -l component=kube-controller-manager"
     ),
     "gpu-phantom.advice": (
-        "重启 {node} 的 kubelet：systemctl restart kubelet。如果该 GPU 仍显示已分配，先驱逐节点上的 Pod 再重"
-        "启节点：kubectl drain {node} --ignore-daemonsets"
+        "重启 {node} 的 kubelet：systemctl restart kubelet。Pod 不受影响。如果该 GPU 仍显示已分配："
+        "kubectl cordon {node}，等节点上的作业结束后重启节点。"
     ),
 }

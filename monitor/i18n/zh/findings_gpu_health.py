@@ -82,7 +82,9 @@ WORDS: dict[str, str] = {
         "停掉作业，然后在 {node} 上重置 GPU：nvidia-smi --gpu-reset -i {gpu}。如果重置失败，腾空并重启 {node}。"
     ),
     "gpu-fault.xid-reboot": "{node} 的 GPU {gpu} 要重启节点才能恢复（XID {code}）。",
-    "gpu-fault.xid-reboot.advice": "腾空并重启 {node}：kubectl drain {node} --ignore-daemonsets",
+    "gpu-fault.xid-reboot.advice": (
+        "先停止调度：kubectl cordon {node}。等其他作业结束后腾空并重启 {node}：kubectl drain {node} --ignore-daemonsets"
+    ),
     "gpu-fault.xid-vendor": "{node} 的 GPU {gpu} 报告 XID {code}，需要厂商判断。",
     "gpu-fault.xid-vendor.advice": "联系 {node} 的厂商，并附上 nvidia-bug-report.sh 的输出。",
     "gpu-fault.xid-software": "{node} 的 GPU {gpu} 需要更新软件（XID {code}）。",
@@ -128,7 +130,7 @@ WORDS: dict[str, str] = {
     "gpu-hot.power-brake": "{node} 的电源使 GPU {gpu} 降频，已 {seconds:duration}。",
     "gpu-hot.power-brake.advice": (
         "检查 {node} 的电源和功率上限：ipmitool sdr type 'Power Supply'；"
-        "在此之前可以调低 GPU {gpu} 的上限：nvidia-smi -pl"
+        "在此之前可以调低 GPU {gpu} 的上限：nvidia-smi -i {gpu} -pl WATTS"
     ),
     "gpu-hot.temperature": "温度 {celsius} 摄氏度。",
     "gpu-hot.power": "功率 {watts} W，上限 {limit} W。",

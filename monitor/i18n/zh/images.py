@@ -78,7 +78,7 @@ WORDS: dict[str, str] = {
     ),
     "pull_proxy": "{node} 的容器运行时使用的 HTTP 代理 {host} 有问题，镜像仓库没有问题。",
     "pull_proxy_advice": (
-        "在 {node} 上检查 {host} 是否在运行、地址和协议是否正确。设置是 containerd 或 docker 服务的"
+        "在 {node} 上检查 {host} 是否在运行、地址和协议是否正确。设置是运行时的服务的"
         " HTTPS_PROXY（systemctl show -p Environment containerd docker）。内部仓库写进 NO_PROXY，然后重启运行"
         "时。"
     ),

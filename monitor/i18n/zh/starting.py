@@ -36,7 +36,9 @@ WORDS: dict[str, str] = {
     "mount_driver_missing": "{node} 上没有运行存储卷 {volume} 的存储驱动（CSI）。",
     "mount_driver_missing_advice": "恢复 {node} 上的驱动 Pod：kubectl get pods -A -o wide | grep csi",
     "mount_disk_full": "{node} 的磁盘满了：存储卷 {volume} 无法准备。",
-    "mount_disk_full_advice": "清理 {node} 的磁盘：df -h，然后清理旧镜像和日志。",
+    "mount_disk_full_advice": (
+        "清理 {node} 的磁盘：用 df -h 找出哪块满了，用 gpuwarden cleanup plan 查看可以安全删除什么。"
+    ),
     "mount_bad_filesystem": "{node} 无法挂载存储卷 {volume} 的文件系统：已损坏或类型不符。",
     "mount_bad_filesystem_advice": "先在 {node} 上检查设备（dmesg；未挂载时 fsck）。",
     "mount_permission": "{node} 没有权限挂载存储卷 {volume}（{source}）。",
@@ -70,7 +72,9 @@ WORDS: dict[str, str] = {
     "mount_hung": "{node} 上的挂载 {path} 已 {hung:duration}没有响应，等待它的进程停不下来。",
     "mount_hung_advice": "恢复 {path} 的服务器。做不到时：在 {node} 上执行 umount -f -l {path}",
     "sandbox_disk_full": "{node} 无法启动 Pod：磁盘满了。",
-    "sandbox_disk_full_advice": "清理 {node} 的磁盘：df -h，然后清理旧镜像和日志。",
+    "sandbox_disk_full_advice": (
+        "清理 {node} 的磁盘：用 df -h 找出哪块满了，用 gpuwarden cleanup plan 查看可以安全删除什么。"
+    ),
     "sandbox_no_address": "{node} 没有空闲的 Pod 地址（IP）了。",
     "sandbox_no_address_advice": "检查 {node} 上 /var/lib/cni/networks 里的残留，或给节点分配更大的 Pod 网段。",
     "sandbox_runtime_class": "{node} 的容器运行时不认识 Pod 要求的 runtimeClass。",
@@ -127,7 +131,9 @@ WORDS: dict[str, str] = {
     "start_runtime_broken": "{node} 的容器运行时配置有误：它执行不了自己的组件。",
     "start_runtime_broken_advice": "在 {node} 上检查运行时配置里的 nvidia runtime，以及该文件是否可执行。",
     "start_disk_full": "{node} 的磁盘满了：容器 {container} 无法创建。",
-    "start_disk_full_advice": "清理 {node} 的磁盘：df -h，然后清理旧镜像和日志。",
+    "start_disk_full_advice": (
+        "清理 {node} 的磁盘：用 df -h 找出哪块满了，用 gpuwarden cleanup plan 查看可以安全删除什么。"
+    ),
     "start_exec_format": "容器 {container} 的程序无法执行：它是为其他处理器构建的，或脚本首行缺少 #!。",
     "start_exec_format_advice": "为该架构构建镜像；脚本首行写上 #!/bin/bash。",
     "start_hook": "容器 {container} 的启动钩子失败。",

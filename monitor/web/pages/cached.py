@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Generic, TypeVar
 
 from monitor.explain.fits.model import FitsRequest
 from monitor.facts.cluster import ClusterView
 from monitor.present.findings import LocalizedFinding
-from monitor.queries.cluster import PodExplanation
+from monitor.queries.cluster import PodExplanation, WantedName
 from monitor.queries.fits import FitsAnswer
 from monitor.web.context import ClusterBackend
 
@@ -49,7 +50,7 @@ class CachedQueries:
 
     def __init__(self, cluster: ClusterBackend, now: Callable[[], float] = time.monotonic) -> None:
         self._cluster = cluster
-        self._explanations = TimedCache[PodExplanation](now)
+        self._explanations = TimedCache[tuple[PodExplanation, ...]](now)
         self._fits = TimedCache[FitsAnswer](now)
 
     def view(self) -> ClusterView:
@@ -61,9 +62,10 @@ class CachedQueries:
     def findings(self, lang: str) -> tuple[LocalizedFinding, ...] | None:
         return self._cluster.findings(lang)
 
-    def why(self, name: str, namespace: str | None, lang: str) -> PodExplanation:
-        """Explain the state of a pod or job, possibly from the cache."""
-        return self._explanations.get((name, namespace, lang), lambda: self._cluster.why(name, namespace, lang))
+    def why(self, names: Sequence[WantedName], lang: str) -> tuple[PodExplanation, ...]:
+        """Explain the states of pods or jobs, possibly from the cache."""
+        key = (lang, *chain.from_iterable(names))
+        return self._explanations.get(key, lambda: self._cluster.why(names, lang))
 
     def fits(self, request: FitsRequest, lang: str) -> FitsAnswer:
         """Whether a job would fit, possibly from the cache."""

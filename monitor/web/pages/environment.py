@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import quote, urlencode
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from monitor.alert.message.commands import with_commands
 from monitor.base.localtime import local_instant
@@ -22,6 +22,7 @@ from monitor.present.timeline import entry_text
 TEMPLATES = Path(__file__).parents[1] / "templates"
 STATIC = Path(__file__).parents[1] / "static"
 UNKNOWN = "?"
+MAX_QUOTED = 8192  # segments of paths whose quoted form is kept
 ASSETS = (
     "page.css", "login.css", "page.js", "htmx.min.js", "chart.css", "figures.js", "chart.js", "heatmap.js",
     "uplot.min.css", "uplot.min.js",
@@ -68,7 +69,12 @@ def assets() -> dict[str, str]:
 
 def link(*segments: str | int) -> str:
     """A path of quoted segments."""
-    return "".join(f"/{quote(str(segment), safe='')}" for segment in segments)
+    return "".join([f"/{_quoted(segment)}" for segment in segments])
+
+
+@lru_cache(maxsize=MAX_QUOTED)
+def _quoted(segment: str | int) -> str:
+    return quote(str(segment), safe="")
 
 
 def with_query(path: str, **values: object) -> str:
@@ -93,7 +99,7 @@ def _time(at: float | None, attribute: str, timezone: str) -> Markup:
     if at is None:
         return Markup("?")
     text = local_instant(at, timezone)
-    return Markup("<time {}={}>{}</time>").format(Markup(attribute), int(at), text)  # noqa: S704  # a constant
+    return Markup(f"<time {attribute}={int(at)}>{escape(text)}</time>")  # noqa: S704  # the rest is a constant
 
 
 def bar(ratio: float | None, css: str = "") -> Markup:
@@ -101,11 +107,10 @@ def bar(ratio: float | None, css: str = "") -> Markup:
     if ratio is None:
         return Markup("")
     width = round(100 * min(1.0, max(0.0, ratio)))
-    frame = Markup(
-        '<svg class="bar {}" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">'
-        '<rect class="all" width="100" height="6"/><rect class="part" width="{}" height="6"/></svg>'
+    return Markup(  # noqa: S704  # a number; the rest is escaped
+        f'<svg class="bar {escape(css)}" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">'
+        f'<rect class="all" width="100" height="6"/><rect class="part" width="{width}" height="6"/></svg>'
     )
-    return frame.format(css, width)
 
 
 def _size(amount: float | None) -> str:

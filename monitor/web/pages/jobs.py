@@ -6,10 +6,11 @@ from starlette.responses import Response
 
 from monitor.cluster.usage import UsageTotals
 from monitor.history.model import HistorySubject
-from monitor.present.rows import ClusterIndex, mean_utilization, pod_rows
+from monitor.present.rows import ClusterIndex, mean_utilization
 from monitor.present.shares import wanted
 from monitor.web.pages.alerts import firing_alerts
 from monitor.web.pages.held import held_gpus
+from monitor.web.pages.pods import limited_rows
 from monitor.web.pages.render import PageRequest
 
 
@@ -29,7 +30,7 @@ def show(page: PageRequest) -> Response:
         page.section("facts", "usage", use=totals.view(), ratio=mean_utilization(gpus), leftover=0, waiting=waiting),
         page.history(HistorySubject.JOB, f"{namespace}/{name}"),
         page.section("alerts", "alerts", polite=True, rows=firing_alerts(page, namespace=namespace, job=name)),
-        page.section("pods", "pods", **page.limited(pod_rows(index, pods))),
+        page.section("pods", "pods", **limited_rows(index, pods)),
         held_gpus(page, index, gpus, pods),
     ]
     return page.respond("owner.html", f"{namespace}/{name}", *sections, kind="job")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from starlette.responses import Response
 
 from monitor.facts.cluster import GpuState, PodView
 from monitor.history.model import HistorySubject
 from monitor.present.explanation import ExplanationParts, explanation_parts
-from monitor.present.rows import ClusterIndex, PodRow, pod_rows
-from monitor.queries.cluster import PodExplanation
+from monitor.present.rows import ClusterIndex, pod_rows, pods_in_order
+from monitor.queries.cluster import PodExplanation, WantedName
 from monitor.web.pages.alerts import firing_alerts
 from monitor.web.pages.held import held_gpus
 from monitor.web.pages.render import PageRequest
@@ -23,10 +24,10 @@ def show_all(page: PageRequest) -> Response:
     """The selected pods; by default those with GPUs."""
     index = ClusterIndex(page.deps.cluster.view())
     kind = page.query("what") or "gpu"
-    rows = [row for row in pod_rows(index, _filtered(page, index)) if _is_kind(row, kind)]
+    pods = [pod for pod in _filtered(page, index) if _is_kind(pod, index, kind)]
     users = sorted({pod.identity.user for pod in index.view.pods if pod.identity.user})
     queues = sorted({pod.identity.queue for pod in index.view.pods if pod.identity.queue})
-    section = page.section("pods", "pods", **page.limited(rows), narrowed=True)
+    section = page.section("pods", "pods", **limited_rows(index, pods), narrowed=True)
     filters = {name: page.query(name) for name in FILTERS}
     return page.respond(
         "pods.html", page.t("nav.pods"), section, asked=filters, what=kind, kinds=KINDS, users=users, queues=queues
@@ -43,12 +44,19 @@ def _filtered(page: PageRequest, index: ClusterIndex) -> Iterable[PodView]:
             yield pod
 
 
-def _is_kind(row: PodRow, kind: str) -> bool:
+def _is_kind(pod: PodView, index: ClusterIndex, kind: str) -> bool:
     if kind == "waiting":
-        return row.waiting
-    if kind == "idle":
-        return any(gpu.state is GpuState.IDLE_HELD for gpu in row.gpus)
-    return kind == "all" or row.pod.requested_gpus > 0 or bool(row.pod.gpu_shares or row.gpus)
+        return pod.waiting
+    if kind == "all" or (kind != "idle" and (pod.requested_gpus > 0 or pod.gpu_shares)):
+        return True
+    gpus = index.gpus_by_pod.get((pod.namespace, pod.name), ())
+    return any(gpu.state is GpuState.IDLE_HELD for gpu in gpus) if kind == "idle" else bool(gpus)
+
+
+def limited_rows(index: ClusterIndex, pods: Iterable[PodView]) -> dict[str, Any]:
+    """Template values `rows` and `more`: rows of the first pods, and the number of further ones."""
+    first = PageRequest.limited(pods_in_order(pods))
+    return first | {"rows": pod_rows(index, first["rows"])}
 
 
 def show(page: PageRequest) -> Response:
@@ -56,12 +64,12 @@ def show(page: PageRequest) -> Response:
     namespace, name = page.request.path_params["namespace"], page.request.path_params["name"]
     index = ClusterIndex(page.deps.cluster.view())
     pod = index.pod(namespace, name)
-    explanation = page.deps.cluster.why(name, namespace, page.lang)
+    (explanation,) = page.deps.cluster.why([(name, namespace)], page.lang)
     gpus = index.gpus_by_pod.get((namespace, name), [])
     is_known = pod is not None or explanation.cause != "unknown-name" or bool(gpus)
     alerts = [row for row in firing_alerts(page, pod=name) if row.alert.labels.get("namespace") in (None, namespace)]
     sections = [
-        page.section("why", "why", chain=parts_of(explanation), polite=True),
+        page.section("why", "why", chain=_parts_of(explanation), polite=True),
         page.section("facts", "pod", pod=pod, waiting=pod is not None and pod.waiting, namespace=namespace, name=name),
         page.history(HistorySubject.POD, f"{namespace}/{name}"),
         page.section("alerts", "alerts", polite=True, rows=alerts),
@@ -70,6 +78,10 @@ def show(page: PageRequest) -> Response:
     return page.respond("pod.html", f"{namespace}/{name}", *sections, status=200 if is_known else 404)
 
 
-def parts_of(explanation: PodExplanation) -> ExplanationParts:
-    """The parts of an explanation."""
+def explain(page: PageRequest, names: Sequence[WantedName]) -> list[ExplanationParts]:
+    """The parts of explanations."""
+    return [_parts_of(each) for each in page.deps.cluster.why(names, page.lang)]
+
+
+def _parts_of(explanation: PodExplanation) -> ExplanationParts:
     return explanation_parts(explanation.name, explanation.lines, well=explanation.well)

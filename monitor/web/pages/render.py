@@ -54,7 +54,8 @@ HEAT_TEXTS = (
 # Texts of chart.js.
 PLOT_TEXTS = (
     *(f"metric.{metric}" for metric in HistoryMetric), *(f"unit.{unit}" for unit in HistoryUnit),
-    "time", "max", "empty", "failed", "alerts", "fired", "resolved", "forecast", "forecast-range", "forecast-later",
+    "time", "max", "empty", "failed", "alerts", "fired", "resolved", "was",
+    "forecast", "forecast-range", "forecast-later",
 )  # fmt: skip
 
 
@@ -126,6 +127,8 @@ class PageRequest:
     def history(self, subject: HistorySubject, name: str) -> PageSection:
         """The charts of an entity. The section never changes: chart.js draws what it requests."""
         texts = {key: self.t(f"plot.{key}") for key in PLOT_TEXTS}
+        if subject is HistorySubject.GPU:
+            texts["metric.memory"] = self.t("plot.metric.memory-gpu")
         return self.section(
             "charts", "chart", subject=subject.value, name=name, spans=PLOT_SPANS,
             texts=json.dumps(texts, ensure_ascii=False),
@@ -200,6 +203,7 @@ class PageRequest:
             "t": self.t,
             "t_or": self.t_or,
             "rule": self.rule,
+            "minute": self.minute,
             "code": lambda word: code(self.lang, word),
             "lang": self.lang,
             "principal": self.principal,

@@ -13,7 +13,6 @@ from monitor.present.rows import (
     MAX_ROWS,
     ClusterIndex,
     leftover_gpus,
-    pod_rows,
     queues_by_demand,
     user_rows,
     user_utilization,
@@ -21,6 +20,7 @@ from monitor.present.rows import (
 from monitor.present.shares import requested, wanted
 from monitor.web.pages.alerts import firing_alerts
 from monitor.web.pages.held import held_gpus
+from monitor.web.pages.pods import limited_rows
 from monitor.web.pages.render import PageRequest, PageSection
 
 
@@ -92,7 +92,7 @@ def _owner_sections(
     return [
         page.history(kind, name),
         page.section("alerts", "alerts", polite=True, rows=firing_alerts(page, **{kind.value: name})),
-        page.section("pods", "pods", **page.limited(pod_rows(index, pods))),
+        page.section("pods", "pods", **limited_rows(index, pods)),
         held_gpus(page, index, gpus, pods),
     ]
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from starlette.responses import RedirectResponse, Response
 
-from monitor.present.explanation import ExplanationParts
 from monitor.present.rows import ClusterIndex, pod_rows
 from monitor.present.suggestions import suggestions
 from monitor.queries.search import MAX_EXPLAINED_PODS, find_pods, split_name
 from monitor.web.pages.environment import link
-from monitor.web.pages.pods import parts_of
+from monitor.web.pages.pods import explain
 from monitor.web.pages.render import PageRequest
 
 MAX_RESULTS = 30
@@ -26,8 +25,8 @@ def show(page: PageRequest) -> Response:
         return RedirectResponse(path, 303)
     rows = pod_rows(index, found.pods)
     waiting = [row for row in rows if row.waiting][:MAX_EXPLAINED_PODS]
-    answers = [(row, _explain(page, row.pod.name, row.pod.namespace)) for row in waiting]
-    direct = _explain(page, *split_name(wanted)) if wanted and not rows else None
+    answers = list(zip(waiting, explain(page, [(row.pod.name, row.pod.namespace) for row in waiting]), strict=True))
+    direct = explain(page, [split_name(wanted)])[0] if wanted and not rows else None
     section = page.section(
         "found", "found", **page.limited(rows, MAX_RESULTS), wanted=wanted, answers=answers, direct=direct
     )
@@ -44,7 +43,3 @@ def _page_of(index: ClusterIndex, name: str) -> str | None:
     if name in index.nodes:
         return link("nodes", name)
     return link("queues", name) if any(queue.name == name for queue in index.view.queues) else None
-
-
-def _explain(page: PageRequest, name: str, namespace: str | None) -> ExplanationParts:
-    return parts_of(page.deps.cluster.why(name, namespace, page.lang))

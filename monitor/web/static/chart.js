@@ -191,7 +191,7 @@
         const line = document.createElement("li"), link = document.createElement("a");
         link.href = `/alerts/${encodeURIComponent(alert.fingerprint)}`;
         link.textContent = alert.title;
-        line.append(`${moment(alert.at)} `, link, ` ${this.texts[alert.what] || alert.what} · ${alert.headline}`);
+        line.append(`${moment(alert.at)} `, link, ` ${this.texts[alert.what] || alert.what} · ${alert.what === "resolved" ? this.texts.was : ""}${alert.headline}`);
         return line;
       }));
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from monitor.base.text import MAX_TEXT_CHARS, shorten_name
-from monitor.cleanup.plan.references import Template, VolumeUse, image_references, volume_uses
+from monitor.cleanup.plan.references import ClusterReferences, Template, VolumeUse, image_references, volume_uses
 from monitor.facts.image_names import reference_keys
 from monitor.facts.kube import ContainerStatusFact, PodContainerFact, PodFact, PodVolumeFact
 
@@ -41,6 +41,20 @@ def test_what_a_node_has_to_keep() -> None:
     assert references.referrer(reference_keys("nightly:1")) == "CronJob team/nightly"
     assert references.referrer(reference_keys("there:1")) is None
     assert image_references("n1", (), (), ("jobs.batch",)).unknown == ("jobs.batch",)
+
+
+def test_what_nodes_have_in_common_is_kept_apart_from_what_each_has() -> None:
+    pods = [
+        pod("one", "n1", image="one:1"),
+        pod("two", "n2", image="two:1"),
+        pod("waits", None, "Pending", image="w:1"),
+    ]
+    cluster = ClusterReferences(pods, [Template("Job", "t", "j", ("t:1",))], ("jobs.batch",))
+    common = {"docker.io/library/w:1": "Pod team/waits", "docker.io/library/t:1": "Job t/j"}
+    for _ in range(2):
+        assert cluster.on("n1").names == common | {"docker.io/library/one:1": "Pod team/one"}
+        assert cluster.on("n2").names == common | {"docker.io/library/two:1": "Pod team/two"}
+        assert (cluster.on("n3").names, cluster.on("n3").unknown) == (common, ("jobs.batch",))
 
 
 def test_needed_names_of_the_same_repository() -> None:

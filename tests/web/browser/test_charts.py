@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,7 +33,7 @@ from monitor.history.recorder import HistoryRecorder
 from monitor.history.store import FILE, HistoryStore
 from monitor.present.alerts import LocalizedAlertEvent
 from monitor.present.findings import LocalizedFinding
-from monitor.queries.cluster import PodExplanation
+from monitor.queries.cluster import PodExplanation, WantedName
 from monitor.queries.fits import FitsAnswer
 from monitor.queries.history import HistoryQueries
 from monitor.web.app import create_app
@@ -81,8 +81,11 @@ class World:
     def findings(self, _lang: str) -> tuple[LocalizedFinding, ...] | None:
         return ()
 
-    def why(self, name: str, _namespace: str | None, _lang: str) -> PodExplanation:
-        return PodExplanation(name=name, status="running", cause="running", well=True, lines=("It runs.",))
+    def why(self, names: Sequence[WantedName], _lang: str) -> tuple[PodExplanation, ...]:
+        return tuple(
+            PodExplanation(name=name, status="running", cause="running", well=True, lines=("It runs.",))
+            for name, _ in names
+        )
 
     def fits(self, request: FitsRequest, _lang: str) -> FitsAnswer:
         raise NotImplementedError(request)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -19,7 +19,7 @@ from monitor.facts.actions import TrashUnit
 from monitor.facts.cluster import ClusterView
 from monitor.facts.text import Text
 from monitor.present.cleanup import ShownItem, ShownPlan, ShownRun
-from monitor.queries.cluster import PodExplanation
+from monitor.queries.cluster import PodExplanation, WantedName
 from monitor.queries.fits import FitsAnswer
 from monitor.web.app import create_app
 from monitor.web.authenticator import Authenticator
@@ -54,8 +54,8 @@ class EmptyCluster:
     def findings(self, _lang: str) -> tuple[()]:
         return ()
 
-    def why(self, name: str, _namespace: str | None, _lang: str) -> PodExplanation:
-        raise NotImplementedError(name)
+    def why(self, names: Sequence[WantedName], _lang: str) -> tuple[PodExplanation, ...]:
+        raise NotImplementedError(names)
 
     def fits(self, request: FitsRequest, _lang: str) -> FitsAnswer:
         raise NotImplementedError(request)

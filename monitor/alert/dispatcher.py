@@ -105,8 +105,8 @@ class Dispatcher:
             self._advanced = None
             self._process()
 
-    def send(self, notifications: Sequence[Notification], notes: Mapping[str, bytes]) -> None:
-        """Send notifications that do not come from findings, and store `notes` in the same transaction."""
+    def send(self, notifications: Sequence[Notification], notes: Mapping[str, bytes | None]) -> None:
+        """Send notifications that do not come from findings, and store `notes` (None: delete) in one transaction."""
         self._store.send(notifications, notes)
         self._sender.wake({notification.receiver for notification in notifications})
 

@@ -136,7 +136,7 @@ class Notification(Fact, frozen=True, kw_only=True):
     `subjects` are the firing alerts of the group and those resolved since the previous notification: fresh ones first,
     then by severity. `users` are the owners of the affected jobs. A digest has a `summary` and possibly no subjects.
     `sample` marks a test message. `omitted` counts the subjects that were left out because there are too many.
-    `answers` are links for the owner.
+    `answers` are links for the owner. `page` is the path of the page about it, if that is not the page of an alert.
     """
 
     id: str
@@ -152,6 +152,7 @@ class Notification(Fact, frozen=True, kw_only=True):
     sample: bool = False
     omitted: int = 0
     answers: tuple[AnswerLink, ...] = ()
+    page: str | None = None
 
     @property
     def resolved(self) -> bool:

@@ -24,6 +24,7 @@ from monitor.alert.windows import MaintenanceWindow
 from monitor.base.localtime import local_timezone
 from monitor.base.units import quoted
 from monitor.config.derive import build
+from monitor.config.job_results import JobResultsConfig
 from monitor.config.receivers import (
     Language,
     OwnerConfig,
@@ -93,6 +94,7 @@ class AlertsConfig(Section):
     owners: dict[str, OwnerConfig] = Field(default_factory=dict)
     heartbeat: HeartbeatConfig | None = None
     digest: DigestConfig | None = None
+    job_results: JobResultsConfig | None = None
     alertmanager: AlertmanagerConfig | None = None
     callback: CallbackConfig = CallbackConfig()
 
@@ -110,7 +112,7 @@ class AlertsConfig(Section):
             _check_names(info, route.receivers, f"route {number} leads to ")
         return routes
 
-    @field_validator("digest", "callback")
+    @field_validator("digest", "job_results", "callback")
     @classmethod
     def _check_section(cls, section: Any, info: ValidationInfo) -> Any:
         _check_names(info, (section and section.receivers) or ())

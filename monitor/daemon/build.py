@@ -41,5 +41,6 @@ def make_cluster(config: Config, own_agent: str | None = None, state: str | None
         rules=daemon.platform_rules(),
         cycle=daemon.cycle,
         state=state,
+        job_ends=daemon.alerts.job_results is not None,
     )
     return LiveCluster(settings, api, why_none)

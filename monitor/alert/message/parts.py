@@ -61,9 +61,9 @@ def status(notification: Notification, locale: Locale, kind: str = "reason") -> 
 
 
 def is_notice(notification: Notification) -> bool:
-    """Whether it reports an action of this program, which neither fires nor resolves."""
+    """Whether it reports an action of this program or the end of a job, which neither fires nor resolves."""
     return bool(notification.subjects) and all(
-        subject.finding.rule.startswith("cleanup-") for subject in notification.subjects
+        subject.finding.rule.startswith(("cleanup-", "job-")) for subject in notification.subjects
     )
 
 

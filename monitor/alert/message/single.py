@@ -121,7 +121,7 @@ def _when(notification: Notification, now: float, locale: Locale) -> TextLine:
     start = min(subject.since for subject in subjects)
     flapping = any(subject.flapping for subject in subjects)
     spans = [Span(locale.say("flapping"), SpanStyle.BAD)] if flapping else []
-    if notification.resolved:
+    if all(subject.resolved_at is not None for subject in subjects) or notification.resolved:
         end = max(_end(subject, now) for subject in subjects)
         first, last = locale.period(start, end)
         text = locale.say("lasted", start=first, end=last, seconds=max(0.0, end - start))
@@ -155,6 +155,8 @@ def _advice(sentence: str, locale: Locale) -> TextLine:
 
 
 def _url(notification: Notification, locale: Locale) -> str | None:
+    if notification.page is not None:
+        return locale.page_url(notification.page)
     if is_notice(notification):
         return locale.page_url("cleanup")
     if len(notification.subjects) == 1:

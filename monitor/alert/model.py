@@ -137,6 +137,7 @@ class Notification(Fact, frozen=True, kw_only=True):
     then by severity. `users` are the owners of the affected jobs. A digest has a `summary` and possibly no subjects.
     `sample` marks a test message. `omitted` counts the subjects that were left out because there are too many.
     `answers` are links for the owner. `page` is the path of the page about it, if that is not the page of an alert.
+    It is not sent `not_before` a time.
     """
 
     id: str
@@ -153,6 +154,12 @@ class Notification(Fact, frozen=True, kw_only=True):
     omitted: int = 0
     answers: tuple[AnswerLink, ...] = ()
     page: str | None = None
+    not_before: float | None = None
+
+    @property
+    def due_at(self) -> float:
+        """When it was to be sent."""
+        return self.at if self.not_before is None else max(self.at, self.not_before)
 
     @property
     def resolved(self) -> bool:

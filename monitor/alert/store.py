@@ -297,7 +297,7 @@ def _delivery(notification: Notification, row: list[Any], now: float) -> Deliver
         at=notification.at,
         subjects=len(notification.subjects) + notification.omitted,
         state=state or "waiting",
-        late=max(0.0, (now if done_at is None else done_at) - notification.at),
+        late=max(0.0, (now if done_at is None else done_at) - notification.due_at),
         parcel=batch,
         attempts=attempts or 0,
         word=word,

@@ -82,11 +82,13 @@ class AlertingService:
         self.settings: tuple[ReceiverSettings, ...] = config.receiver_settings(page)
         self._routes = config.effective_routes(shared=self.leading.shared)
         self._windows = config.windows()
+        self._owners = config.owner_book()
         self._digest = _digest(config, self.settings)
         self._alertmanager = _alertmanager_silences(config)
         self._heartbeat = _heartbeat(config, lambda: self._evaluated_at, self.leading.holds)
         self.store = AlertStore(os.path.join(state, FILE))
-        self._sender = Sender(self.store, [build(settings) for settings in self.settings], now)
+        receivers = (*self.settings, *config.personal_settings(page))
+        self._sender = Sender(self.store, [build(settings) for settings in receivers], now)
         self.dispatcher = Dispatcher(
             self.store, self._sender, self.policy, config.rules.timings(), config.group_by, now
         )
@@ -137,6 +139,7 @@ class AlertingService:
             silences=self.silences(),
             windows=self._windows,
             cluster=self._config.cluster,
+            owners=self._owners,
         )
 
     def silences(self) -> tuple[Silence, ...]:

@@ -10,7 +10,6 @@ from monitor.alert.model import (
     NotificationReason,
     NotificationSubject,
     Phase,
-    fingerprint_of,
     notification_id,
 )
 from monitor.facts.findings import Finding, Severity
@@ -28,7 +27,7 @@ def result_notifications(
     """One notification per receiver; `utilization` is the mean of the job's GPUs, if known."""
     finding = result_finding(ending, utilization)
     subject = NotificationSubject(
-        fingerprint=fingerprint_of(finding),
+        fingerprint=ending.id,
         finding=finding,
         phase=Phase.FIRING,
         since=ending.ended_at if ending.started_at is None else ending.started_at,

@@ -79,9 +79,9 @@ class Replica:
 
 
 @contextmanager
-def replica(state: Path, cluster: Cluster, leading: LeaderElector | None = None) -> Iterator[Replica]:
+def replica(state: Path, cluster: Cluster, leading: LeaderElector | None = None, **settings: Any) -> Iterator[Replica]:
     chosen: Any = leading or SingleReplica()
-    with alerting(state, chosen) as alerts:
+    with alerting(state, chosen, **settings) as alerts:
         yield Replica(alerts, cluster, leading)
 
 
@@ -205,6 +205,22 @@ def test_the_average_utilisation_is_that_of_the_recorded_history(tmp_path: Path)
         (body,) = bodies(made.alerts.store)
     assert b'"job-result.gpu-hours-used"' in body
     assert b'"ratio":0.5' in body
+
+
+def test_results_wait_for_the_digest_of_their_owner_as_one_message(tmp_path: Path) -> None:
+    cluster = Cluster(runs())
+    with replica(tmp_path, cluster, owners={"zhang": {"digest": "18:00"}}) as made:
+        for number in range(3):
+            at = NOW + 100 * number
+            cluster.pods = [ends(uid=f"uid-{number}", created_at=at, at=at)]
+            made.look(at)
+            made.look(at + QUICK_SETTLE_SECONDS)
+        (body,) = bodies(made.alerts.store)
+        waiting = made.alerts.store.outbox.queue("ops", 60.0, NOW + 300)
+    assert waiting.waiting == ()
+    assert waiting.later_at is not None
+    assert NOW < waiting.later_at <= NOW + 86400
+    assert body.count(b'"rule":"job-finished"') == 3
 
 
 def bodies(store: AlertStore) -> list[bytes]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from monitor.alert.delivery.batching import merge
 from monitor.alert.message.compose import compose
 from monitor.alert.message.locale import Locale
 from monitor.alert.model import Batch
@@ -110,3 +112,18 @@ def test_one_notification_per_receiver_has_an_id_that_a_repetition_keeps() -> No
 @pytest.mark.parametrize("rule", RULES)
 def test_every_outcome_has_a_title(lang: str, rule: str) -> None:
     assert CATALOGS[lang][f"rule.{rule}"]
+
+
+def test_the_digest_of_an_owner_names_each_job() -> None:
+    endings = [ending(JobOutcome.FINISHED, DONE, id="1"), ending(JobOutcome.FINISHED, DONE, id="2", job="vit")]
+    first, second = (result_notifications(each, None, ("ops",), NOW)[0] for each in endings)
+    waiting = [replace(each, group="owner/zhang", not_before=NOW + 3600) for each in (first, second)]
+    batch = Batch(id="b", receiver="ops", notifications=(merge(*waiting),), at=NOW + 3600)
+    composed = compose(batch, Locale(lang="en"))
+    lines = ["".join(span.text for span in line.spans) for line in composed.lines]
+    assert composed.title == "🔵 INFO, notice - Job finished (2): team-a"
+    assert lines[:2] == [
+        "• bert: The job has finished without an error. (took 3 h)",
+        "• vit: The job has finished without an error. (took 3 h)",
+    ]
+    assert not any("late" in line for line in lines)

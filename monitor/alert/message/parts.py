@@ -63,14 +63,23 @@ def status(notification: Notification, locale: Locale, kind: str = "reason") -> 
 def is_notice(notification: Notification) -> bool:
     """Whether it reports an action of this program or the end of a job, which neither fires nor resolves."""
     return bool(notification.subjects) and all(
-        subject.finding.rule.startswith(("cleanup-", "job-")) for subject in notification.subjects
+        subject.finding.rule.startswith("cleanup-") or is_job_result(subject) for subject in notification.subjects
     )
+
+
+def is_job_result(subject: NotificationSubject) -> bool:
+    """Whether it is the end of a job."""
+    return subject.finding.rule.startswith("job-")
 
 
 def topic(notification: Notification, locale: Locale) -> str:
     """Name of the rule, number of alerts, and their place if they share one."""
     rules = list(dict.fromkeys(subject.finding.rule for subject in notification.subjects))
-    name = locale.rule(rules[0]) if len(rules) == 1 else locale.say("mixed")
+    name = (
+        locale.rule(rules[0])
+        if len(rules) == 1
+        else locale.say("mixed-notices" if is_notice(notification) else "mixed")
+    )
     firing = sum(subject.phase is not Phase.RESOLVED for subject in notification.subjects)
     count = (firing or len(notification.subjects)) + notification.omitted
     if count > 1:
@@ -203,7 +212,7 @@ def symptoms(notification: Notification, locale: Locale, limit: int) -> list[Tex
 
 def lateness(batch: Batch, notification: Notification, locale: Locale) -> list[TextLine]:
     """Line about the lateness of a message, if it is late."""
-    seconds = batch.at - notification.at
+    seconds = batch.at - notification.due_at
     return [TextLine((Span(locale.say("late", seconds=seconds), SpanStyle.BAD),), 1)] if seconds > LATE_SECONDS else []
 
 

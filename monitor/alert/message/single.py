@@ -13,6 +13,7 @@ from monitor.alert.message.parts import (
     acknowledged,
     affected,
     answer_links,
+    is_job_result,
     is_notice,
     labelled,
     lateness,
@@ -111,7 +112,11 @@ def list_entry(subject: NotificationSubject, now: float, locale: Locale, order: 
         headline = Span("• " + shorten(past(subject.finding, locale, named=True), MAX_LIST_ENTRY_CHARS))
         seconds = max(0.0, _end(subject, now) - subject.since)
         return TextLine((headline, Span(locale.say("over", seconds=seconds), SpanStyle.GOOD)), order)
-    headline = Span("• " + shorten(locale.text(subject.finding.headline), MAX_LIST_ENTRY_CHARS))
+    named = f"{subject.finding.labels['job']}: " if is_job_result(subject) else ""
+    headline = Span("• " + shorten(named + locale.text(subject.finding.headline), MAX_LIST_ENTRY_CHARS))
+    if subject.resolved_at is not None:
+        lasted = locale.say("took", seconds=max(0.0, subject.resolved_at - subject.since))
+        return TextLine((headline, Span(lasted, SpanStyle.MUTED)), order)
     seconds = max(0.0, now - subject.since)
     return TextLine((headline, Span(locale.say("for", seconds=seconds), SpanStyle.MUTED)), order)
 

@@ -30,6 +30,7 @@ CONTROLLER_SETTLE_SECONDS = 60.0  # within which a controller that we cannot see
 STUCK_SECONDS = 60.0  # a pull or start that failed for this long does not succeed by itself
 RECHECK_SECONDS = 5.0  # of a Job that has no pod at the moment
 _DEADLINE_REASON = "DeadlineExceeded"
+_ASKED_TO_STOP = ("crash-terminated", "crash-asked-to-stop")
 _JOB_KINDS = ("Job", "CronJob")
 _DONE = Why(cause="done", headline=Text("job-finished.done"))
 
@@ -122,10 +123,10 @@ def _replaces(later: TrackedPod, pod: TrackedPod) -> bool:
     return same and later.uid != pod.uid and over_at is not None and later.created_at >= over_at
 
 
-def _failure_order(pod: TrackedPod) -> tuple[bool, bool, float, str]:
-    """Deletions last: controllers delete the other pods of a job after a failure."""
+def _failure_order(pod: TrackedPod) -> tuple[bool, bool, float, bool, str]:
+    """Deletions last: controllers delete the other pods of a job after a failure, or stop them in the same second."""
     consequence, at, name = failure_order(_cause(pod), pod.finished_at, pod.name)
-    return _cause(pod) in (DELETED, UNSEEN), consequence, at, name
+    return _cause(pod) in (DELETED, UNSEEN), consequence, at, _cause(pod) in _ASKED_TO_STOP, name
 
 
 def _cause(pod: TrackedPod) -> str:

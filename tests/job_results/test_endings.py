@@ -81,6 +81,11 @@ ENDINGS = [
         JobOutcome.FAILED, "crash-error", "b",
     ),
     (
+        "fails in one pod, and the others are stopped in the same second",
+        [pod("a", "failed", "crash-terminated"), pod("b", "failed", "crash-error")],
+        JobOutcome.FAILED, "crash-error", "b",
+    ),
+    (
         "is preempted in one pod, and the others fail",
         [pod("a", "failed", "crash-nccl"), pod("b", "removed", "preempted")], JobOutcome.STOPPED, "preempted", "b",
     ),

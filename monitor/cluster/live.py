@@ -26,7 +26,7 @@ from monitor.cluster.gpu_state import StateLimits
 from monitor.cluster.identity import identify
 from monitor.cluster.owners import no_owners
 from monitor.cluster.pending import PendingChanges
-from monitor.cluster.platforms import PlatformRule, required_fields
+from monitor.cluster.platforms import ALSO_REQUIRED, PlatformRule, required_fields
 from monitor.cluster.rejoin import RejoinSchedule
 from monitor.cluster.sources import agent_sources, kube_sources
 from monitor.cluster.view import ViewBuilder, ViewMemory
@@ -63,6 +63,7 @@ class ClusterSettings:
     cycle: float
     state: str | None = None
     agent_namespace: str | None = None  # of the agents' pods; None: any
+    annotations: tuple[str, ...] = ()  # of pods, besides those that the rules read
     job_ends: bool = False  # whether to read how Jobs end, and to keep the last versions of pods
 
 
@@ -77,7 +78,10 @@ class LiveCluster:
         self._agent_pods = AgentPods(settings.agent_label, settings.agent_port, settings.agent_namespace)
         self.kube = (
             KubeInformers(
-                api, required_fields(settings.rules), on_change=self._kube_changed, job_ends=settings.job_ends
+                api,
+                required_fields(settings.rules, (*ALSO_REQUIRED, *settings.annotations)),
+                on_change=self._kube_changed,
+                job_ends=settings.job_ends,
             )
             if api
             else None

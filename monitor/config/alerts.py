@@ -27,7 +27,7 @@ from monitor.base.localtime import local_timezone
 from monitor.base.units import quoted
 from monitor.config.derive import build
 from monitor.config.job_results import JobResultsConfig
-from monitor.config.owners import MAX_WEBHOOKS, OwnerConfig, OwnerDefaultsConfig, read_owners
+from monitor.config.owners import MAX_WEBHOOKS, OwnerConfig, OwnerDefaultsConfig, OwnerLabelsConfig, read_owners
 from monitor.config.receivers import (
     Language,
     Receivers,
@@ -95,6 +95,7 @@ class AlertsConfig(Section):
     maintenance: tuple[MaintenanceConfig, ...] = ()
     owner_defaults: OwnerDefaultsConfig = OwnerDefaultsConfig()
     owners_file: Annotated[AbsolutePath, check_with(read_owners)] | None = None
+    owner_labels: OwnerLabelsConfig | None = None
     owners: dict[str, OwnerConfig] = Field(default_factory=dict)
     heartbeat: HeartbeatConfig | None = None
     digest: DigestConfig | None = None
@@ -155,6 +156,11 @@ class AlertsConfig(Section):
     def known_owners(self) -> dict[str, OwnerConfig]:
         """Owners of the file and of the configuration, which takes precedence."""
         return {**_owners_of(self.owners_file), **self.owners}
+
+    def annotations(self) -> tuple[str, ...]:
+        """Names of annotations that may say how to reach users."""
+        keys = self.owner_labels.model_dump() if self.owner_labels is not None else {}
+        return tuple(key for key in keys.values() if key)
 
     def owner_book(self) -> OwnerBook:
         """Which messages owners want."""

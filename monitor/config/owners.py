@@ -22,7 +22,7 @@ from monitor.alert.windows import time_of_day
 from monitor.base.text import unknown
 from monitor.base.units import quoted
 from monitor.config import messages, yaml_text
-from monitor.config.derive import DerivedSection
+from monitor.config.derive import DerivedSection, build
 from monitor.config.receivers import ReceiverConfig, Secret
 from monitor.config.routes import QuietConfig, parse_hours
 from monitor.config.types import Names, Section, check_with
@@ -78,6 +78,13 @@ class OwnerConfig(DerivedSection, settings=OwnerContact):
             opt_out=frozenset(map(OwnerCategory, defaults.opt_out if self.opt_out is None else self.opt_out)),
             timezone=timezone,
         )
+
+
+class OwnerLabelsConfig(DerivedSection, settings=OwnerContact):
+    """Names of labels or annotations of pods that say how to reach their user."""
+
+    def keys(self) -> OwnerContact:
+        return build(OwnerContact, self)
 
 
 _OWNERS = TypeAdapter(dict[str, OwnerConfig])

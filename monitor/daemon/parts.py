@@ -19,6 +19,7 @@ from monitor.actions.service import ActionDeps, ActionService
 from monitor.base.net import is_loopback
 from monitor.base.state_problems import StateProblems
 from monitor.cluster.live import LiveCluster
+from monitor.config.alerts import AlertsConfig
 from monitor.config.root import Config
 from monitor.daemon.alerting import AlertingInputs, AlertingService
 from monitor.daemon.build import make_cluster
@@ -27,6 +28,7 @@ from monitor.daemon.evaluator import Evaluator, EvaluatorSettings, FindingsListe
 from monitor.daemon.job_results import JobResultService, forget_jobs
 from monitor.daemon.listen import StartError, linked_url
 from monitor.daemon.metrics.collect import MetricsDeps
+from monitor.daemon.pod_contacts import FindContact, newest_contact
 from monitor.daemon.recording import RecordingService
 from monitor.daemon.reload import ReloadStatus
 from monitor.daemon.state_keeper import StateKeeper
@@ -163,11 +165,23 @@ def start_alerting(
 
     daemon = config.daemon
     try:
-        alerting = AlertingService(daemon.alerts, daemon.state, linked_url(listening), inputs, leading=elector)
+        alerting = AlertingService(
+            daemon.alerts, daemon.state, linked_url(listening), inputs, leading=elector,
+            find_contact=contacts_of_pods(daemon.alerts, cluster),
+        )  # fmt: skip
     except ValueError as error:
         raise StartError(f"daemon.alerts: {error}") from None
     alerting.start()
     return alerting
+
+
+def contacts_of_pods(alerts: AlertsConfig, cluster: LiveCluster) -> FindContact | None:
+    """How to reach users according to their pods; None unless configured."""
+    kube = cluster.kube
+    if alerts.owner_labels is None or kube is None:
+        return None
+    keys = alerts.owner_labels.keys()
+    return lambda user: newest_contact(user, kube.pods.snapshot().items, cluster.identities(), keys)
 
 
 def start_cleanup(config: Config, cluster: LiveCluster, alerting: AlertingService) -> CleanupController:

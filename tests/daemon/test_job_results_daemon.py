@@ -12,28 +12,9 @@ from typing import Any
 
 from monitor.job_results.settings import LABEL
 from tests.support import free_port, wait_until
-from tests.support.command import command, get, quiet_environment, running
+from tests.support.command import command, quiet_environment, running
+from tests.support.job_inbox import SOON, JobInbox, sees_jobs
 from tests.support.living_api import LivingApi, kube_node, kube_pod
-from tests.support.receivers.http_server import LocalServer
-
-SOON = 60.0
-Told = dict[str, tuple[str, str]]
-
-
-class Inbox(LocalServer):
-    """Receives messages as JSON."""
-
-    def all(self) -> list[tuple[str, str, str]]:
-        """Job, rule and cause of each message."""
-        labels = [alert["labels"] for asked in tuple(self.asked) for alert in asked.json["alerts"]]
-        return [
-            (each["job"], each["alertname"], each["cause"]) for each in labels if each["alertname"].startswith("Job")
-        ]
-
-    def wait(self, *expected: tuple[str, str, str]) -> None:
-        """Wait for exactly these messages."""
-        wait_until(lambda: len(self.all()) >= len(expected), SOON, f"{len(expected)} messages")
-        assert sorted(self.all()) == sorted(expected)
 
 
 def at(seconds_ago: float = 0.0) -> str:
@@ -63,7 +44,7 @@ def disrupted(given: dict[str, Any], reason: str) -> dict[str, Any]:
 
 
 @contextmanager
-def daemon(api: LivingApi, folder: Path, inbox: Inbox) -> Iterator[subprocess.Popen[str]]:
+def daemon(api: LivingApi, folder: Path, inbox: JobInbox) -> Iterator[subprocess.Popen[str]]:
     port = free_port()
     environ = quiet_environment(
         folder,
@@ -75,16 +56,8 @@ def daemon(api: LivingApi, folder: Path, inbox: Inbox) -> Iterator[subprocess.Po
         DAEMON__ALERTS__JOB_RESULTS="{}",
     )
     with running(command("daemon"), environ, stdout=subprocess.DEVNULL) as process:
-        wait_until(lambda: sees_pods(f"http://127.0.0.1:{port}"), SOON, "the daemon follows the API server")
+        wait_until(lambda: sees_jobs(f"http://127.0.0.1:{port}"), SOON, "the daemon follows the API server")
         yield process
-
-
-def sees_pods(page: str) -> bool:
-    try:
-        view = json.loads(get(f"{page}/v1/view")[2])
-    except OSError:
-        return False
-    return {"pods", "jobs.batch"} <= {source["name"] for source in view["sources"] if source["ok"]}
 
 
 def knows(folder: Path, name: str) -> bool:
@@ -98,7 +71,7 @@ def test_each_end_is_one_message_with_its_cause(tmp_path: Path) -> None:
         api.put("nodes", kube_node(node, 8))
     names = ("exit-0", "exit-1", "memory", "evicted", "preempted", "deleted", "deadline", "command")
     given = {name: pod(name) for name in names} | {"lost": pod("lost", "lost")}
-    with api.served(), Inbox() as inbox, daemon(api, tmp_path, inbox):
+    with api.served(), JobInbox() as inbox, daemon(api, tmp_path, inbox):
         for each in given.values():
             api.put("pods", each)
         wait_until(lambda: all(knows(tmp_path, f"job/lab/{name}") for name in given), SOON, "all are seen")
@@ -134,7 +107,7 @@ def test_a_killed_daemon_reports_what_has_ended_meanwhile_once(tmp_path: Path) -
     workers = [pod(f"eight-{rank}", ownerReferences=[owner]) for rank in range(8)]
     job: dict[str, Any] = {"metadata": {"name": "eight", "namespace": "lab", "uid": "j1"}, "status": {}}
     api.put("jobs", job)
-    with api.served(), Inbox() as inbox:
+    with api.served(), JobInbox() as inbox:
         with daemon(api, tmp_path, inbox) as process:
             for each in (*workers, pod("gone")):
                 api.put("pods", each)
@@ -155,7 +128,4 @@ def test_a_killed_daemon_reports_what_has_ended_meanwhile_once(tmp_path: Path) -
             wait_until(lambda: knows(tmp_path, "job/lab/next"), SOON, "the daemon has looked at all pods")
             api.put("pods", ended(pod("next"), 0))
             inbox.wait(*expected, ("next", "JobFinished", "done"))
-        (eight,) = [
-            alert for asked in inbox.asked for alert in asked.json["alerts"] if alert["labels"]["job"] == "eight"
-        ]
-        assert "Of 8 pods" in eight["annotations"]["description"]
+        assert "Of 8 pods" in inbox.description("eight")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -21,8 +20,8 @@ from tests.lab.lab import Lab
 from tests.lab.layout import NODE
 from tests.lab.manifests import pod_manifest
 from tests.support import free_port, wait_until
-from tests.support.command import command, get, running
-from tests.support.receivers.http_server import LocalServer
+from tests.support.command import command, running
+from tests.support.job_inbox import JobInbox, sees_jobs
 
 pytestmark = pytest.mark.lab("1.35")  # reasons of disruptions
 WANTED = {LABEL: "true"}
@@ -31,27 +30,13 @@ EVICTION_SECONDS = 240.0  # the kubelet measures volumes once a minute, and remo
 RETRY_SECONDS = 120.0  # a Job waits before it tries again
 PRIORITY = "/apis/scheduling.k8s.io/v1/priorityclasses"
 
-# What is seen of a message: rule and cause.
-Told = tuple[str, str]
 
-
-class Inbox(LocalServer):
-    """Receives messages as JSON."""
-
-    def told(self) -> dict[str, list[Told]]:
-        """Messages by job."""
-        found: defaultdict[str, list[Told]] = defaultdict(list)
-        for asked in tuple(self.asked):
-            for alert in asked.json["alerts"]:
-                labels = alert["labels"]
-                if labels["alertname"].startswith("Job"):
-                    found[labels["job"]].append((labels["alertname"], labels["cause"]))
-        return dict(found)
+class Inbox(JobInbox):
+    """Waits for the message about one of many jobs."""
 
     def expect(self, job: str, rule: str, cause: str, within: float = SOON) -> None:
-        """Wait for the message about a job."""
-        wait_until(lambda: job in self.told(), within, f"a message about {job}")
-        assert self.told()[job] == [(rule, cause)]
+        wait_until(lambda: self.about(job), within, f"a message about {job}")
+        assert self.about(job) == [(job, rule, cause)]
 
 
 @pytest.fixture(scope="module")
@@ -70,16 +55,8 @@ def daemon(lab: Lab, state: Path, inbox: Inbox) -> Iterator[subprocess.Popen[str
         "GPUWARDEN_DAEMON__ALERTS__JOB_RESULTS": "{}",
     }
     with running(command("daemon"), environ, stdout=subprocess.DEVNULL) as process:
-        wait_until(lambda: sees_pods(f"http://127.0.0.1:{port}"), 30, "the daemon follows the cluster")
+        wait_until(lambda: sees_jobs(f"http://127.0.0.1:{port}"), 30, "the daemon follows the cluster")
         yield process
-
-
-def sees_pods(page: str) -> bool:
-    try:
-        view = json.loads(get(f"{page}/v1/view")[2])
-    except OSError:
-        return False
-    return {"pods", "jobs.batch"} <= {source["name"] for source in view["sources"] if source["ok"]}
 
 
 @pytest.fixture
@@ -148,10 +125,7 @@ def test_a_job_of_eight_pods_is_one_message(scene: Scene, inbox: Inbox) -> None:
     spec = job_spec(script, parallelism=8, completions=8, completionMode="Indexed", backoffLimit=0)
     scene.create_here("batch/v1", "jobs", "results-eight", spec=spec)
     inbox.expect("results-eight", "JobFailed", "crash-error")
-    (alert,) = [
-        each for asked in inbox.asked for each in asked.json["alerts"] if each["labels"].get("job") == "results-eight"
-    ]
-    assert "Of 8 pods, results-eight-3-" in alert["annotations"]["description"]
+    assert "Of 8 pods, results-eight-3-" in inbox.description("results-eight")
 
 
 def test_a_job_that_retries_is_one_message(scene: Scene, inbox: Inbox) -> None:
@@ -171,15 +145,15 @@ def test_a_job_that_ends_while_the_daemon_is_killed(lab: Lab, pods: list[Any], t
             time.sleep(7)  # the job is saved
             process.kill()
         lab.cluster.wait_for_phase(pods[0], "Succeeded", 60)
-        assert inbox.told() == {}
+        assert inbox.all() == []
         with daemon(lab, tmp_path, inbox):
             inbox.expect("results-killed", "JobFinished", "done")
         with daemon(lab, tmp_path, inbox):
             time.sleep(10)  # nothing is repeated
-        assert inbox.told() == {"results-killed": [("JobFinished", "done")]}
+        assert inbox.all() == [("results-killed", "JobFinished", "done")]
 
 
 def test_no_job_was_reported_twice(inbox: Inbox) -> None:
-    told = inbox.told()
-    assert {job: messages for job, messages in told.items() if len(messages) > 1} == {}
-    assert "results-urgent" not in told
+    jobs = [job for job, _, _ in inbox.all()]
+    assert sorted(set(jobs)) == sorted(jobs)
+    assert "results-urgent" not in jobs

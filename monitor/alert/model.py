@@ -16,6 +16,7 @@ from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
 
 EXTERNAL = "external"  # key of the headline of an alert from elsewhere
+JOB_RESULTS = frozenset({"job-finished", "job-failed", "job-stopped", "job-not-started"})  # rules of job results
 MAX_CACHED_FINGERPRINTS = 16_384
 SEVERITY_RANK = {Severity.CRITICAL: 0, Severity.WARNING: 1, Severity.INFO: 2}
 

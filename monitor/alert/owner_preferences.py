@@ -8,13 +8,13 @@ from enum import StrEnum
 
 from msgspec.structs import replace
 
-from monitor.alert.model import Notification, notification_id
+from monitor.alert.model import JOB_RESULTS, Notification, notification_id
 from monitor.alert.windows import QuietHours, time_of_day
 from monitor.base.cron import next_run
 from monitor.facts.findings import Finding, Severity
 
 PERSONAL_PREFIX = "owner/"  # of the names of receivers that are webhooks of single owners
-CLEANUP_NOTICE, JOB_PREFIX = "cleanup-notice", "job-"
+CLEANUP_NOTICE = "cleanup-notice"
 _IDLE_RULES = frozenset({"gpu-idle", "gpu-underused"})
 
 
@@ -60,7 +60,7 @@ class OwnerBook:
 
 def category_of(finding: Finding) -> OwnerCategory:
     """Category of a message about a finding."""
-    if finding.rule.startswith(JOB_PREFIX):
+    if finding.rule in JOB_RESULTS:
         return OwnerCategory.RESULTS
     if finding.rule == CLEANUP_NOTICE:
         return OwnerCategory.DATASETS if finding.cause == "datasets" else OwnerCategory.IDLE
@@ -94,7 +94,7 @@ def mentioning(notification: Notification, book: OwnerBook, now: float) -> Notif
 def _owner_of(notification: Notification) -> str | None:
     """The owner that a notice or the result of a job is for."""
     rules = [subject.finding.rule for subject in notification.subjects]
-    personal = bool(rules) and all(rule == CLEANUP_NOTICE or rule.startswith(JOB_PREFIX) for rule in rules)
+    personal = bool(rules) and all(rule == CLEANUP_NOTICE or rule in JOB_RESULTS for rule in rules)
     users = {subject.finding.labels.get("user") for subject in notification.subjects}
     return users.pop() if personal and len(users) == 1 else None
 

@@ -57,6 +57,7 @@ TIMES = [
     ("a failure is urgent", FAILED, {"digest": "18:00"}, NOON, None),
     ("a notice about data", DATA, {"digest": "18:00"}, NOON, EVENING),
     ("a report is for administrators", REPORT, {"digest": "18:00", "quiet": QUIET}, NIGHT, None),
+    ("an alert from elsewhere", notification("job-runner-down", "external"), {"digest": "18:00"}, NOON, None),
     ("another owner", notification(user="li"), {"digest": "18:00"}, NOON, None),
 ]
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from monitor.alert.delivery.batching import merge
 from monitor.alert.message.compose import compose
 from monitor.alert.message.locale import Locale
-from monitor.alert.model import Batch
+from monitor.alert.model import JOB_RESULTS, Batch
 from monitor.explain.keys import Key
 from monitor.facts.findings import Severity
 from monitor.facts.text import Text
@@ -106,6 +106,10 @@ def test_one_notification_per_receiver_has_an_id_that_a_repetition_keeps() -> No
     assert len({each.id for each in first}) == 2
     assert {each.severity for each in first} == {Severity.INFO}
     assert first[0].page == "why?q=team-a%2Fbert-3"
+
+
+def test_the_rules_are_those_that_alerts_know_as_job_results() -> None:
+    assert frozenset(RULES) == JOB_RESULTS
 
 
 @pytest.mark.parametrize("lang", CATALOGS)

@@ -8,7 +8,15 @@ from msgspec import structs
 
 from monitor.alert.message.document import Span, SpanStyle, TextLine
 from monitor.alert.message.locale import Locale
-from monitor.alert.model import EXTERNAL, Batch, Notification, NotificationReason, NotificationSubject, Phase
+from monitor.alert.model import (
+    EXTERNAL,
+    JOB_RESULTS,
+    Batch,
+    Notification,
+    NotificationReason,
+    NotificationSubject,
+    Phase,
+)
 from monitor.base.text import shorten
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
@@ -69,7 +77,7 @@ def is_notice(notification: Notification) -> bool:
 
 def is_job_result(subject: NotificationSubject) -> bool:
     """Whether it is the end of a job."""
-    return subject.finding.rule.startswith("job-")
+    return subject.finding.rule in JOB_RESULTS
 
 
 def topic(notification: Notification, locale: Locale) -> str:

@@ -13,9 +13,9 @@ from monitor.facts.kube import PodFact
 
 REFRESH_SECONDS = 60.0
 MAX_REMEMBERED_USERS = 10_000
-# Tenants write labels: nothing that is several recipients, markup or everybody in a group.
+# Tenants write labels: nothing that is several recipients, markup or the whole group.
 _SAFE = re.compile(r"[A-Za-z0-9+][A-Za-z0-9._@+-]{0,127}")
-_EVERYBODY = "all"
+_WHOLE_GROUP = "all"
 
 FindContact = Callable[[str], OwnerContact | None]
 
@@ -25,7 +25,7 @@ def contact_of(pod: PodFact, keys: OwnerContact) -> OwnerContact | None:
     found = {}
     for way, key in asdict(keys).items():
         value = (pod.labels.get(key) or pod.annotations.get(key) or "").strip() if key else ""
-        if _SAFE.fullmatch(value) and value.lower() != _EVERYBODY and (way != "mail" or "@" in value):
+        if _SAFE.fullmatch(value) and value.lower() != _WHOLE_GROUP and (way != "mail" or "@" in value):
             found[way] = value
     return OwnerContact(**found) if found else None
 

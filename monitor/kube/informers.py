@@ -52,7 +52,9 @@ class KubeInformers:
             for resource, store in self._watched(keep, resources.ENDING_JOBS if job_ends else resources.JOBS)
         ]
 
-    def _watched(self, keep: PodFieldFilter, jobs: Resource) -> tuple[tuple[Resource, ObjectStore[Any]], ...]:
+    def _watched(
+        self, keep: PodFieldFilter, jobs: Resource = resources.JOBS
+    ) -> tuple[tuple[Resource, ObjectStore[Any]], ...]:
         return (
             (resources.pods(keep), self.pods),
             (resources.NODES, self.nodes),

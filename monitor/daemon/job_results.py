@@ -92,7 +92,13 @@ class JobResultService:
         self.save()
 
     def follow(self, facts: ClusterFacts, changes: Changes, now: float) -> None:
-        """Take over changes of the facts."""
+        """Take over changes of the facts. A job that cannot be judged must not stop the rules."""
+        try:
+            self._follow(facts, changes, now)
+        except Exception:
+            log.exception("cannot follow jobs")
+
+    def _follow(self, facts: ClusterFacts, changes: Changes, now: float) -> None:
         with self._lock:
             found = self._tracker.follow(facts, changes, self._cluster.take_gone_pods(), self._cluster.owner, now)
             self._endings |= {ending.id: ending for ending in found.endings}

@@ -120,7 +120,7 @@ def _last_attempt(pods: Sequence[TrackedPod]) -> list[TrackedPod]:
 def _replaces(later: TrackedPod, pod: TrackedPod) -> bool:
     over_at = pod.finished_at if pod.finished_at is not None else pod.seen_over_at
     same = later.name == pod.name or (later.controller is not None and later.controller == pod.controller)
-    return same and later.uid != pod.uid and over_at is not None and later.created_at >= over_at
+    return same and later.uid != pod.uid and over_at is not None and later.created_at > over_at
 
 
 def _failure_order(pod: TrackedPod) -> tuple[bool, bool, float, bool, str]:

@@ -53,6 +53,7 @@ def daemon(lab: Lab, state: Path, inbox: Inbox) -> Iterator[subprocess.Popen[str
     environ = settings(lab, state, port) | {
         "GPUWARDEN_DAEMON__ALERTS__RECEIVERS": json.dumps([receiver]),
         "GPUWARDEN_DAEMON__ALERTS__JOB_RESULTS": "{}",
+        "GPUWARDEN_LOG_LEVEL": "warning",  # the test does not read what the daemon says
     }
     with running(command("daemon"), environ, stdout=subprocess.DEVNULL) as process:
         wait_until(lambda: sees_jobs(f"http://127.0.0.1:{port}"), 30, "the daemon follows the cluster")

@@ -116,6 +116,12 @@ def test_eight_pods_are_one_end_with_the_time_of_all_their_gpus() -> None:
     assert (found.started_at, found.ended_at) == (NOW - 3600, NOW)
 
 
+def test_pods_that_begin_and_fail_in_one_second_do_not_replace_each_other() -> None:
+    pods = of_job([pod(f"bert-{rank}", "failed", created_at=NOW) for rank in range(3)])
+    found = ending_of(job(*pods, kind="Job"), controllers(batch(failed_by="BackoffLimitExceeded")))
+    assert (found.count, found.others) == (3, 2)
+
+
 def test_a_job_goes_on_while_one_of_its_pods_does() -> None:
     assert decide(job(pod("a", "failed"), pod("b")), NO_JOBS, LATER) == JobDecision()
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from docs.generate.job_messages import TITLE, job_messages
 from docs.generate.rules_page import ALL_RULES
 from docs.generate.tables import intro
 from monitor.alert.message.compose import compose
@@ -26,7 +27,15 @@ _SPECIAL = re.compile(r"([\\`*_<>\[\]|])")
 def page(lang: str) -> str:
     """The page in a language."""
     index = " · ".join(f"[{rule.rule}](#{rule.rule})" for rule in ALL_RULES)
-    return intro("messages", lang) + f"\n{index}\n" + "".join(_section(rule, lang) for rule in ALL_RULES)
+    return "".join((
+        intro("messages", lang), f"\n{index}\n", *(_section(rule, lang) for rule in ALL_RULES), _job_results(lang),
+    ))  # fmt: skip
+
+
+def _job_results(lang: str) -> str:
+    """A sample of each end of a job."""
+    messages = (f"`{name}`\n\n{_quoted(batch, lang)}" for name, batch in job_messages())
+    return "\n".join((f"\n## {TITLE[lang]}\n", *messages))
 
 
 def _section(rule: RuleMetadata, lang: str) -> str:

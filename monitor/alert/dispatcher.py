@@ -28,6 +28,7 @@ from monitor.alert.model import (
 )
 from monitor.alert.mute import AlertView, MatchCache, PolicyInForce, alert_views, policy_in_force
 from monitor.alert.notify import NotifyDecision, decide
+from monitor.alert.owner_preferences import to_owners
 from monitor.alert.routes import NotifyPolicy
 from monitor.alert.store import AlertStore
 from monitor.base.sqlite import DatabaseError
@@ -105,8 +106,9 @@ class Dispatcher:
             self._advanced = None
             self._process()
 
-    def send(self, notifications: Sequence[Notification], notes: Mapping[str, bytes]) -> None:
-        """Send notifications that do not come from findings, and store `notes` in the same transaction."""
+    def send(self, notifications: Sequence[Notification], notes: Mapping[str, bytes | None]) -> None:
+        """Send notifications that do not come from findings, and store `notes` (None: delete) in one transaction."""
+        notifications = to_owners(notifications, self._policy_of().owners, self._now())
         self._store.send(notifications, notes)
         self._sender.wake({notification.receiver for notification in notifications})
 

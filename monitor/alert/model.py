@@ -16,6 +16,7 @@ from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
 
 EXTERNAL = "external"  # key of the headline of an alert from elsewhere
+JOB_RESULTS = frozenset({"job-finished", "job-failed", "job-stopped", "job-not-started"})  # rules of job results
 MAX_CACHED_FINGERPRINTS = 16_384
 SEVERITY_RANK = {Severity.CRITICAL: 0, Severity.WARNING: 1, Severity.INFO: 2}
 
@@ -136,7 +137,8 @@ class Notification(Fact, frozen=True, kw_only=True):
     `subjects` are the firing alerts of the group and those resolved since the previous notification: fresh ones first,
     then by severity. `users` are the owners of the affected jobs. A digest has a `summary` and possibly no subjects.
     `sample` marks a test message. `omitted` counts the subjects that were left out because there are too many.
-    `answers` are links for the owner.
+    `answers` are links for the owner. `page` is the path of the page about it, if that is not the page of an alert.
+    It is not sent `not_before` a time.
     """
 
     id: str
@@ -152,6 +154,13 @@ class Notification(Fact, frozen=True, kw_only=True):
     sample: bool = False
     omitted: int = 0
     answers: tuple[AnswerLink, ...] = ()
+    page: str | None = None
+    not_before: float | None = None
+
+    @property
+    def due_at(self) -> float:
+        """When it was to be sent."""
+        return self.at if self.not_before is None else max(self.at, self.not_before)
 
     @property
     def resolved(self) -> bool:

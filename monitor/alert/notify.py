@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from monitor.alert.model import Alert, AlertState, Notification, NotificationLogEntry, Phase, alertname
 from monitor.alert.mute import MatchCache, MuteContext
 from monitor.alert.needs_update import GroupState, log_entry_after, needs_update, next_update_at, notification
+from monitor.alert.owner_preferences import mentioning
 from monitor.alert.routes import NotifyPolicy, Route, shortest_intervals
 from monitor.facts.findings import Severity
 
@@ -53,7 +54,9 @@ def decide(state: AlertState, policy: NotifyPolicy, now: float, cache: MatchCach
             if reason is None:
                 next_at = min(next_at, next_update_at(group.logged, group.firing, group.resolved, timing))
             else:
-                notifications.append(notification(group, reason, context.inhibition, now))
+                notifications.append(
+                    mentioning(notification(group, reason, context.inhibition, now), policy.owners, now)
+                )
                 after = log_entry_after(group, now)
                 next_at = min(next_at, now + timing.group_interval, now + timing.repeat)
         if after != state.notification_log.get(key):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from monitor.alert.matchers import Matcher, matches
+from monitor.alert.owner_preferences import OwnerBook
 from monitor.alert.silences import Silence
 from monitor.alert.windows import MaintenanceWindow, QuietHours
 
@@ -37,7 +38,7 @@ class NotifyPolicy:
     """Routes, silences and maintenance windows.
 
     A resolved cause inhibits its symptoms for another `linger` seconds. A resolved alert is kept for `remember`
-    seconds, so that its return is recognised.
+    seconds, so that its return is recognised. `owners` says which messages owners want.
     """
 
     routes: tuple[Route, ...]
@@ -46,6 +47,7 @@ class NotifyPolicy:
     cluster: str | None = None
     linger: float = 60.0
     remember: float = 1800.0
+    owners: OwnerBook = field(default_factory=OwnerBook)
 
 
 def routes_for(labels: Mapping[str, str], routes: Iterable[Route]) -> tuple[Route, ...]:

@@ -131,19 +131,28 @@ class AlertStore:
             for notification in decision.notifications:
                 self.outbox.add(session, notification)
 
-    def send(self, notifications: Iterable[Notification], notes: Mapping[str, bytes]) -> None:
-        """Queue further notifications and store notes about them in one transaction."""
+    def send(self, notifications: Iterable[Notification], notes: Mapping[str, bytes | None]) -> None:
+        """Queue further notifications and store notes about them (None: delete) in one transaction."""
         with self._database.transaction() as session:
             for notification in notifications:
                 self.outbox.add(session, notification)
             for name, body in notes.items():
-                session.run("INSERT OR REPLACE INTO notes VALUES (?, ?)", (name, body))
+                if body is None:
+                    session.run("DELETE FROM notes WHERE name = ?", (name,))
+                else:
+                    session.run("INSERT OR REPLACE INTO notes VALUES (?, ?)", (name, body))
 
     def note(self, name: str) -> bytes | None:
         """Note last stored under a name."""
         rows = self._database.select("SELECT body FROM notes WHERE name = ?", (name,))
         body: bytes | None = rows[0][0] if rows else None
         return body
+
+    def notes(self, prefix: str) -> dict[str, bytes]:
+        """Notes whose names begin with a prefix."""
+        return dict(
+            self._database.select("SELECT name, body FROM notes WHERE substr(name, 1, ?) = ?", (len(prefix), prefix))
+        )
 
     def add_silence(self, silence: Silence) -> None:
         """Add a silence, or replace the one with the same id."""
@@ -288,7 +297,7 @@ def _delivery(notification: Notification, row: list[Any], now: float) -> Deliver
         at=notification.at,
         subjects=len(notification.subjects) + notification.omitted,
         state=state or "waiting",
-        late=max(0.0, (now if done_at is None else done_at) - notification.at),
+        late=max(0.0, (now if done_at is None else done_at) - notification.due_at),
         parcel=batch,
         attempts=attempts or 0,
         word=word,

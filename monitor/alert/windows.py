@@ -49,12 +49,12 @@ class QuietHours:
 
     def __post_init__(self) -> None:
         zone(self.timezone)
-        if _time_of_day(self.start) == _time_of_day(self.end):
+        if time_of_day(self.start) == time_of_day(self.end):
             raise ValueError(f"quiet hours from {self.start} to {self.end} have no length")
 
     def contains(self, now: float) -> bool:
         """Whether it is between `start` and before `end`."""
-        start, end = _time_of_day(self.start), _time_of_day(self.end)
+        start, end = time_of_day(self.start), time_of_day(self.end)
         local = datetime.fromtimestamp(now, zone(self.timezone)).time()
         if start < end:
             return start <= local < end
@@ -71,7 +71,8 @@ def matching_window(labels: Mapping[str, str], opened: Iterable[MaintenanceWindo
     return next((window for window in opened if matches(window.matchers, labels)), None)
 
 
-def _time_of_day(text: str) -> time:
+def time_of_day(text: str) -> time:
+    """Time of day of a text such as `22:00`. Raise ValueError."""
     match = _TIME.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r} is not a time of day; write for example 22:00")

@@ -26,7 +26,7 @@ from monitor.cluster.gpu_state import StateLimits
 from monitor.cluster.identity import identify
 from monitor.cluster.owners import no_owners
 from monitor.cluster.pending import PendingChanges
-from monitor.cluster.platforms import PlatformRule, required_fields
+from monitor.cluster.platforms import ALSO_REQUIRED, PlatformRule, required_fields
 from monitor.cluster.rejoin import RejoinSchedule
 from monitor.cluster.sources import agent_sources, kube_sources
 from monitor.cluster.view import ViewBuilder, ViewMemory
@@ -36,7 +36,7 @@ from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, Identity, SourceView
 from monitor.facts.devices import DeviceFacts
 from monitor.facts.facts_index import SmallFacts
-from monitor.facts.kube import NodeFact, PodFact
+from monitor.facts.kube import NodeFact, OwnerFact, PodFact
 from monitor.kube.client import KubeApi
 from monitor.kube.informers import KubeInformers
 from monitor.kube.store import ObjectChange
@@ -63,6 +63,8 @@ class ClusterSettings:
     cycle: float
     state: str | None = None
     agent_namespace: str | None = None  # of the agents' pods; None: any
+    annotations: tuple[str, ...] = ()  # of pods, besides those that the rules read
+    job_ends: bool = False  # whether to read how Jobs end, and to keep the last versions of pods
 
 
 class LiveCluster:
@@ -72,9 +74,18 @@ class LiveCluster:
         self._settings = settings
         self._no_kubernetes = no_kubernetes
         self.api = api
-        self._pending = PendingChanges(self._node_named)
+        self._pending = PendingChanges(self._node_named, keep_gone=settings.job_ends)
         self._agent_pods = AgentPods(settings.agent_label, settings.agent_port, settings.agent_namespace)
-        self.kube = KubeInformers(api, required_fields(settings.rules), on_change=self._kube_changed) if api else None
+        self.kube = (
+            KubeInformers(
+                api,
+                required_fields(settings.rules, (*ALSO_REQUIRED, *settings.annotations)),
+                on_change=self._kube_changed,
+                job_ends=settings.job_ends,
+            )
+            if api
+            else None
+        )
         self.poller = AgentPoller(settings.poll, self._targets, on_answer=self._pending.note_agent)
         self._file = ViewMemoryFile(settings.state) if settings.state is not None else None
         self._builder = self._make_builder(self._file.load() if self._file else None)
@@ -159,6 +170,14 @@ class LiveCluster:
             devices=context.devices,
         )
         return FactsUpdate(changes, nodes, pods, events, small)
+
+    def take_gone_pods(self) -> dict[str, PodFact]:
+        """Last versions of the pods that have gone since the last call. For one caller only."""
+        return self._pending.take_gone()
+
+    def owner(self, uid: str) -> OwnerFact | None:
+        """The ReplicaSet or Job with this uid."""
+        return self.kube.owner(uid) if self.kube is not None else None
 
     def _follow_clock(self) -> None:
         """Move the times of all agents with a step of the clock, which must not count as silence."""

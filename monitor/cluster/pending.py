@@ -12,15 +12,18 @@ from monitor.facts.kube import EventFact, NamespaceFact, NodeFact, PodFact
 from monitor.facts.queues import WorkloadFact
 from monitor.kube.store import ObjectChange
 
+MAX_GONE_PODS = 20_000  # between two evaluations
 OWNER_RESOURCES = ("replicasets.apps", "jobs.batch", "namespaces")
 WORKLOADS = "workloads.kueue.x-k8s.io"
 
 
 class PendingChanges:
-    """Filled by any thread. `node_named` returns the current node of a name."""
+    """Filled by any thread. `node_named` returns the current node of a name, `keep_gone` keeps pods that are gone."""
 
-    def __init__(self, node_named: Callable[[str], NodeFact | None]) -> None:
+    def __init__(self, node_named: Callable[[str], NodeFact | None], *, keep_gone: bool = False) -> None:
         self._node_named = node_named
+        self._keep_gone = keep_gone
+        self._gone: dict[str, PodFact] = {}
         self._lock = threading.Lock()  # never held while a view is built
         # Changed owners: ReplicaSets and Jobs by uid; by name, namespaces that have changed or in which Workloads have.
         self._owners: set[str] = set()
@@ -41,6 +44,8 @@ class PendingChanges:
                 changed: Any = change.new or change.old
                 if resource == "pods":
                     self._pods[changed.uid] = change.new
+                    if change.new is None and self._keep_gone and len(self._gone) < MAX_GONE_PODS:
+                        self._gone[changed.uid] = changed
                 elif resource == "nodes":
                     # DELETED for the old node may arrive after ADDED for its replacement.
                     self._nodes[changed.name] = change.new or self._node_named(changed.name)
@@ -62,6 +67,12 @@ class PendingChanges:
             changes = ViewChanges(self._pods, self._nodes, tuple(self._agents.values()))
             self._pods, self._nodes, self._agents = {}, {}, {}
             return changes
+
+    def take_gone(self) -> dict[str, PodFact]:
+        """Last versions of the pods that have gone since the last call, by uid."""
+        with self._lock:
+            gone, self._gone = self._gone, {}
+            return gone
 
     def take_owners(self) -> set[str]:
         """Owners that have changed since the last call."""

@@ -12,21 +12,24 @@ daemon:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import Field, ValidationInfo, field_validator
 
 from monitor.alert.lifecycle import GROUP_BY
 from monitor.alert.matchers import known_label
+from monitor.alert.owner_preferences import PERSONAL_PREFIX, OwnerBook
 from monitor.alert.receivers.base import OwnerContact, ReceiverSettings
 from monitor.alert.routes import Route
 from monitor.alert.windows import MaintenanceWindow
 from monitor.base.localtime import local_timezone
 from monitor.base.units import quoted
 from monitor.config.derive import build
+from monitor.config.job_results import JobResultsConfig
+from monitor.config.owners import MAX_WEBHOOKS, OwnerConfig, OwnerDefaultsConfig, OwnerLabelsConfig, read_owners
 from monitor.config.receivers import (
     Language,
-    OwnerConfig,
     Receivers,
     Secret,
     TextFile,
@@ -35,7 +38,7 @@ from monitor.config.receivers import (
     check_receivers,
 )
 from monitor.config.routes import AlertRulesConfig, MaintenanceConfig, RouteConfig, Zone
-from monitor.config.types import Cron, Names, NonEmpty, SecretSection, Section, Span, check_with
+from monitor.config.types import AbsolutePath, Cron, Names, NonEmpty, SecretSection, Section, Span, check_with
 
 
 class HeartbeatConfig(Section):
@@ -90,9 +93,13 @@ class AlertsConfig(Section):
     rules: AlertRulesConfig = AlertRulesConfig()
     group_by: Annotated[Names, check_with(lambda names: [known_label(name) for name in names])] = GROUP_BY
     maintenance: tuple[MaintenanceConfig, ...] = ()
+    owner_defaults: OwnerDefaultsConfig = OwnerDefaultsConfig()
+    owners_file: Annotated[AbsolutePath, check_with(read_owners)] | None = None
+    owner_labels: OwnerLabelsConfig | None = None
     owners: dict[str, OwnerConfig] = Field(default_factory=dict)
     heartbeat: HeartbeatConfig | None = None
     digest: DigestConfig | None = None
+    job_results: JobResultsConfig | None = None
     alertmanager: AlertmanagerConfig | None = None
     callback: CallbackConfig = CallbackConfig()
 
@@ -110,7 +117,18 @@ class AlertsConfig(Section):
             _check_names(info, route.receivers, f"route {number} leads to ")
         return routes
 
-    @field_validator("digest", "callback")
+    @field_validator("owners")
+    @classmethod
+    def _check_owners(cls, owners: dict[str, OwnerConfig], info: ValidationInfo) -> dict[str, OwnerConfig]:
+        known = {**_owners_of(info.data.get("owners_file")), **owners}
+        count = sum(owner.webhook is not None for owner in known.values())
+        if count > MAX_WEBHOOKS:
+            raise ValueError(
+                f"{count} owners have a webhook; at most {MAX_WEBHOOKS} can, mention the others in a group"
+            )
+        return owners
+
+    @field_validator("digest", "job_results", "callback")
     @classmethod
     def _check_section(cls, section: Any, info: ValidationInfo) -> Any:
         _check_names(info, (section and section.receivers) or ())
@@ -135,6 +153,24 @@ class AlertsConfig(Section):
         rest = (name for name, receiver in named if not shared or receiver.effective_kind == "alertmanager")
         return (*routes, Route(receivers=tuple(rest)))
 
+    def known_owners(self) -> dict[str, OwnerConfig]:
+        """Owners of the file and of the configuration, which takes precedence."""
+        return {**_owners_of(self.owners_file), **self.owners}
+
+    def annotations(self) -> tuple[str, ...]:
+        """Names of annotations that may say how to reach users."""
+        keys = self.owner_labels.model_dump() if self.owner_labels is not None else {}
+        return tuple(key for key in keys.values() if key)
+
+    def owner_book(self) -> OwnerBook:
+        """Which messages owners want."""
+        owners, defaults = self.known_owners(), self.owner_defaults
+        return OwnerBook(
+            by_user={user: owner.preferences(defaults, self.timezone) for user, owner in owners.items()},
+            others=OwnerConfig().preferences(defaults, self.timezone),
+            personal=frozenset(user for user, owner in owners.items() if owner.webhook is not None),
+        )
+
     def windows(self) -> tuple[MaintenanceWindow, ...]:
         return tuple(window.window(self.timezone) for window in self.maintenance)
 
@@ -150,14 +186,27 @@ class AlertsConfig(Section):
 
     def receiver_settings(self, page: str) -> tuple[ReceiverSettings, ...]:
         """Settings of each receiver; `page` is the page's default URL. Raise ValueError if a file is unreadable."""
-        common = {
+        common = self._common_settings(page)
+        return tuple(config.settings(name, **common) for name, config in by_name(self.receivers).items())
+
+    def personal_settings(self, page: str) -> tuple[ReceiverSettings, ...]:
+        """Settings of the webhooks of single owners."""
+        common, owners = self._common_settings(page), self.known_owners().items()
+        personal = ((user, owner.receiver()) for user, owner in owners if owner.webhook is not None)
+        return tuple(config.settings(f"{PERSONAL_PREFIX}{user}", **common) for user, config in personal)
+
+    def _common_settings(self, page: str) -> dict[str, Any]:
+        return {
             "language": self.language,
             "page": self.page or page,
             "cluster": self.cluster,
             "timezone": self.timezone,
-            "owners": {user: build(OwnerContact, owner) for user, owner in self.owners.items()},
+            "owners": {user: build(OwnerContact, owner) for user, owner in self.known_owners().items()},
         }
-        return tuple(config.settings(name, **common) for name, config in by_name(self.receivers).items())
+
+
+def _owners_of(path: str | None) -> Mapping[str, OwnerConfig]:
+    return {} if path is None else read_owners(path)
 
 
 def _check_names(info: ValidationInfo, names: tuple[str, ...], prefix: str = "") -> None:

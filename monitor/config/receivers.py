@@ -11,7 +11,7 @@ from urllib.parse import SplitResult, parse_qs
 
 from pydantic import BeforeValidator, Field, SecretStr
 
-from monitor.alert.receivers.base import MailSettings, OwnerContact, RateLimit, ReceiverSettings
+from monitor.alert.receivers.base import MailSettings, RateLimit, ReceiverSettings
 from monitor.alert.receivers.registry import HOSTS, KINDS, kinds_with
 from monitor.base.text import unknown
 from monitor.base.units import quoted
@@ -62,10 +62,6 @@ def check_http_url(url: str | None) -> str:
     if _parse_url(url).scheme not in ("http", "https"):
         raise ValueError("the address has to begin with https:// or http://")
     return url
-
-
-class OwnerConfig(DerivedSection, settings=OwnerContact):
-    """Contact details of a cluster user."""
 
 
 class PaceConfig(DerivedSection, settings=RateLimit, types={float: Duration}):

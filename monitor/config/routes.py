@@ -36,7 +36,7 @@ def _condition(name: str, value: object) -> str:
     return f"{name}{op}{text.removeprefix(sign)}"
 
 
-def _parse_hours(value: object) -> object:
+def parse_hours(value: object) -> object:
     """`22:00-08:00` is short for `{start: 22:00, end: 08:00}`."""
     if not isinstance(value, str):
         return value
@@ -78,7 +78,7 @@ class RouteSection(Section):
     repeat: Span = ROUTE.repeat
     group_wait: Duration = ROUTE.group_wait
     group_interval: Duration = ROUTE.group_interval
-    quiet_hours: Annotated[QuietConfig, BeforeValidator(_parse_hours)] | None = None
+    quiet_hours: Annotated[QuietConfig, BeforeValidator(parse_hours)] | None = None
 
     def route(self, timezone: str) -> Route:
         """The route; `timezone` is the default of its quiet hours."""

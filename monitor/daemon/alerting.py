@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -28,6 +28,7 @@ from monitor.base.endpoint import Endpoint
 from monitor.base.state_problems import StateProblem
 from monitor.base.threads import Periodic
 from monitor.config.alerts import AlertsConfig
+from monitor.daemon.pod_contacts import FindContact, OwnerDirectory
 from monitor.detect.meta import META_RULE_NAMES
 from monitor.detect.meta.monitor import BLIND_AFTER_SECONDS, MonitorState, with_monitor_findings
 from monitor.detect.rules import RULES
@@ -72,8 +73,12 @@ class AlertingService:
         now: Callable[[], float] = time.time,
         leading: LeaderElector | None = None,
         monotonic: Callable[[], float] = time.monotonic,
+        find_contact: FindContact | None = None,
     ) -> None:
-        """Raise ValueError, with a message for the user, if a required file is missing."""
+        """Raise ValueError, with a message for the user, if a required file is missing.
+
+        `find_contact` knows how to reach users that the configuration does not name.
+        """
         self._config = config
         self._inputs = inputs
         self._now = now
@@ -82,11 +87,16 @@ class AlertingService:
         self.settings: tuple[ReceiverSettings, ...] = config.receiver_settings(page)
         self._routes = config.effective_routes(shared=self.leading.shared)
         self._windows = config.windows()
+        self._owners = config.owner_book()
         self._digest = _digest(config, self.settings)
         self._alertmanager = _alertmanager_silences(config)
         self._heartbeat = _heartbeat(config, lambda: self._evaluated_at, self.leading.holds)
         self.store = AlertStore(os.path.join(state, FILE))
-        self._sender = Sender(self.store, [build(settings) for settings in self.settings], now)
+        receivers = (*self.settings, *config.personal_settings(page))
+        if find_contact is not None:
+            directory = OwnerDirectory(receivers[0].owners if receivers else {}, find_contact, monotonic)
+            receivers = tuple(replace(settings, owners=directory) for settings in receivers)
+        self._sender = Sender(self.store, [build(settings) for settings in receivers], now)
         self.dispatcher = Dispatcher(
             self.store, self._sender, self.policy, config.rules.timings(), config.group_by, now
         )
@@ -137,6 +147,7 @@ class AlertingService:
             silences=self.silences(),
             windows=self._windows,
             cluster=self._config.cluster,
+            owners=self._owners,
         )
 
     def silences(self) -> tuple[Silence, ...]:

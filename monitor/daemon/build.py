@@ -41,5 +41,7 @@ def make_cluster(config: Config, own_agent: str | None = None, state: str | None
         rules=daemon.platform_rules(),
         cycle=daemon.cycle,
         state=state,
+        job_ends=daemon.alerts.job_results is not None,
+        annotations=daemon.alerts.annotations(),
     )
     return LiveCluster(settings, api, why_none)

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from monitor.base.state_problems import StateProblem
 from monitor.base.threads import spawn
@@ -23,6 +23,8 @@ from monitor.detect.base import CleanupDeletion, Limits, Rule, RuleContext
 from monitor.detect.engine import Engine
 from monitor.detect.history import DetectionHistory
 from monitor.detect.rules import RULES, pod_pending
+from monitor.facts.changes import Changes
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding
 from monitor.facts.prices import GpuPrices
 from monitor.facts.services import ServiceFact
@@ -61,6 +63,12 @@ class Evaluation:
 FindingsListener = Callable[[tuple[Finding, ...]], None]
 
 
+class FactsFollower(Protocol):
+    """Follows the facts on the thread that evaluates them."""
+
+    def follow(self, facts: ClusterFacts, changes: Changes, now: float, /) -> None: ...
+
+
 class Evaluator:
     """Evaluates the rules between start() and stop().
 
@@ -77,6 +85,7 @@ class Evaluator:
         now: Callable[[], float] = time.time,
         on_evaluated: FindingsListener = lambda _: None,
         own_deletions: Callable[[], tuple[CleanupDeletion, ...]] = lambda: (),
+        job_results: FactsFollower | None = None,
     ) -> None:
         self._settings = settings
         self._cluster = cluster
@@ -84,6 +93,7 @@ class Evaluator:
         self._now = now
         self._on_evaluated = on_evaluated
         self._own_deletions = own_deletions
+        self._job_results = job_results
         self._files = HistoryFiles(settings.state)
         self._engine = self._new_engine(None)
         self._feed = FactsFeed(cluster.take_update, settings.resource)
@@ -134,6 +144,8 @@ class Evaluator:
             self.findings, self._unpublished = findings, True
         self.last = Evaluation(context.now, time.monotonic() - began)
         self.pod_health.follow(context.facts, changes, context.now, self._engine.cluster_memory(pod_pending.NAME))
+        if self._job_results is not None:
+            self._job_results.follow(context.facts, changes, context.now)
         return self.findings
 
     def services(self) -> tuple[ServiceFact, ...]:

@@ -19,13 +19,16 @@ from monitor.actions.service import ActionDeps, ActionService
 from monitor.base.net import is_loopback
 from monitor.base.state_problems import StateProblems
 from monitor.cluster.live import LiveCluster
+from monitor.config.alerts import AlertsConfig
 from monitor.config.root import Config
 from monitor.daemon.alerting import AlertingInputs, AlertingService
 from monitor.daemon.build import make_cluster
 from monitor.daemon.cleaning import AlertOutbox, CleanupController
 from monitor.daemon.evaluator import Evaluator, EvaluatorSettings, FindingsListener
+from monitor.daemon.job_results import JobResultService, forget_jobs
 from monitor.daemon.listen import StartError, linked_url
 from monitor.daemon.metrics.collect import MetricsDeps
+from monitor.daemon.pod_contacts import FindContact, newest_contact
 from monitor.daemon.recording import RecordingService
 from monitor.daemon.reload import ReloadStatus
 from monitor.daemon.state_keeper import StateKeeper
@@ -58,6 +61,7 @@ class DaemonParts:
     elector: LeaseElector | SingleReplica
     alerting: AlertingService
     cleanup: CleanupController
+    job_results: JobResultService | None
     evaluator: Evaluator
     recording: RecordingService
     security: Security
@@ -73,6 +77,7 @@ class DaemonParts:
         first = (
             self.keeper.stop,
             self.evaluator.stop,
+            *((self.job_results.stop,) if self.job_results is not None else ()),
             self.recording.stop,
             self.cleanup.stop,
             self.elector.stop,
@@ -103,9 +108,12 @@ def start_parts(
         started.callback(alerting.stop)
         cleanup = start_cleanup(config, cluster, alerting)
         started.callback(cleanup.stop)
-        evaluator = start_evaluator(config, cluster, alerting.update, cleanup)
+        job_results = build_job_results(config, cluster, alerting)
+        evaluator = start_evaluator(config, cluster, alerting.update, cleanup, job_results)
         started.callback(evaluator.stop)
         recording = start_recording(config, cluster, alerting, cleanup)
+        if job_results is not None:
+            job_results.start(recording.history)
         started.pop_all()
     security = build_security(config, access, cluster, cleanup, elector, before)
     lock_problem = lock.problem if lock is not None else None
@@ -119,7 +127,7 @@ def start_parts(
     record_writer(config.daemon.state, problems)
     stores = (recording.history_store, alerting.store, cleanup.journal, recording.recorder.store)
     keeper.start(*stores, *((security.audit,) if security.audit is not None else ()))
-    return DaemonParts(cluster, elector, alerting, cleanup, evaluator, recording, security, keeper)
+    return DaemonParts(cluster, elector, alerting, cleanup, job_results, evaluator, recording, security, keeper)
 
 
 def connect_cluster(config: Config, own_agent: str | None = None) -> LiveCluster:
@@ -157,11 +165,23 @@ def start_alerting(
 
     daemon = config.daemon
     try:
-        alerting = AlertingService(daemon.alerts, daemon.state, linked_url(listening), inputs, leading=elector)
+        alerting = AlertingService(
+            daemon.alerts, daemon.state, linked_url(listening), inputs, leading=elector,
+            find_contact=contacts_of_pods(daemon.alerts, cluster),
+        )  # fmt: skip
     except ValueError as error:
         raise StartError(f"daemon.alerts: {error}") from None
     alerting.start()
     return alerting
+
+
+def contacts_of_pods(alerts: AlertsConfig, cluster: LiveCluster) -> FindContact | None:
+    """How to reach users according to their pods; None unless configured."""
+    kube = cluster.kube
+    if alerts.owner_labels is None or kube is None:
+        return None
+    keys = alerts.owner_labels.keys()
+    return lambda user: newest_contact(user, kube.pods.snapshot().items, cluster.identities(), keys)
 
 
 def start_cleanup(config: Config, cluster: LiveCluster, alerting: AlertingService) -> CleanupController:
@@ -195,8 +215,22 @@ def start_recording(
     return recording
 
 
+def build_job_results(config: Config, cluster: LiveCluster, alerting: AlertingService) -> JobResultService | None:
+    """Messages about the ends of jobs, not started; None unless they are configured."""
+    alerts = config.daemon.alerts
+    if alerts.job_results is None:
+        forget_jobs(alerting.store)
+        return None
+    settings = alerts.job_results.settings(alerts.direct_receivers())
+    return JobResultService(settings, cluster, alerting.store, alerting.dispatcher, alerting.leading)
+
+
 def start_evaluator(
-    config: Config, cluster: LiveCluster, on_evaluated: FindingsListener, cleanup: CleanupController
+    config: Config,
+    cluster: LiveCluster,
+    on_evaluated: FindingsListener,
+    cleanup: CleanupController,
+    job_results: JobResultService | None = None,
 ) -> Evaluator:
     """Start evaluating the rules. Raise StartError if the password of a probe cannot be read."""
     daemon = config.daemon
@@ -206,7 +240,10 @@ def start_evaluator(
         raise StartError(f"daemon.services: {error}") from None
     limits = daemon.rules.limits(timezone=daemon.zone)
     settings = EvaluatorSettings(daemon.state, daemon.gpu_resource, limits, daemon.prices)
-    evaluator = Evaluator(settings, cluster, probes, on_evaluated=on_evaluated, own_deletions=cleanup.own_deletions)
+    evaluator = Evaluator(
+        settings, cluster, probes,
+        on_evaluated=on_evaluated, own_deletions=cleanup.own_deletions, job_results=job_results,
+    )  # fmt: skip
     evaluator.start()
     return evaluator
 

@@ -248,6 +248,17 @@ class OwnerFact(ObjectFact, frozen=True, kw_only=True):
     queue: str | None = None
 
 
+class JobFact(OwnerFact, frozen=True, kw_only=True):
+    """A Job, with how it ended: `completed`, or the reason of its failure (`failed_by`). Neither: it goes on."""
+
+    completed: bool = False
+    failed_by: str | None = None
+
+    @property
+    def ended(self) -> bool:
+        return self.completed or self.failed_by is not None
+
+
 class NamespaceFact(ObjectFact, frozen=True, kw_only=True):
     """A namespace, and its user according to the `owner` annotation (Kubeflow profiles)."""
 

@@ -28,14 +28,16 @@ class KubeInformers:
         on_change: OnChange | None = None,
         timing: WatchTiming | None = None,
         now: Callable[[], float] = time.time,
+        job_ends: bool = False,
     ) -> None:
+        """With `job_ends`, Jobs are read with how they end, which costs more than their metadata."""
         self.pods = ObjectStore[PodFact]()
         self.nodes = ObjectStore[NodeFact]()
         self.events = ObjectStore[EventFact]()
         self.quotas = ObjectStore[QuotaFact]()
         self.namespaces = ObjectStore[NamespaceFact]()
         self.replica_sets = ObjectStore[OwnerFact]()
-        self.jobs = ObjectStore[OwnerFact]()
+        self.jobs = ObjectStore[OwnerFact]()  # with `job_ends`, of JobFact
         self.volcano_queues = ObjectStore[QueueFact]()
         self.pod_groups = ObjectStore[PodGroupFact]()
         self.cluster_queues = ObjectStore[QueueFact]()
@@ -47,10 +49,12 @@ class KubeInformers:
         self._queued: tuple[int, dict[str, OwnerFact]] = (-1, {})  # version of the workloads, and their owners
         self._reflectors = [
             Reflector(api, resource, store, on_change=on_change, timing=timing, now=now)
-            for resource, store in self._watched(keep)
+            for resource, store in self._watched(keep, resources.ENDING_JOBS if job_ends else resources.JOBS)
         ]
 
-    def _watched(self, keep: PodFieldFilter) -> tuple[tuple[Resource, ObjectStore[Any]], ...]:
+    def _watched(
+        self, keep: PodFieldFilter, jobs: Resource = resources.JOBS
+    ) -> tuple[tuple[Resource, ObjectStore[Any]], ...]:
         return (
             (resources.pods(keep), self.pods),
             (resources.NODES, self.nodes),
@@ -58,7 +62,7 @@ class KubeInformers:
             (resources.QUOTAS, self.quotas),
             (resources.NAMESPACES, self.namespaces),
             (resources.REPLICA_SETS, self.replica_sets),
-            (resources.JOBS, self.jobs),
+            (jobs, self.jobs),
             (resources.VOLCANO_QUEUES, self.volcano_queues),
             (resources.POD_GROUPS, self.pod_groups),
             (resources.CLUSTER_QUEUES, self.cluster_queues),

@@ -113,6 +113,7 @@ JOBS = Resource(
     metadata_only=True,
     without="CronJobs: they are guessed from the names of their jobs",
 )
+ENDING_JOBS = Resource(plural="jobs", kind=stream.JOBS, group="batch", without="CronJobs, and how Jobs end")
 VOLCANO_QUEUES = Resource(
     plural="queues", kind=stream.VOLCANO_QUEUES, group=_VOLCANO, versions=("v1beta1",), optional=True
 )

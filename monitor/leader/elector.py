@@ -26,6 +26,8 @@ from monitor.leader.ledger import ActionLedger, RecordedRun, decode_ledger, enco
 
 log = logging.getLogger(__name__)
 LEDGER_ANNOTATION, RELAYED_ANNOTATION = "gpuwarden.io/ran", "gpuwarden.io/told"
+RESULTS_ANNOTATION = "gpuwarden.io/job-results"
+MAX_RESULTS = 2000  # of 16 characters each
 MIN_TERM = 1  # terms are counted from 1; a single replica stays in its first
 
 
@@ -103,6 +105,14 @@ class LeaderElector(Protocol):
         """Record the state of the alerts relayed from Alertmanager."""
         ...
 
+    def results(self) -> frozenset[str]:
+        """Ids of the latest job results that were sent."""
+        ...
+
+    def add_results(self, ids: Sequence[str]) -> None:
+        """Record that these job results are sent."""
+        ...
+
 
 class SingleReplica:
     """LeaderElector of the only replica. It keeps its records in its own files and shares none."""
@@ -134,6 +144,11 @@ class SingleReplica:
         return None
 
     def put_told(self, text: str) -> None: ...
+
+    def results(self) -> frozenset[str]:
+        return frozenset()
+
+    def add_results(self, ids: Sequence[str]) -> None: ...
 
     def start(self) -> None: ...
 
@@ -196,6 +211,12 @@ class LeaseElector:
 
     def put_told(self, text: str) -> None:
         self._write(RELAYED_ANNOTATION, lambda _: text)
+
+    def results(self) -> frozenset[str]:
+        return frozenset((self._keeper.annotations.get(RESULTS_ANNOTATION) or "").split())
+
+    def add_results(self, ids: Sequence[str]) -> None:
+        self._write(RESULTS_ANNOTATION, lambda text: " ".join([*(text or "").split(), *ids][-MAX_RESULTS:]))
 
     def _update_ledger(self, change: Callable[[ActionLedger], ActionLedger]) -> int:
         return self._write(LEDGER_ANNOTATION, lambda text: encode_ledger(change(decode_ledger(text))))

@@ -115,3 +115,12 @@ def test_pods_are_identified_again_if_a_workload_is_new(
     pending = PendingChanges(lambda _name: None)
     pending.note(WORKLOADS.name, [change])
     assert pending.take_owners() == expect, name
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_the_last_versions_of_pods_are_kept_on_request(keep: bool) -> None:
+    last = PodFact(uid="p1", name="bert", namespace="team", phase="Failed")
+    pending = PendingChanges(lambda _name: None, keep_gone=keep)
+    pending.note("pods", [ObjectChange(last, None), ObjectChange(None, PodFact(uid="p2", name="b", namespace="team"))])
+    assert pending.take_gone() == ({"p1": last} if keep else {})
+    assert pending.take_gone() == {}

@@ -6,15 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from monitor.alert.lifecycle import AlertTiming
 from monitor.alert.matchers import parse_matcher
+from monitor.alert.owner_preferences import OwnerCategory, OwnerPreferences
 from monitor.alert.receivers.base import MailSettings, OwnerContact, RateLimit, ReceiverSettings
 from monitor.alert.routes import Route
 from monitor.alert.windows import MaintenanceWindow, QuietHours
 from monitor.config.alerts import AlertsConfig
 from monitor.config.file import ConfigError, load
+from monitor.config.owners import MAX_WEBHOOKS
 from monitor.config.root import Config
+from monitor.job_results.settings import LABEL
 
 SECRET = "693a91f6-s3cret"
 WECOM = f"https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key={SECRET}"
@@ -215,3 +219,77 @@ def test_no_message_repeats_an_address(value: str) -> None:
     with pytest.raises(ConfigError) as refused:
         load(None, {"GPUWARDEN_DAEMON__ALERTS__RECEIVERS": value})
     assert SECRET not in str(refused.value)
+
+
+def test_owners_of_a_file_and_of_the_configuration(tmp_path: Path) -> None:
+    file = tmp_path / "owners.json"
+    file.write_text('{"zhang": {"wecom": "Z", "mail": "z@lab"}, "li": {"wecom": "L", "opt_out": "idle"}}')
+    given = alerts(
+        receivers=[WECOM], owners_file=str(file), owners={"zhang": {"wecom": "ZhangSan", "digest": "18:00"}},
+        owner_defaults={"quiet_hours": "22:00-08:00", "opt_out": ["results"]}, timezone="Asia/Shanghai",
+    )  # fmt: skip
+    (settings,) = given.receiver_settings(PAGE)
+    assert settings.owners == {"zhang": OwnerContact(wecom="ZhangSan"), "li": OwnerContact(wecom="L")}
+    book = given.owner_book()
+    quiet = QuietHours("22:00", "08:00", "Asia/Shanghai")
+    results, idle = frozenset({OwnerCategory.RESULTS}), frozenset({OwnerCategory.IDLE})
+    assert book.of("zhang") == OwnerPreferences(quiet, "18:00", results, "Asia/Shanghai")
+    assert book.of("li") == OwnerPreferences(quiet, None, idle, "Asia/Shanghai")
+    assert book.of("wang") == OwnerPreferences(quiet, None, results, "Asia/Shanghai")
+    file.write_text("wang: {feishu: ou_1}\n")  # as a reload reads it
+    assert alerts(receivers=[WECOM], owners_file=str(file)).receiver_settings(PAGE)[0].owners.keys() == {"wang"}
+
+
+def test_a_webhook_of_an_owner_is_a_receiver_of_its_own() -> None:
+    given = alerts(receivers=["console"], owners={"zhang": {"webhook": WECOM}})
+    assert [each.name for each in given.receiver_settings(PAGE)] == ["console"]
+    (personal,) = given.personal_settings(PAGE)
+    assert (personal.name, personal.kind, personal.url) == ("owner/zhang", "wecom", WECOM)
+    assert given.owner_book().personal == {"zhang"}
+    assert given.effective_routes() == (Route(receivers=("console",)),)
+    assert SECRET not in f"{given!r} {given.model_dump_json()}"
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("zhang: {wecom: Z}\nli:\n  wechat: L\n", ":3: li.wechat: unknown key; there are digest, feishu, "),
+        ("zhang: Z\n", ":1: zhang: write 'user: {wecom: ...}' lines"),
+        ("- zhang\n", ":1: "),
+        ("zhang: {wecom: Z\n", ":2: "),
+        ("zhang:\n  digest: 25:00\n", ":2: zhang.digest: '25:00' is not a time of day; write for example 22:00"),
+        ("zhang:\n  opt_out: [everything]\n", ":2: zhang.opt_out: 'everything': unknown category; there are "),
+    ],
+)
+def test_a_mistake_in_the_file_of_owners_is_named_with_its_line(tmp_path: Path, content: str, problem: str) -> None:
+    file, owners = tmp_path / "gpuwarden.yml", tmp_path / "owners.yml"
+    owners.write_text(content)
+    file.write_text(f"daemon:\n  alerts:\n    owners_file: {owners}\n")
+    with pytest.raises(ConfigError) as refused:
+        load(str(file), {})
+    assert f"{owners}{problem}" in str(refused.value)
+    assert str(refused.value).startswith(f"{file}:3: daemon.alerts.owners_file: ")
+
+
+def test_a_webhook_with_a_mistake_is_not_quoted(tmp_path: Path) -> None:
+    owners = tmp_path / "owners.yml"
+    owners.write_text(f"zhang: {{webhook: 'ftp://{SECRET}'}}\n")
+    with pytest.raises(ValidationError) as refused:
+        alerts(owners_file=str(owners))
+    assert SECRET not in str(refused.value)
+
+
+def test_more_webhooks_of_owners_than_threads_are_rejected() -> None:
+    owners = {f"user-{number}": {"webhook": WECOM} for number in range(MAX_WEBHOOKS + 1)}
+    with pytest.raises(ValidationError, match="101 owners have a webhook; at most 100 can"):
+        alerts(receivers=["console"], owners=owners)
+
+
+def test_job_results_go_to_the_receivers_named_or_all() -> None:
+    assert alerts(receivers=["console"]).job_results is None
+    given = alerts(receivers=["console", WECOM], job_results={"users": "zhang"})
+    assert given.job_results is not None
+    found = given.job_results.settings(given.direct_receivers())
+    assert (found.receivers, found.users, found.label) == (("console", "wecom"), ("zhang",), LABEL)
+    with pytest.raises(ValidationError, match="'mail': unknown receiver; there are console"):
+        alerts(receivers=["console"], job_results={"receivers": ["mail"]})

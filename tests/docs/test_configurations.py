@@ -14,8 +14,9 @@ from tests.docs.pages import Block, every_block
 EXAMPLES = {block.text: block for block in every_block(("yaml", "yml"))}
 ADDRESS = "https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=s3cret"
 KEYS = generate_keys()
-# Contents of referenced files: a URL, a key, otherwise a token that differs for each file.
+# Contents of referenced files: a URL, a key, owners, otherwise a token that differs for each file.
 CONTENTS = {"url_file": ADDRESS, "private_key_file": KEYS.private, "public_key_file": KEYS.public}
+CONTENTS["owners_file"] = "zhang: {wecom: ZhangSan}"
 _FILES = re.compile(r"\b(\w*_file): ([^\s},]+)")
 
 

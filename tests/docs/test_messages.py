@@ -7,6 +7,7 @@ import re
 import pytest
 
 from docs.generate import messages_page
+from docs.generate.job_messages import job_messages
 from docs.generate.rules_page import ALL_RULES
 from monitor.alert.sample import samples
 from monitor.i18n import LANGUAGES
@@ -29,7 +30,7 @@ def test_every_message_of_every_rule_is_there(lang: str) -> None:
     page = messages_page.page(lang)
     assert [rule.rule for rule in ALL_RULES if f"\n## {rule.rule}\n" not in page] == []
     several = sum({"gpu", "pod"} <= samples(rule.rule)[0].finding(0.0).labels.keys() for rule in ALL_RULES)
-    assert len(messages(lang)) == sum(len(samples(rule.rule)) + 1 for rule in ALL_RULES) + several
+    assert len(messages(lang)) == sum(len(samples(rule.rule)) + 1 for rule in ALL_RULES) + several + len(job_messages())
 
 
 def test_no_field_is_left_open(lang: str) -> None:
@@ -38,8 +39,17 @@ def test_no_field_is_left_open(lang: str) -> None:
 
 def test_every_new_message_says_what_where_since_when_and_what_to_do(lang: str) -> None:
     since, advice = {"en": ("Since: ", "To do: "), "zh": ("开始：", "处理：")}[lang]
-    new = [text for text in messages(lang) if "✅" not in text]
+    new = [text for text in messages(lang)[: -len(job_messages())] if "✅" not in text]
     assert [text for text in new if since not in text or advice not in text] == []
+
+
+def test_every_job_result_says_what_when_and_who(lang: str) -> None:
+    wanted = {
+        "en": ("(When|Since): ", "Affected: zhang · job bert"),
+        "zh": ("(时间|开始)：", "影响：zhang · 作业 bert"),
+    }
+    results = messages(lang)[-len(job_messages()) :]
+    assert [text for text in results for pattern in wanted[lang] if not re.search(pattern, text)] == []
 
 
 def test_a_headline_is_a_sentence(lang: str) -> None:

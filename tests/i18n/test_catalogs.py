@@ -19,6 +19,7 @@ from monitor.detect.rules import RULES
 from monitor.explain.keys import Key
 from monitor.facts.findings import LABELS
 from monitor.i18n import CATALOGS, LANGUAGES, en, fields, say, zh
+from monitor.job_results.notices import RULES as JOB_RESULTS
 
 EXPLAINED = [key.value for key in Key]
 ALL_KEYS = sorted(CATALOGS["en"])
@@ -45,7 +46,7 @@ PARTS = (
         ),
     ),
     ("FINDINGS", _modules(en, "findings_")),
-    ("ALERTS", ("alerts",)),
+    ("ALERTS", ("alerts", "job_results")),
 )
 # Chinese strings without Chinese characters: punctuation and names.
 ALIKE = {"list_comma", "alert.list", "alert.title", "alert.place", "alert.symptom-examples"}
@@ -107,7 +108,7 @@ def test_every_description_is_that_of_a_rule_or_limit() -> None:
 
 def test_every_rule_and_every_label_has_a_name() -> None:
     rules = {rule.rule for rule in (*RULES, *META_RULES)}
-    rules |= {"cleanup-report", "cleanup-announced", "cleanup-notice"}
+    rules |= {"cleanup-report", "cleanup-announced", "cleanup-notice", *JOB_RESULTS}
     wanted = {f"rule.{rule}" for rule in rules} | {f"label.{name}" for name in LABELS}
     assert {key for key in ALL_KEYS if key.startswith(("rule.", "label."))} == wanted
 

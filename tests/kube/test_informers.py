@@ -179,3 +179,15 @@ def test_metadata_only(tmp_path: Path) -> None:
     assert listed.path == "/apis/batch/v1/jobs"
     assert "as=PartialObjectMetadataList;g=meta.k8s.io;v=v1" in listed.headers["accept"]
     assert "as=PartialObjectMetadata;g=meta.k8s.io;v=v1" in watched.headers["accept"]
+
+
+def test_how_jobs_end_needs_more_than_their_metadata(tmp_path: Path) -> None:
+    job = {"metadata": {"name": "j", "namespace": "lab", "uid": "u", "resourceVersion": "1"}}
+    with (
+        ScriptedApi([page(job, rv="1")]) as api,
+        following(api, tmp_path, resource=resources.ENDING_JOBS) as followed,
+    ):
+        followed.until_source(watches=1)
+    assert [(each.path, each.headers["accept"]) for each in api.requests[:2]] == [
+        ("/apis/batch/v1/jobs", "application/json")
+    ] * 2

@@ -25,6 +25,7 @@ from monitor.facts.findings import Severity
 
 Capacity = Callable[[Sequence[Notification]], int]  # how many notifications, from the first, fit into one message
 
+MAX_MERGED_ANSWERS = 9  # links of one message
 # Precedence of reasons when notifications about a group are merged.
 REASONS = [NotificationReason(name) for name in ("new", "worse", "more-subjects", "resolved", "repeat")]
 
@@ -163,10 +164,17 @@ def merge(earlier: Notification, later: Notification) -> Notification:
         subjects=tuple(sorted(subjects.values(), key=_order)),
         users=tuple(sorted({*earlier.users, *later.users})),
         omitted=max(earlier.omitted, later.omitted),
+        answers=(*earlier.answers, *later.answers)[:MAX_MERGED_ANSWERS],
+        page=later.page if earlier.page == later.page else None,
+        not_before=_earlier(earlier.not_before, later.not_before),
     )
     if merged.resolved:
         return replace(merged, reason=NotificationReason.RESOLVED)
     return replace(merged, reason=min(earlier.reason, later.reason, key=REASONS.index))
+
+
+def _earlier(first: float | None, second: float | None) -> float | None:
+    return None if first is None or second is None else min(first, second)
 
 
 def _order(subject: NotificationSubject) -> tuple[bool, bool, int, float, str]:

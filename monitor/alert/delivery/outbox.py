@@ -89,8 +89,10 @@ class Outbox:
             waiting = _waiting(session, receiver)
             health = _health(session, receiver)
         busy = {notification.group for batch in batches for notification in batch.notifications}
-        free = tuple(entry for entry in waiting if entry.notification.group not in busy)
-        return ReceiverQueue(waiting=free, open=batches, attempts=attempts, health=health)
+        free = [entry for entry in waiting if entry.notification.group not in busy]
+        later = [at for entry in free if (at := entry.notification.not_before) is not None and at > now]
+        due = tuple(entry for entry in free if (entry.notification.not_before or now) <= now)
+        return ReceiverQueue(due, batches, attempts, health, min(later, default=None))
 
     def claim(self, receiver: str, sequences: Sequence[int], now: float) -> OpenBatch:
         """Combine waiting notifications, in this order, into a batch that is tried now."""

@@ -41,12 +41,16 @@ class OpenBatch:
 
 @dataclass(frozen=True)
 class ReceiverQueue:
-    """Waiting notifications, open batches, times of recent attempts, and health of a receiver."""
+    """Waiting notifications, open batches, times of recent attempts, and health of a receiver.
+
+    `later_at` is when the next notification is due of those that are not to be sent yet.
+    """
 
     waiting: tuple[QueuedNotification, ...]  # without groups that have an open batch: groups are sent in order
     open: tuple[OpenBatch, ...]
     attempts: tuple[float, ...]
     health: ReceiverHealth
+    later_at: float | None = None
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,7 @@ class NextSend:
 def next_send(queue: ReceiverQueue, limit: RateLimit, capacity: Capacity, now: float) -> NextSend:
     """What to send to a receiver next."""
     if not queue.waiting and not queue.open:
-        return NextSend()
+        return NextSend(check_at=queue.later_at)
     if queue.health.resting(now):
         return NextSend(check_at=queue.health.rest_until)
     allowed = allowed_at(limit, queue.attempts, now)
@@ -74,7 +78,7 @@ def next_send(queue: ReceiverQueue, limit: RateLimit, capacity: Capacity, now: f
         return NextSend(new=plan.batch)
     if due:
         return NextSend(retry=due[0])
-    return NextSend(check_at=_earliest([plan.check_at, *(batch.due_at(now) for batch in queue.open)]))
+    return NextSend(check_at=_earliest([plan.check_at, queue.later_at, *(batch.due_at(now) for batch in queue.open)]))
 
 
 def _may_open(queue: ReceiverQueue) -> bool:

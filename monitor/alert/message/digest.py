@@ -56,7 +56,7 @@ def _counts(notifications: Sequence[Notification], locale: Locale) -> str:
 
 
 def _lateness(batch: Batch, locale: Locale) -> list[TextLine]:
-    seconds = batch.at - min((notification.at for notification in batch.notifications), default=batch.at)
+    seconds = batch.at - min((notification.due_at for notification in batch.notifications), default=batch.at)
     if seconds <= LATE_SECONDS:
         return []
     return [TextLine((Span(locale.say("digest-late", seconds=seconds), SpanStyle.MUTED),), 1)]

@@ -8,7 +8,15 @@ from msgspec import structs
 
 from monitor.alert.message.document import Span, SpanStyle, TextLine
 from monitor.alert.message.locale import Locale
-from monitor.alert.model import EXTERNAL, Batch, Notification, NotificationReason, NotificationSubject, Phase
+from monitor.alert.model import (
+    EXTERNAL,
+    JOB_RESULTS,
+    Batch,
+    Notification,
+    NotificationReason,
+    NotificationSubject,
+    Phase,
+)
 from monitor.base.text import shorten
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
@@ -61,16 +69,25 @@ def status(notification: Notification, locale: Locale, kind: str = "reason") -> 
 
 
 def is_notice(notification: Notification) -> bool:
-    """Whether it reports an action of this program, which neither fires nor resolves."""
+    """Whether it reports an action of this program or the end of a job, which neither fires nor resolves."""
     return bool(notification.subjects) and all(
-        subject.finding.rule.startswith("cleanup-") for subject in notification.subjects
+        subject.finding.rule.startswith("cleanup-") or is_job_result(subject) for subject in notification.subjects
     )
+
+
+def is_job_result(subject: NotificationSubject) -> bool:
+    """Whether it is the end of a job."""
+    return subject.finding.rule in JOB_RESULTS
 
 
 def topic(notification: Notification, locale: Locale) -> str:
     """Name of the rule, number of alerts, and their place if they share one."""
     rules = list(dict.fromkeys(subject.finding.rule for subject in notification.subjects))
-    name = locale.rule(rules[0]) if len(rules) == 1 else locale.say("mixed")
+    name = (
+        locale.rule(rules[0])
+        if len(rules) == 1
+        else locale.say("mixed-notices" if is_notice(notification) else "mixed")
+    )
     firing = sum(subject.phase is not Phase.RESOLVED for subject in notification.subjects)
     count = (firing or len(notification.subjects)) + notification.omitted
     if count > 1:
@@ -203,7 +220,7 @@ def symptoms(notification: Notification, locale: Locale, limit: int) -> list[Tex
 
 def lateness(batch: Batch, notification: Notification, locale: Locale) -> list[TextLine]:
     """Line about the lateness of a message, if it is late."""
-    seconds = batch.at - notification.at
+    seconds = batch.at - notification.due_at
     return [TextLine((Span(locale.say("late", seconds=seconds), SpanStyle.BAD),), 1)] if seconds > LATE_SECONDS else []
 
 

@@ -13,6 +13,7 @@ from monitor.alert.message.parts import (
     acknowledged,
     affected,
     answer_links,
+    is_job_result,
     is_notice,
     labelled,
     lateness,
@@ -111,7 +112,11 @@ def list_entry(subject: NotificationSubject, now: float, locale: Locale, order: 
         headline = Span("• " + shorten(past(subject.finding, locale, named=True), MAX_LIST_ENTRY_CHARS))
         seconds = max(0.0, _end(subject, now) - subject.since)
         return TextLine((headline, Span(locale.say("over", seconds=seconds), SpanStyle.GOOD)), order)
-    headline = Span("• " + shorten(locale.text(subject.finding.headline), MAX_LIST_ENTRY_CHARS))
+    named = f"{subject.finding.labels['job']}: " if is_job_result(subject) else ""
+    headline = Span("• " + shorten(named + locale.text(subject.finding.headline), MAX_LIST_ENTRY_CHARS))
+    if subject.resolved_at is not None:
+        lasted = locale.say("took", seconds=max(0.0, subject.resolved_at - subject.since))
+        return TextLine((headline, Span(lasted, SpanStyle.MUTED)), order)
     seconds = max(0.0, now - subject.since)
     return TextLine((headline, Span(locale.say("for", seconds=seconds), SpanStyle.MUTED)), order)
 
@@ -121,7 +126,7 @@ def _when(notification: Notification, now: float, locale: Locale) -> TextLine:
     start = min(subject.since for subject in subjects)
     flapping = any(subject.flapping for subject in subjects)
     spans = [Span(locale.say("flapping"), SpanStyle.BAD)] if flapping else []
-    if notification.resolved:
+    if all(subject.resolved_at is not None for subject in subjects) or notification.resolved:
         end = max(_end(subject, now) for subject in subjects)
         first, last = locale.period(start, end)
         text = locale.say("lasted", start=first, end=last, seconds=max(0.0, end - start))
@@ -155,6 +160,8 @@ def _advice(sentence: str, locale: Locale) -> TextLine:
 
 
 def _url(notification: Notification, locale: Locale) -> str | None:
+    if notification.page is not None:
+        return locale.page_url(notification.page)
     if is_notice(notification):
         return locale.page_url("cleanup")
     if len(notification.subjects) == 1:

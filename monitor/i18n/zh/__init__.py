@@ -25,6 +25,7 @@ from monitor.i18n.zh import (
     fits,
     images,
     incident,
+    job_results,
     keep,
     log_tails,
     nodes,
@@ -64,7 +65,7 @@ FINDINGS = (
     | findings_kernel.WORDS
     | findings_monitor.WORDS
 )
-ALERTS = alerts.WORDS
+ALERTS = alerts.WORDS | job_results.WORDS
 CLEANUP = cleanup.WORDS | cleanup_runs.WORDS
 REPORT = report.WORDS | incident.WORDS
 ACCESS = access.WORDS | keep.WORDS

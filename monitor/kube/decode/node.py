@@ -9,7 +9,7 @@ import msgspec
 from monitor.base.text import MAX_TEXT_CHARS, shorten_name
 from monitor.facts.base import BoundedText
 from monitor.facts.gpu_sharing import MAX_REGISTER_CHARS, NODE_ANNOTATIONS
-from monitor.facts.kube import KUEUE_QUEUE, EventFact, NamespaceFact, NodeFact, OwnerFact, TaintFact
+from monitor.facts.kube import KUEUE_QUEUE, EventFact, JobFact, NamespaceFact, NodeFact, OwnerFact, TaintFact
 from monitor.facts.queues import QuotaFact
 from monitor.kube.decode.values import (
     RawAmounts,
@@ -235,6 +235,35 @@ class WireObject(Wire):
     """Any object, reduced to its metadata."""
 
     metadata: WireMeta
+
+
+class WireJobStatus(Wire):
+    """`status` of a Job."""
+
+    conditions: list[WireCondition] | None = None
+
+
+class WireJob(WireObject):
+    """A Job, reduced to its metadata and how it ended."""
+
+    status: WireJobStatus | None = None
+
+
+def job_fact(raw: WireJob) -> JobFact:
+    """Job as a fact with its owner, its queue and its end."""
+    owner = owner_fact(raw)
+    status = raw.status or WireJobStatus()
+    true = {entry.type: entry.reason for entry in status.conditions or () if entry.status == "True"}
+    return JobFact(
+        uid=owner.uid,
+        name=owner.name,
+        namespace=owner.namespace,
+        resource_version=owner.resource_version,
+        owner=owner.owner,
+        queue=owner.queue,
+        completed="Complete" in true,
+        failed_by=interned(true["Failed"] or "Failed") if "Failed" in true else None,
+    )
 
 
 def owner_fact(raw: WireObject) -> OwnerFact:

@@ -14,16 +14,18 @@ from monitor.base.bounded_json import cut_strings, decode_bounded
 from monitor.base.text import shorten
 from monitor.facts.base import BoundedText
 from monitor.facts.devices import DeviceClassFact, ResourceClaimFact, ResourceSliceFact
-from monitor.facts.kube import EventFact, NamespaceFact, NodeFact, ObjectFact, OwnerFact, PodFact
+from monitor.facts.kube import EventFact, JobFact, NamespaceFact, NodeFact, ObjectFact, OwnerFact, PodFact
 from monitor.facts.queues import PodGroupFact, QueueFact, QuotaFact, WorkloadFact
 from monitor.kube.decode.devices import WireClaim, WireClass, WireSlice, claim_fact, class_fact, slice_fact
 from monitor.kube.decode.kueue import WireKueueQueue, WireWorkload, kueue_queue_fact, workload_fact
 from monitor.kube.decode.node import (
     WireEvent,
+    WireJob,
     WireNode,
     WireObject,
     WireQuota,
     event_fact,
+    job_fact,
     namespace_fact,
     node_fact,
     owner_fact,
@@ -222,6 +224,7 @@ NODES = ObjectKind[NodeFact](WireNode, node_fact)
 EVENTS = ObjectKind[EventFact](WireEvent, event_fact)
 QUOTAS = ObjectKind[QuotaFact](WireQuota, quota_fact)
 OWNERS = ObjectKind[OwnerFact](WireObject, owner_fact)
+JOBS = ObjectKind[JobFact](WireJob, job_fact)
 NAMESPACES = ObjectKind[NamespaceFact](WireObject, namespace_fact)
 VOLCANO_QUEUES = ObjectKind[QueueFact](WireVolcanoQueue, volcano_queue_fact)
 POD_GROUPS = ObjectKind[PodGroupFact](WirePodGroup, pod_group_fact)

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from monitor.alert.delivery.outbox import Outbox
-from monitor.alert.delivery.schedule import ReceiverQueue
-from monitor.alert.model import Notification, NotificationReason, Phase, Summary
+from monitor.alert.delivery.schedule import NextSend, ReceiverQueue, next_send
+from monitor.alert.model import AnswerLink, Notification, NotificationReason, Phase, Summary
 from monitor.alert.notify import NotifyDecision
+from monitor.alert.receivers.base import RateLimit
 from monitor.alert.store import AlertStore
 from tests.alert.delivery.sender_support import notification, subject
 
@@ -188,3 +189,42 @@ def test_another_content_is_another_parcel(store: AlertStore, outbox: Outbox) ->
     outbox.sent(first, "ok", 10.0)
     put(store, notification("a"))
     assert outbox.claim("bot", places(queue(outbox)), 11.0).id != first.id
+
+
+def test_what_is_not_to_be_sent_yet_becomes_one_message_and_waits_for_its_time(
+    store: AlertStore, outbox: Outbox
+) -> None:
+    put(
+        store,
+        notification("owner/li", subject("n1"), not_before=100.0),
+        notification("owner/li", subject("n2"), not_before=100.0),
+    )
+    early = queue(outbox, 99.0)
+    assert (early.waiting, early.later_at) == ((), 100.0)
+    assert next_send(early, RateLimit(), len, 99.0) == NextSend(check_at=100.0)
+    due = queue(outbox, 100.0)
+    (waiting,) = due.waiting
+    assert len(waiting.notification.subjects) == 2
+    assert due.later_at is None
+
+
+def test_what_is_urgent_does_not_wait_for_what_is_not(store: AlertStore, outbox: Outbox) -> None:
+    put(store, notification("owner/li", not_before=100.0), notification("a"))
+    assert groups(queue(outbox)) == ["a"]
+    assert next_send(queue(outbox), RateLimit(), len, 10.0).new != ()
+
+
+def test_merged_notices_keep_their_links(store: AlertStore, outbox: Outbox) -> None:
+    for name in ("one", "two"):
+        put(store, notification("owner/li", subject(name), answers=(AnswerLink(name=name, path=name),), page=name))
+    (waiting,) = queue(outbox).waiting
+    assert [each.name for each in waiting.notification.answers] == ["one", "two"]
+    assert waiting.notification.page is None
+
+
+def test_notes_are_found_by_their_beginning_and_deleted(store: AlertStore) -> None:
+    store.send((), {"job/a": b"1", "job/b": b"2", "digest": b"3"})
+    assert store.notes("job/") == {"job/a": b"1", "job/b": b"2"}
+    store.send((), {"job/a": None, "job/c": None})
+    assert store.notes("job/") == {"job/b": b"2"}
+    assert store.note("digest") == b"3"

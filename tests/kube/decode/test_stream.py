@@ -296,6 +296,24 @@ def test_refusals(body: bytes, reason: str | None, message: str | None) -> None:
     assert (error.reason, error.message) == (reason, message)
 
 
+@pytest.mark.parametrize(
+    ("conditions", "completed", "failed_by"),
+    [
+        (None, False, None),
+        ([{"type": "Suspended", "status": "True", "reason": "JobSuspended"}], False, None),
+        ([{"type": "FailureTarget", "status": "True", "reason": "BackoffLimitExceeded"}], False, None),
+        ([{"type": "Complete", "status": "True", "reason": "CompletionsReached"}], True, None),
+        ([{"type": "Failed", "status": "True", "reason": "DeadlineExceeded"}], False, "DeadlineExceeded"),
+        ([{"type": "Failed", "status": "True"}], False, "Failed"),
+        ([{"type": "Failed", "status": "False", "reason": "x"}], False, None),
+    ],
+)
+def test_jobs_say_how_they_end(conditions: list[dict[str, str]] | None, completed: bool, failed_by: str | None) -> None:
+    item = {"metadata": {**META, "namespace": "lab"}, "status": {"conditions": conditions}}
+    (job,) = stream.JOBS.page(listed(item)).items
+    assert (job.completed, job.failed_by, job.ended) == (completed, failed_by, completed or failed_by is not None)
+
+
 def test_owners_and_namespaces_from_metadata_alone() -> None:
     owner = {"kind": "CronJob", "name": "nightly", "uid": "c", "apiVersion": "batch/v1", "controller": True}
     (job,) = stream.OWNERS.page(listed({"metadata": {**META, "namespace": "lab", "ownerReferences": [owner]}})).items

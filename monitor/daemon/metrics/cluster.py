@@ -170,7 +170,7 @@ def _versions(*names: str) -> Callable[[NodeGpus], object]:
 def _of_gpus(
     table: MetricTable[GpuView], labels: Callable[[GpuView], tuple[str, ...]]
 ) -> Callable[[NodeGpus], Samples]:
-    """Function that renders the GPUs of a node, of which each index counts once."""
+    """Function that renders the GPUs of a node, each index once."""
     render = joined_rows(table, labels)
     return lambda gpus: Samples(_node_label(gpus), render({gpu.index: gpu for gpu in gpus}.values()))
 

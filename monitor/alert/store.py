@@ -101,6 +101,8 @@ class AlertStore:
         self._database = Database(path, MIGRATIONS)
         self.outbox = Outbox(self._database)
         self._mentions = Mentions(self._database)
+        self._silences_version = 0  # grows with every change of silences
+        self._silences: tuple[int, tuple[Silence, ...]] | None = None  # with their version
 
     @property
     def problem(self) -> StateProblem | None:
@@ -159,6 +161,7 @@ class AlertStore:
         values = (silence.id, silence.ends_at, msgspec.json.encode(silence))
         with self._database.transaction() as session:
             session.run("INSERT OR REPLACE INTO silences VALUES (?, ?, ?)", values)
+        self._silences_version += 1
 
     def end_silence(self, silence_id: str, now: float) -> bool:
         """End a silence. Return whether it existed and had not ended yet."""
@@ -167,12 +170,16 @@ class AlertStore:
             for silence in _decoded(rows, Silence):
                 ended = msgspec.json.encode(replace(silence, ends_at=now))
                 session.run("UPDATE silences SET ends_at = ?, body = ? WHERE id = ?", (now, ended, silence_id))
+        self._silences_version += 1
         return bool(rows)
 
     def silences(self, now: float) -> tuple[Silence, ...]:
-        """Silences that have not ended, by their end."""
-        rows = self._database.select("SELECT body FROM silences WHERE ends_at > ? ORDER BY ends_at, id", (now,))
-        return tuple(_decoded(rows, Silence))
+        """Silences that have not ended, by their end. Read only after a change: every open page asks for them."""
+        version, known = self._silences_version, self._silences
+        if known is None or known[0] != version:
+            rows = self._database.select("SELECT body FROM silences WHERE ends_at > ? ORDER BY ends_at, id", (now,))
+            known = self._silences = version, tuple(_decoded(rows, Silence))
+        return tuple([silence for silence in known[1] if silence.ends_at > now])
 
     def history(self, since: float, limit: int = KEEP_ROWS, about: str = "") -> tuple[AlertEvent, ...]:
         """Transitions of alerts since a time, the latest first; those that contain a text `about` something."""

@@ -4,30 +4,64 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from operator import is_
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from monitor.base.metrics import MetricTable, braced_labels, family_text, sample_text
 
 T = TypeVar("T")
+Labels = tuple[str, ...]
+
+
+class Samples(NamedTuple):
+    """Samples of a subject, for each gauge of a table; "" where the value is unknown. `labels` identify the subject."""
+
+    labels: Labels
+    texts: tuple[str, ...]
+
+
+def one_row(table: MetricTable[T], labels: Callable[[T], Labels]) -> Callable[[T], Samples]:
+    """Function that renders a subject with one value for each gauge."""
+
+    def render(subject: T) -> Samples:
+        values = labels(subject)
+        braced = braced_labels({name: value for name, value in zip(table.labels, values, strict=True) if value})
+        read = [(name, of(subject)) for name, _, of in table.gauges]
+        return Samples(
+            values,
+            tuple([sample_text(name, braced, float(value)) if value is not None else "" for name, value in read]),
+        )
+
+    return render
+
+
+def joined_rows(table: MetricTable[T], labels: Callable[[T], Labels]) -> Callable[[Iterable[T]], tuple[str, ...]]:
+    """Function that renders several things, for each gauge together. Of those with equal labels, the first counts."""
+    render_one = one_row(table, labels)
+
+    def render(things: Iterable[T]) -> tuple[str, ...]:
+        rows: dict[Labels, tuple[str, ...]] = {}
+        for thing in things:
+            row = render_one(thing)
+            rows.setdefault(row.labels, row.texts)
+        return tuple(map("".join, zip(*rows.values(), strict=True)))
+
+    return render
 
 
 class _Row(NamedTuple):
-    """Samples of one subject, one for each gauge of the table; "" where the value is unknown."""
+    """What was rendered, and on what it depends."""
 
     version: object
-    labels: tuple[str, ...]
-    samples: tuple[str, ...]
+    samples: Samples
 
 
 class RenderedRows(Generic[T]):
     """Gauges of one table. `version` returns everything on which the samples of a subject depend."""
 
-    def __init__(
-        self, table: MetricTable[T], labels: Callable[[T], tuple[str, ...]], version: Callable[[T], object]
-    ) -> None:
+    def __init__(self, table: MetricTable[Any], version: Callable[[T], object], render: Callable[[T], Samples]) -> None:
         self._table = table
-        self._labels = labels
         self._version = version
+        self._render = render
         self._subjects: dict[Hashable, T] = {}  # as they were rendered last
         self._rows: dict[Hashable, _Row] = {}
         self._texts: tuple[bytes, ...] = ()
@@ -42,9 +76,9 @@ class RenderedRows(Generic[T]):
         return self._texts
 
     def _families(self) -> Iterator[bytes]:
-        rows = list({row.labels: row for row in reversed(self._rows.values())}.values())[::-1]
+        rows = list({row.samples.labels: row.samples.texts for row in reversed(self._rows.values())}.values())[::-1]
         for position, (name, text, _) in enumerate(self._table.gauges):
-            samples = [sample for row in rows if (sample := row.samples[position])]
+            samples = [sample for texts in rows if (sample := texts[position])]
             if samples:
                 yield family_text(name, text, "gauge", samples)
 
@@ -55,10 +89,4 @@ class RenderedRows(Generic[T]):
         version = self._version(subject)
         if before is not None and before.version == version:
             return before
-        labels = self._labels(subject)
-        named = {name: value for name, value in zip(self._table.labels, labels, strict=True) if value}
-        braced, samples = braced_labels(named), []
-        for name, _, read in self._table.gauges:
-            value = read(subject)
-            samples.append(sample_text(name, braced, float(value)) if value is not None else "")
-        return _Row(version, labels, tuple(samples))
+        return _Row(version, self._render(subject))

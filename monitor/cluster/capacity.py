@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 
 from monitor.facts.cluster import FreeView, NodeView, QueueView
 from monitor.facts.gpu_requests import renamed, share_amounts, whole_gpus
@@ -13,6 +14,10 @@ from monitor.facts.queues import QueueFact
 
 UNKNOWN_MODEL = "unknown"
 QueueTotals = tuple[Amounts, Amounts]  # allocated to pods, and waited for, by resource
+
+
+# What of a node determines the free GPUs of its model, besides its name.
+counted_for_free = attrgetter("model", "allocatable", "cards", "free", "schedulable", "in_kubernetes")
 
 
 def free_by_model(nodes: Iterable[NodeView]) -> tuple[FreeView, ...]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 import msgspec
 
@@ -245,22 +246,20 @@ def _holder(claims: list[GpuClaim], identities: Mapping[str, Identity]) -> Holde
         pod = pod or claim.pod_name
         namespace = namespace or claim.namespace
         container = container or claim.container
-    shares = [claim.share for claim in claims if claim.share is not None]
-    memory = [share.memory_bytes for share in shares if share.memory_bytes is not None]
-    cores = [share.cores_ratio for share in shares if share.cores_ratio is not None]
+    memory, cores = _shares(claims)
     return Holder(
         pod_uid=first.pod_uid,
         pod=pod,
         namespace=namespace,
         container=container,
-        by=tuple(sorted({claim.by for claim in claims})),
+        by=_sources(tuple([claim.by for claim in claims])),
         live=None if first.fate is PodFate.UNSURE else first.fate is PodFate.LIVE,
         user=identity.user,
         job=identity.job,
         queue=identity.queue,
         slots=sum([claim.slots for claim in claims]) or None,
-        share_memory_bytes=sum(memory) if memory else None,
-        share_cores_ratio=sum(cores) if cores else None,
+        share_memory_bytes=memory,
+        share_cores_ratio=cores,
         device_ratio=_device_ratio(claims),
     )
 
@@ -272,3 +271,19 @@ def _device_ratio(claims: list[GpuClaim]) -> float | None:
         ratios = list({claim.process.mig_uuid: claim.ratio for claim in claims if claim.process is not None}.values())
     known = [ratio for ratio in ratios if ratio is not None]
     return min(1.0, sum(known)) if len(known) == len(ratios) else None
+
+
+@lru_cache(maxsize=256)
+def _sources(sources: tuple[str, ...]) -> tuple[str, ...]:
+    """Each source once, in order. Most holders have the same ones."""
+    return tuple(sorted(set(sources)))
+
+
+def _shares(claims: Sequence[GpuClaim]) -> tuple[int | None, float | None]:
+    """Memory and cores of the shares that the claims assign."""
+    shares = [claim.share for claim in claims if claim.share is not None]
+    if not shares:
+        return None, None
+    memory = [share.memory_bytes for share in shares if share.memory_bytes is not None]
+    cores = [share.cores_ratio for share in shares if share.cores_ratio is not None]
+    return sum(memory) if memory else None, sum(cores) if cores else None

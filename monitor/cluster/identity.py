@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from typing import NamedTuple
 
 import msgspec
 
@@ -23,6 +24,7 @@ from monitor.facts.cluster import Identity
 from monitor.facts.kube import OwnerRef, PodFact
 
 _SERVICE_ACCOUNT = "system:serviceaccount:"
+_KIND = "kind"
 _MAX_VALUE_CHARS = 253  # longest name in Kubernetes; annotations may be much longer
 _Object = msgspec.json.Decoder(dict[str, object])
 
@@ -62,7 +64,7 @@ def identify(
     owner = namespace_owners.get(pod.namespace, "").strip()[:_MAX_VALUE_CHARS] or None
     known = IdentityInput(pod, owners, workload_of(pod, owners), owner)
     naming = user = job = queue = inference = None
-    for rule in _candidates(rules, _keys_of(rules, pod)):
+    for rule in _candidates(rules, _shape_of(rules, known)):
         if rule.when and not _applies(rule.when, known):
             continue
         if not user and (readers := rule.user if owner is None else rule.trusted_user):
@@ -90,54 +92,84 @@ def identify(
 
 
 # Most rules apply to no pod of a cluster, and most selectors of a rule find nothing on the pods it applies to. Both
-# must cost next to nothing. So the keys of a pod that any rule reads are determined once, and pods with the same keys,
-# which are most pods, share the compiled rules.
+# must cost next to nothing. So what the rules can see of a pod without reading values is determined once, and pods that
+# are alike in it, which are most pods, share the compiled rules.
 
 
-def _keys_of(rules: tuple[PlatformRule, ...], pod: PodFact) -> frozenset[str]:
-    """Keys of a pod that some rule reads."""
-    keys = _all_keys(rules)
+class _Shape(NamedTuple):
+    """What decides which selectors can yield a value: keys that some rule reads, the owner's kind, whether it serves.
+
+    `kind` is None if no rule names it.
+    """
+
+    keys: frozenset[str]
+    kind: str | None
+    serves: bool
+
+
+def _shape_of(rules: tuple[PlatformRule, ...], known: IdentityInput) -> _Shape:
+    pod, kind = known.pod, known.workload.kind
+    keys, kinds = _read_by(rules)
     present = keys.intersection(pod.labels)
     if pod.annotations:
         present |= keys.intersection(pod.annotations)
-    return present | keys.intersection(pod.env) if pod.env else present
+    if pod.env:
+        present |= keys.intersection(pod.env)
+    return _Shape(present, kind if kind in kinds else None, _serves(pod))
+
+
+def _serves(pod: PodFact) -> bool:
+    for container in pod.containers:  # noqa: SIM110  # a generator costs more, for every pod
+        if container.serves:
+            return True
+    return False
 
 
 @lru_cache(maxsize=16)
-def _all_keys(rules: tuple[PlatformRule, ...]) -> frozenset[str]:
-    selectors = (parse_selector(text) for rule in rules for text in rule.selectors())
-    return frozenset(selector.key for selector in selectors if selector.source in READ_BY_KEY)
+def _read_by(rules: tuple[PlatformRule, ...]) -> tuple[frozenset[str], frozenset[str]]:
+    """Keys and kinds of owners that some rule reads."""
+    selectors = [parse_selector(text) for rule in rules for text in rule.selectors()]
+    return (
+        frozenset(selector.key for selector in selectors if selector.source in READ_BY_KEY),
+        frozenset(selector.key for selector in selectors if selector.source == _KIND),
+    )
 
 
 @lru_cache(maxsize=1024)
-def _candidates(rules: tuple[PlatformRule, ...], keys: frozenset[str]) -> tuple[_CompiledRule, ...]:
-    """Rules that may apply to pods with these keys."""
-    compiled_rules = ((rule, _compile(rule, keys)) for rule in rules)
+def _candidates(rules: tuple[PlatformRule, ...], shape: _Shape) -> tuple[_CompiledRule, ...]:
+    """Rules that may apply to pods of this shape."""
+    compiled_rules = ((rule, _compile(rule, shape)) for rule in rules)
     return tuple(compiled for rule, compiled in compiled_rules if compiled.when or not rule.when)
 
 
-def _compile(rule: PlatformRule, keys: frozenset[str]) -> _CompiledRule:
+def _compile(rule: PlatformRule, shape: _Shape) -> _CompiledRule:
     conditions = (parse_condition(entry) for entry in rule.when)
     return _CompiledRule(
         name=rule.name,
         when=tuple(
             _condition(selectors)
             for selectors in conditions
-            if all(_may_match(selector, keys) for selector in selectors)
+            if all(_may_match(selector, shape) for selector in selectors)
         ),
-        user=_readers(rule.user, keys),
-        trusted_user=_readers(rule.trusted, keys),
-        job=_readers(rule.job, keys),
-        role=_readers(rule.role, keys),
-        index=_readers(rule.index, keys),
-        queue=_readers(rule.queue, keys),
+        user=_readers(rule.user, shape),
+        trusted_user=_readers(rule.trusted, shape),
+        job=_readers(rule.job, shape),
+        role=_readers(rule.role, shape),
+        index=_readers(rule.index, shape),
+        queue=_readers(rule.queue, shape),
         kind=rule.kind,
         inference=rule.inference,
     )
 
 
-def _may_match(selector: Selector, keys: frozenset[str]) -> bool:
-    return selector.source not in READ_BY_KEY or selector.key in keys
+def _may_match(selector: Selector, shape: _Shape) -> bool:
+    match selector.source:
+        case "kind":
+            return selector.key == shape.kind
+        case "serves":
+            return shape.serves
+        case source:
+            return source not in READ_BY_KEY or selector.key in shape.keys
 
 
 def _condition(selectors: tuple[Selector, ...]) -> Condition:
@@ -163,9 +195,9 @@ def _applies(conditions: tuple[Condition, ...], known: IdentityInput) -> bool:
     return False
 
 
-def _readers(texts: Iterable[str], keys: frozenset[str]) -> tuple[Reader, ...]:
+def _readers(texts: Iterable[str], shape: _Shape) -> tuple[Reader, ...]:
     selectors = map(parse_selector, texts)
-    return tuple(_reader(selector) for selector in selectors if _may_match(selector, keys))
+    return tuple(_reader(selector) for selector in selectors if _may_match(selector, shape))
 
 
 def _reader(selector: Selector) -> Reader:
@@ -178,8 +210,8 @@ def _reader(selector: Selector) -> Reader:
             return lambda known: _annotation(known.pod.annotations.get(key), field)
         case "env":
             return lambda known: known.pod.env.get(key)
-        case "kind":
-            return lambda known: key if known.workload.kind == key else None
+        case "kind":  # only pods whose owner is of that kind have this reader
+            return lambda _known: key
         case "text":
             return lambda _known: selector.value
         case _:
@@ -193,7 +225,7 @@ _READERS: dict[str, Reader] = {
     "owner": lambda known: known.workload.name,
     "owner-queue": lambda known: kueue_queue_of(known.pod, known.owners),
     "name": lambda known: known.pod.name,
-    "serves": lambda known: "true" if any(container.serves for container in known.pod.containers) else None,
+    "serves": lambda _known: "true",  # only pods that serve have this reader
 }
 
 

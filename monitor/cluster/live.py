@@ -224,6 +224,16 @@ class LiveCluster:
             self._version = next(self._versions)
             return self.view
 
+    def catch_up(self) -> None:
+        """Bring the view up to date with everything that is known now, also with agents that have yet to answer."""
+        with self._building:
+            for fact in self.poller.facts():
+                if fact.target not in self._builder.targets:
+                    self._pending.note_new_agent(fact)
+            self._apply_owner_changes()
+            self._check_sources_at = 0.0
+            self._update()
+
     def _read_context(self, facts: Sequence[AgentFact]) -> ClusterContext:
         agents = agent_sources(facts)
         if self.kube is None:
@@ -291,17 +301,12 @@ class LiveCluster:
     def _run_once(self) -> None:
         if self._pending.urgent:
             time.sleep(COALESCE_SECONDS)
-        incomplete, self._incomplete = self._incomplete, True
-        if incomplete:
-            self._rebuild()
         self._update()
-        self._incomplete = False
 
     def _rebuild(self) -> None:
         """Build the view with a new builder: one that failed has lost changes and may be inconsistent."""
-        with self._building:
-            self._builder = self._make_builder(self._builder.memory)
-            self.refresh()
+        self._builder = self._make_builder(self._builder.memory)
+        self.refresh()
 
     def _make_builder(self, memory: ViewMemory | None = None) -> ViewBuilder:
         return ViewBuilder(self._identify, self._settings.resource, self._settings.limits, memory)
@@ -316,6 +321,9 @@ class LiveCluster:
     def _update(self) -> None:
         """Apply pending changes, and join some nodes again: all once per cycle, so that no change has to wait."""
         with self._building:
+            incomplete, self._incomplete = self._incomplete, True
+            if incomplete:
+                self._rebuild()
             changes, now = self._pending.take(), time.monotonic()
             heard = frozenset(agent.node for agent in changes.agents if agent.node)
             again, new_cycle = self._schedule.due(self._builder.node_names, heard, now)
@@ -329,6 +337,7 @@ class LiveCluster:
                 self.poller.hasten(nodes_with_new_failures(changes.pods.values(), time.time()))
                 self._builder.update(changes, time.time())
                 self._version = next(self._versions)
+            self._incomplete = False
             if new_cycle:
                 log.info("%s", status_line(self.view))
 

@@ -61,6 +61,11 @@ class PendingChanges:
         with self._lock:
             self._agents[fact.target] = fact
 
+    def note_new_agent(self, fact: AgentFact) -> None:
+        """Note an agent that has yet to answer, unless it has answered meanwhile."""
+        with self._lock:
+            self._agents.setdefault(fact.target, fact)
+
     def take(self) -> ViewChanges:
         """Pods, nodes and agents that have changed since the last call."""
         with self._lock:

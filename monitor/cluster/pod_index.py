@@ -23,6 +23,7 @@ from monitor.facts.queues import QueueFact
 
 Identify = Callable[[PodFact], Identity]
 NO_USAGE = UsageView()
+MAX_AMOUNTS = 4096
 
 _Key = tuple[str, str, str]
 
@@ -40,6 +41,7 @@ class PodIndex:
         self.identities: dict[str, Identity] = {}
         self._pods: dict[str, PodFact] = {}
         self._usage: dict[tuple[str | None, str], UsageView] = {}  # by node and pod
+        self._amounts: dict[tuple[int, str], tuple[Amounts, tuple[float, Amounts]]] = {}  # see _gpus_of
         self._keys: list[_Key] = []  # of the unfinished pods, sorted
         self._views: dict[str, PodView] = {}  # of the same pods, by uid
         self._waiting: dict[str, PodView] = {}  # of those that are not scheduled yet
@@ -167,24 +169,19 @@ class PodIndex:
         return queue_views(self.queues(), queues, self._resource, self.gpu_nodes.unit)
 
     def _put_view(self, pod: PodFact) -> None:
-        identity, amounts = (
-            self.identities[pod.uid],
-            gpu_amounts(pod.requests, self._resource, self.gpu_nodes.counted_as(pod)),
-        )
-        requested = whole_gpus(amounts, self._resource)
-        shares = share_amounts(amounts, self._resource)
+        requested, shares = self._gpus_of(pod)
         usage = self._usage.get((pod.node, pod.uid), NO_USAGE)
         view = PodView(
             uid=pod.uid,
             name=pod.name,
             namespace=pod.namespace,
             phase=pod.phase,
-            identity=identity,
+            identity=self.identities[pod.uid],
             node=pod.node,
             created_at=pod.created_at,
             requested_gpus=requested,
             gpu_shares=shares,
-            usage=msgspec.structs.replace(usage, gpus=requested, gpu_shares=shares) if amounts else usage,
+            usage=msgspec.structs.replace(usage, gpus=requested, gpu_shares=shares) if requested or shares else usage,
         )
         before = self._views.get(pod.uid)
         self._views[pod.uid] = view
@@ -198,6 +195,19 @@ class PodIndex:
         elif not self._count_usage(before, view):
             self._count(before, -1)
             self._count(view)
+
+    def _gpus_of(self, pod: PodFact) -> tuple[float, Amounts]:
+        """Whole GPUs that a pod requests, and shares. Pods with equal requests have the same ones, mostly."""
+        counted_as = self.gpu_nodes.counted_as(pod)
+        key = id(pod.requests), counted_as
+        known = self._amounts.get(key)
+        if known is None or known[0] is not pod.requests:  # another object may have the id of one that is gone
+            if len(self._amounts) >= MAX_AMOUNTS:
+                self._amounts.clear()
+            amounts = gpu_amounts(pod.requests, self._resource, counted_as)
+            gpus = whole_gpus(amounts, self._resource), share_amounts(amounts, self._resource)
+            known = self._amounts[key] = pod.requests, gpus
+        return known[1]
 
     def _drop_view(self, pod: PodFact) -> None:
         view = self._views.pop(pod.uid, None)

@@ -13,7 +13,7 @@ from itertools import chain
 
 import msgspec
 
-from monitor.cluster.capacity import free_by_model
+from monitor.cluster.capacity import counted_for_free, free_by_model
 from monitor.cluster.claims import ClaimCache, NodeInputs, named_pods
 from monitor.cluster.devices import JoinedDevices
 from monitor.cluster.gpu_state import StateLimits
@@ -25,7 +25,7 @@ from monitor.cluster.view_changes import changed_agent_parts, changed_view_parts
 from monitor.cluster.view_inputs import ClusterContext, ViewChanges, ViewInputs
 from monitor.facts.agents import AgentFact
 from monitor.facts.changes import ALL_PARTS, KUBERNETES_NODE, ChangeLog, Changes
-from monitor.facts.cluster import ClusterView, GpuState, GpuView, Identity, NodeView, PodView, UsageView
+from monitor.facts.cluster import ClusterView, FreeView, GpuState, GpuView, Identity, NodeView, PodView, UsageView
 from monitor.facts.facts_index import KnownNode, KnownPod
 from monitor.facts.gpu_resources import resource_kinds
 from monitor.facts.kube import NodeFact, PodFact
@@ -63,6 +63,8 @@ class ViewBuilder:
         self._nodes: dict[str, NodeFact] = {}
         self._usage: dict[str, tuple[AgentFact, dict[str, UsageView]]] = {}  # by node
         self._joined: dict[str, tuple[NodeView, tuple[GpuView, ...]]] = {}
+        self._order: list[str] | None = None  # names of the joined nodes; None: another node is known
+        self._free: tuple[FreeView, ...] | None = None  # None: what they are determined from has changed
         self._named: dict[str, dict[str, bool]] = {}  # node -> pod that it names -> whether Kubernetes knows the pod
         self._named_by: defaultdict[str, set[str]] = defaultdict(set)  # pod -> nodes that name it
         self._log = ChangeLog()
@@ -255,12 +257,20 @@ class ViewBuilder:
                 self._note_missing(name, now)
                 claims = self._claims.determine(inputs, lookup, pods.identities, now)
             joined = join_node(inputs, claims, self._gpus, limits, now)
-            self._log.nodes[name] |= changed_view_parts(self._joined.get(name), joined)
-            self._joined[name] = joined
+            self._note_joined(name, joined)
             pods.gpu_nodes.put(name, node, joined[0])
             for gpu in joined[1]:
                 self._remember(gpu)
         self._log.pods |= pods.count_again()
+
+    def _note_joined(self, name: str, joined: tuple[NodeView, tuple[GpuView, ...]]) -> None:
+        """Replace a joined node, and note what differs."""
+        before, self._joined[name] = self._joined.get(name), joined
+        self._log.nodes[name] |= changed_view_parts(before, joined)
+        if before is None:
+            self._order = None
+        if before is None or counted_for_free(before[0]) != counted_for_free(joined[0]):
+            self._free = None
 
     def _remember(self, gpu: GpuView) -> None:
         """Carry over the state of a GPU. While it is unknown, the start of its idleness is kept."""
@@ -273,6 +283,7 @@ class ViewBuilder:
 
     def _forget_node(self, name: str) -> None:
         _, gpus = self._joined.pop(name, (None, ()))
+        self._order = self._free = None
         self._pods.gpu_nodes.drop(name)
         self._log.nodes[name] |= ALL_PARTS
         for gpu in gpus:
@@ -324,15 +335,19 @@ class ViewBuilder:
         return self._view_with(self._pods.waiting_views())
 
     def _view_with(self, pods: tuple[PodView, ...]) -> ClusterView:
-        joined = {name: self._joined[name] for name in sorted(self._joined)}
-        nodes = tuple([node for node, _ in joined.values()])
-        gpus = {name: gpus for name, (_, gpus) in joined.items() if gpus}
+        if self._order is None:
+            self._order = sorted(self._joined)
+        joined = [self._joined[name] for name in self._order]
+        nodes = tuple([node for node, _ in joined])
+        if self._free is None:
+            self._free = free_by_model(nodes)
+        gpus = {name: gpus for name, (_, gpus) in zip(self._order, joined, strict=True) if gpus}
         return ClusterView(
             at=self._at,
             nodes=nodes,
             gpus=tuple(chain.from_iterable(gpus.values())),
             pods=pods,
-            free=free_by_model(nodes),
+            free=self._free,
             queues=self._pods.queue_views(self._context.queues),
             users=self._pods.users(),
             sources=self._context.sources,

@@ -194,7 +194,7 @@ class Evaluator:
         while not self._cluster.answered_once() and time.monotonic() < deadline and not self._stopping.wait(0.05):
             pass
         self._probes.wait_first_round(0.0 if self._stopping.is_set() else deadline - time.monotonic())
-        self._cluster.refresh()
+        self._cluster.catch_up()
 
     def _pause(self, due: float, versions: tuple[object, ...]) -> None:
         """Return at `due`, when a result is due, on a change, or when stopping; a short pause collects changes."""

@@ -27,7 +27,9 @@ _ALIYUN_INDEX, _ALIYUN_MEMORY = "ALIYUN_COM_GPU_MEM_IDX", "ALIYUN_COM_GPU_MEM_PO
 _ALIYUN_ALLOCATION = "scheduler.framework.gpushare.allocation"  # container -> GPU -> GiB
 _BIND_PHASE = f"{HAMI_PREFIX}bind-phase"
 POD_ANNOTATIONS = (*_ASSIGNED, _BIND_PHASE, _ALIYUN_INDEX, _ALIYUN_MEMORY, _ALIYUN_ALLOCATION)
+_SHARING = frozenset(POD_ANNOTATIONS)
 _KAI_ASKS = ("gpu-fraction", "gpu-memory")  # the second in MiB
+_KAI_ANNOTATIONS = frozenset(_KAI_ASKS)
 _KAI_DEVICES = "gpu-fraction-num-devices"
 # A pod in this namespace reserves a whole GPU for the pods with the same group, or one of theirs if they use several.
 KAI_RESERVATIONS = ("kai-resource-reservation", "runai-reservation")
@@ -155,7 +157,7 @@ def _gpu(uuid: str, slots: int | None, memory_mib: int | None, model: str | None
 
 def assigned_shares(pod: PodFact) -> tuple[GpuShare, ...]:
     """Parts of GPUs that a scheduler assigned to the pod, containers together; none if no annotation says so."""
-    if not pod.annotations or pod.annotations.get(_BIND_PHASE) == "failed":
+    if not pod.annotations or _SHARING.isdisjoint(pod.annotations) or pod.annotations.get(_BIND_PHASE) == "failed":
         return ()
     for name in _ASSIGNED:
         if shares := _assigned(pod.annotations.get(name, "")):
@@ -216,7 +218,7 @@ def annotated_requests(
     annotations: Mapping[str, str] | None, labels: Mapping[str, str] | None, scheduler: str | None
 ) -> Amounts:
     """The part of GPUs that a pod asks KAI for: of the memory of each, times their number. Empty for any other pod."""
-    if not annotations or not any(name in annotations for name in _KAI_ASKS):
+    if not annotations or _KAI_ANNOTATIONS.isdisjoint(annotations):
         return {}
     if scheduler not in _KAI_SCHEDULERS and not any(name in (labels or ()) for name in _KAI_QUEUES):
         return {}

@@ -6,10 +6,11 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, repeat
+from itertools import chain
 from operator import itemgetter
 from typing import NamedTuple
 
+from monitor.base.sequences import changed_positions
 from monitor.detect.lib.storage import used_ratio
 from monitor.facts.agents import AgentFact
 from monitor.facts.findings import Finding
@@ -25,9 +26,10 @@ _RankedDisk = tuple[float, str, DiskFact]  # used ratio, node
 
 
 class _AgentDisks(NamedTuple):
-    """Disks of one node: its own, and those that it shares with others."""
+    """Disks of one node as its agent reported them: its own, and those that it shares with others."""
 
-    agent: AgentFact
+    node: str
+    reported: tuple[DiskFact, ...] | None = None
     local: tuple[_RankedDisk, ...] = ()
     shared: tuple[_RankedDisk, ...] = ()
 
@@ -55,44 +57,62 @@ class DiskRow:
         )
 
 
+@dataclass(frozen=True)
+class _RankedDisks:
+    """The disks of each agent, and the fullest of them."""
+
+    agents: Sequence[AgentFact] = ()
+    disks: Sequence[_AgentDisks] = ()
+    limit: int = 0
+    fullest: Sequence[DiskRow] = ()
+
+
 class DiskRanking:
-    """The fullest disks of all nodes, read again only from agents that have answered since. Any thread may use it."""
+    """The fullest disks of all nodes, read again only where an agent has reported others. Any thread may use it."""
 
     def __init__(self) -> None:
-        self._disks: list[_AgentDisks] = []
+        self._ranked = _RankedDisks()
 
     def fullest(self, agents: Sequence[AgentFact], limit: int) -> list[DiskRow]:
         """The fullest disks. A file system that several nodes mount is one disk."""
-        known = [_agent_disks(*pair) for pair in zip(agents, chain(self._disks, repeat(None)), strict=False)]
-        self._disks = known
-        shared: dict[str, _RankedDisk] = {}
-        mounts: Counter[str] = Counter()
-        for entry in chain.from_iterable([disks.shared for disks in known if disks.shared]):
-            shared[entry[2].device] = entry
-            mounts[entry[2].device] += 1
-        local = chain.from_iterable([disks.local for disks in known if disks.local])
-        fullest = heapq.nlargest(limit, chain(local, shared.values()), key=itemgetter(0))
-        return [
-            DiskRow(node, disk, None if ratio == UNRESPONSIVE_RATIO else ratio, mounts[disk.device] or 1)
-            for ratio, node, disk in fullest
-        ]
+        before = self._ranked
+        same = len(before.agents) == len(agents)
+        disks = [*before.disks] if same else [_AgentDisks("")] * len(agents)
+        for position in changed_positions(before.agents, agents):
+            disks[position] = _agent_disks(agents[position], disks[position])
+        unchanged = same and before.limit == limit and not changed_positions(before.disks, disks)
+        fullest = before.fullest if unchanged else _fullest(disks, limit)
+        self._ranked = _RankedDisks(agents, disks, limit, fullest)
+        return [*fullest]
 
 
-def _agent_disks(agent: AgentFact, before: _AgentDisks | None) -> _AgentDisks:
-    """Disks of an agent that answers; those that are known if it has not answered since."""
-    if before is not None and before.agent is agent:
-        return before
+def _fullest(known: Sequence[_AgentDisks], limit: int) -> list[DiskRow]:
+    shared: dict[str, _RankedDisk] = {}
+    mounts: Counter[str] = Counter()
+    for entry in chain.from_iterable([disks.shared for disks in known if disks.shared]):
+        shared[entry[2].device] = entry
+        mounts[entry[2].device] += 1
+    local = chain.from_iterable([disks.local for disks in known if disks.local])
+    fullest = heapq.nlargest(limit, chain(local, shared.values()), key=itemgetter(0))
+    return [
+        DiskRow(node, disk, None if ratio == UNRESPONSIVE_RATIO else ratio, mounts[disk.device] or 1)
+        for ratio, node, disk in fullest
+    ]
+
+
+def _agent_disks(agent: AgentFact, before: _AgentDisks) -> _AgentDisks:
+    """Disks of an agent that answers; the same object if it reports the same as before."""
     snapshot = agent.snapshot if agent.silent_since is None else None
-    if snapshot is None:
-        return _AgentDisks(agent)
-    node = agent.node or snapshot.node
+    reported, node = (snapshot.disk, agent.node or snapshot.node) if snapshot is not None else (None, "")
+    if before.reported is reported and before.node == node:
+        return before
     local: list[_RankedDisk] = []
     shared: list[_RankedDisk] = []
-    for disk in snapshot.disk or ():
+    for disk in reported or ():
         ratio = used_ratio(disk)
         kind = shared if "nas" in disk.roles else local
         kind.append((UNRESPONSIVE_RATIO if ratio is None else ratio, node, disk))
-    return _AgentDisks(agent, tuple(local), tuple(shared))
+    return _AgentDisks(node, reported, tuple(local), tuple(shared))
 
 
 def node_disks(agent: AgentFact | None) -> list[DiskRow]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from monitor.base.sequences import changed_positions
 from monitor.facts.cluster import ClusterView, GpuState, GpuView
 
 
@@ -15,36 +17,48 @@ class GpuTotals(NamedTuple):
     utilization_ratio: float | None
 
 
-class _NodeTotals(NamedTuple):
-    """The GPUs of a node, their states in order, and the sum and number of the known utilizations."""
+@dataclass(frozen=True)
+class _Counted:
+    """The GPUs of each node, with their states in order, and the sum and number of the known utilizations."""
 
-    gpus: tuple[GpuView, ...]
-    states: tuple[GpuState, ...]
-    utilization: float
-    known: int
+    gpus: tuple[tuple[GpuView, ...], ...] = ()
+    states: list[tuple[GpuState, ...]] = field(default_factory=list)
+    utilization: list[float] = field(default_factory=list)
+    known: list[int] = field(default_factory=list)
+    total: Counter[GpuState] = field(default_factory=Counter)  # by state
+
+    def of(self, gpus: tuple[tuple[GpuView, ...], ...]) -> _Counted:
+        """The same for these GPUs."""
+        changed = changed_positions(self.gpus, gpus)
+        if len(self.gpus) == len(gpus):
+            counted = _Counted(gpus, self.states[:], self.utilization[:], self.known[:], self.total.copy())
+        else:
+            count = len(gpus)
+            counted = _Counted(gpus, [()] * count, [0.0] * count, [0] * count)
+        for position in changed:
+            counted.count(position)
+        return counted
+
+    def count(self, position: int) -> None:
+        """Count the GPUs of one node again."""
+        gpus, before = self.gpus[position], self.states[position]
+        states = tuple([gpu.state for gpu in gpus])
+        if states != before:
+            self.total.subtract(before)
+            self.total.update(states)
+            self.states[position] = states
+        known = [gpu.utilization_ratio for gpu in gpus if gpu.utilization_ratio is not None]
+        self.utilization[position], self.known[position] = sum(known), len(known)
 
 
 class GpuCounter:
     """Counts the GPUs of successive views. Any thread may use it."""
 
     def __init__(self) -> None:
-        self._nodes: dict[str, _NodeTotals] = {}
+        self._counted = _Counted()
 
     def totals(self, view: ClusterView) -> GpuTotals:
         """Totals over the GPUs of a view."""
-        before = self._nodes
-        nodes = {name: _node_totals(before.get(name), gpus) for name, gpus in view.gpus_by_node.items()}
-        self._nodes = nodes
-        states: Counter[GpuState] = Counter()
-        for alike, count in Counter([node.states for node in nodes.values()]).items():
-            for state in alike:
-                states[state] += count
-        known = sum([node.known for node in nodes.values()])
-        return GpuTotals(states, sum([node.utilization for node in nodes.values()]) / known if known else None)
-
-
-def _node_totals(before: _NodeTotals | None, gpus: tuple[GpuView, ...]) -> _NodeTotals:
-    if before is not None and before.gpus is gpus:
-        return before
-    known = [gpu.utilization_ratio for gpu in gpus if gpu.utilization_ratio is not None]
-    return _NodeTotals(gpus, tuple([gpu.state for gpu in gpus]), sum(known), len(known))
+        counted = self._counted = self._counted.of(tuple(view.gpus_by_node.values()))
+        known = sum(counted.known)
+        return GpuTotals(+counted.total, sum(counted.utilization) / known if known else None)

@@ -56,7 +56,7 @@ def cluster_health(
         blind_spots=tuple(source for source in view.sources if not source.ok and not (hints and is_absent(source))),
         counts={severity.value: counts[severity] for severity in Severity},
         nodes=len(view.nodes),
-        nodes_down=sum(node.in_kubernetes and not node.ready for node in view.nodes),
+        nodes_down=len([node for node in view.nodes if node.in_kubernetes and not node.ready]),
         gpus=len(view.gpus),
         busy=states[GpuState.BUSY] + states[GpuState.IDLE_HELD],
         free=states[GpuState.FREE],

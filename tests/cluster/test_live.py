@@ -76,6 +76,24 @@ def test_without_agents_pods_are_watched(api: LivingApi, tmp_path: Path) -> None
         assert not view.nodes[0].has_agent
 
 
+def test_who_catches_up_sees_agents_that_have_yet_to_answer_and_what_came_meanwhile(
+    api: LivingApi, tmp_path: Path
+) -> None:
+    api.put("nodes", kube_node("n1", 2))
+    with FakeAgent(says_nothing, host="127.0.0.1") as agent, api.served():
+        api.put("pods", agent_pod("a1", "n1", "127.0.0.1"))
+        with living(LiveCluster(settings(port=agent.port, cycle=600), connect(api.kubeconfig(tmp_path)))) as cluster:
+            wait_until(lambda: agent.asked, SOON, "the agent is polled")
+            before = until(cluster, lambda view: view.nodes, "the node is seen")
+            cluster.catch_up()
+            assert not before.nodes[0].has_agent, "an agent is in the view once it has answered or failed"
+            assert cluster.view.nodes[0].has_agent
+            api.put("pods", kube_pod("train", "n1", 1))
+            wait_until(lambda: cluster.kube and len(cluster.kube.pods) == 2, SOON, "the watch delivers the pod")
+            cluster.catch_up()
+            assert cluster.view.nodes[0].requested == 1
+
+
 def test_agents_are_the_running_pods_with_the_label(api: LivingApi, tmp_path: Path) -> None:
     """Agents of several nodes share a port, each at its own address."""
     with (

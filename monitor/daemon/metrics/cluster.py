@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from operator import attrgetter
 
 from prometheus_client.core import Metric
 
-from monitor.base.metric_rows import RenderedRows
+from monitor.base.metric_rows import RenderedRows, Samples, joined_rows, one_row
 from monitor.base.metrics import MetricTable
 from monitor.daemon.metrics.label_values import short
 from monitor.facts.cluster import (
@@ -25,6 +26,7 @@ from monitor.facts.cluster import (
 from monitor.facts.gpu_resources import Unit, resource_kind
 
 NO_HOLDER = Holder()
+NodeGpus = tuple[GpuView, ...]
 
 SOURCES: MetricTable[SourceView] = MetricTable(
     ("source",), (("gpuwarden_source_up", "Whether the data source is available.", lambda s: s.ok),)
@@ -114,6 +116,7 @@ PODS: MetricTable[PodView] = MetricTable(
     ("namespace", "pod", "node", "user", "workload", "queue", "phase"),
     (("gpuwarden_pod_requested_gpus", "GPUs requested by the pod.", lambda p: p.requested_gpus),),
 )
+_counts = joined_rows(GPUS, lambda counted: counted[0])
 TABLES = (SOURCES, NODES, GPUS, GPU_STATE, GPU_SINCE, FREE, QUEUES, QUEUE_SHARES, USERS, PODS, SHARES, POD_SHARES)
 
 
@@ -121,24 +124,26 @@ class ClusterFamilies:
     """Metrics of the cluster view. Those of nodes, GPUs and pods are rendered again only where they have changed."""
 
     def __init__(self) -> None:
-        self._nodes = RenderedRows(NODES, lambda node: (short(node.name),), _node_version)
-        self._gpu_counts = RenderedRows(GPUS, lambda counted: counted[0], lambda counted: counted[1])
+        self._nodes = RenderedRows(NODES, _node_version, one_row(NODES, lambda node: (short(node.name),)))
+        self._gpu_counts = RenderedRows(GPUS, _versions("model", "state"), _render_counts)
         self._gpu_states = RenderedRows(
-            GPU_STATE, _gpu_labels, lambda gpu: (gpu.state, gpu.holders[:1], gpu.uuid, gpu.model)
+            GPU_STATE, _versions("state", "holders", "uuid", "model", "index"), _of_gpus(GPU_STATE, _gpu_labels)
         )
         self._gpu_since = RenderedRows(
-            GPU_SINCE, lambda gpu: (short(gpu.node), str(gpu.index), short(gpu.uuid)), lambda gpu: (gpu.since, gpu.uuid)
+            GPU_SINCE,
+            _versions("since", "uuid", "index"),
+            _of_gpus(GPU_SINCE, lambda gpu: (short(gpu.node), str(gpu.index), short(gpu.uuid))),
         )
-        self._pods = RenderedRows(PODS, _pod_labels, _pod_version)
+        self._pods = RenderedRows(PODS, _pod_version, one_row(PODS, _pod_labels))
 
     def __call__(self, view: ClusterView) -> Iterable[Metric | bytes]:
         """Families of one view."""
-        gpus = [((gpu.node, gpu.index), gpu) for gpu in view.gpus]
+        gpus = view.gpus_by_node
         yield from SOURCES.families(((short(source.name),), source) for source in view.sources)
         yield from self._nodes.texts((node.name, node) for node in view.nodes)
-        yield from self._gpu_counts.texts((labels, (labels, count)) for labels, count in _gpu_counts(view.gpus).items())
-        yield from self._gpu_states.texts(gpus)
-        yield from self._gpu_since.texts(gpus)
+        yield from self._gpu_counts.texts(gpus.items())
+        yield from self._gpu_states.texts(gpus.items())
+        yield from self._gpu_since.texts(gpus.items())
         yield from FREE.families(((short(free.model),), free) for free in view.free)
         yield from QUEUES.families(((short(queue.name),), queue) for queue in view.queues)
         yield from QUEUE_SHARES.families(
@@ -156,12 +161,30 @@ class ClusterFamilies:
         )
 
 
-def _gpu_counts(gpus: Iterable[GpuView]) -> Counter[tuple[str, str, str]]:
-    """GPUs by the labels node, model and state."""
+def _versions(*names: str) -> Callable[[NodeGpus], object]:
+    """Function that returns these attributes of all GPUs of a node."""
+    read = attrgetter(*names)
+    return lambda gpus: [*map(read, gpus)]
+
+
+def _of_gpus(
+    table: MetricTable[GpuView], labels: Callable[[GpuView], tuple[str, ...]]
+) -> Callable[[NodeGpus], Samples]:
+    """Function that renders the GPUs of a node, each index once."""
+    render = joined_rows(table, labels)
+    return lambda gpus: Samples(_node_label(gpus), render({gpu.index: gpu for gpu in gpus}.values()))
+
+
+def _render_counts(gpus: NodeGpus) -> Samples:
+    """GPUs of a node by the labels node, model and state."""
     counts: Counter[tuple[str, str, str]] = Counter()
     for (node, model, state), count in Counter((gpu.node, gpu.model, gpu.state) for gpu in gpus).items():
         counts[short(node), short(model), state.value] += count
-    return counts
+    return Samples(_node_label(gpus), _counts(counts.items()))
+
+
+def _node_label(gpus: NodeGpus) -> tuple[str, ...]:
+    return (short(gpus[0].node),)
 
 
 def _node_version(node: NodeView) -> object:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from prometheus_client.core import Metric
 
 from monitor.alert.model import labels_of
-from monitor.base.metric_rows import RenderedRows
+from monitor.base.metric_rows import RenderedRows, one_row
 from monitor.base.metrics import MetricTable
 from monitor.daemon.metrics.label_values import short
 from monitor.facts.findings import LABELS, Finding, Severity
@@ -51,7 +51,7 @@ class FindingFamilies:
     """Metrics of findings. Only those that have changed are rendered again."""
 
     def __init__(self, cluster: str | None) -> None:
-        self._findings = RenderedRows(FINDING, lambda finding: _labels(finding, cluster), _version)
+        self._findings = RenderedRows(FINDING, _version, one_row(FINDING, lambda finding: _labels(finding, cluster)))
 
     def __call__(self, snapshot: FindingsSnapshot) -> Iterable[Metric | bytes]:
         """Findings, and their number by rule: 0 for an enabled rule without findings."""

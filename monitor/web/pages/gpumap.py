@@ -6,13 +6,14 @@ of the row, which page.js shows on hover. Rows are rendered again only when thei
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from operator import attrgetter
 
 import msgspec
 from markupsafe import Markup, escape
 
+from monitor.base.sequences import changed_positions
 from monitor.base.text import natural_key
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, NodeView
 from monitor.i18n.figures import percent
@@ -34,6 +35,8 @@ SQUARES = {state: f"<i class={letter}></i>" for state, letter in LETTERS.items()
 BUSY_SQUARES = tuple(f"<i class=b{level}></i>" for level in range(LEVEL_COUNT))
 
 RowContent = list[object]  # what a row shows of its GPUs
+_content = attrgetter("state", "since", "holders", "index")
+_rich_content = attrgetter("state", "since", "holders", "index", "utilization_ratio")
 
 
 @dataclass
@@ -58,46 +61,68 @@ class MapStyle:
     rich: bool
 
 
+@dataclass(frozen=True)
+class DrawnMap:
+    """A map as it was drawn last: nodes and their GPUs as given, the rows, and the sections with the order of rows."""
+
+    nodes: Sequence[NodeView] = ()
+    gpus: Sequence[tuple[GpuView, ...]] = ()
+    names: Sequence[str] = ()
+    rows: Sequence[MapRow | None] = ()
+    order: Sequence[int] = ()  # positions of the nodes, by name
+    sections: Sequence[PageSection] = ()
+
+    def names_of(self, nodes: Sequence[NodeView]) -> Sequence[str]:
+        """Names of nodes; the same object if they are the same nodes as before."""
+        same = len(nodes) == len(self.nodes)
+        if same and all(nodes[each].name == self.names[each] for each in changed_positions(self.nodes, nodes)):
+            return self.names
+        return [node.name for node in nodes]
+
+
 class GpuMap:
-    """Renders the map, and caches its rows and sections."""
+    """Renders the map, and renders again only rows of nodes that have changed, and their sections.
+
+    Any thread may use it.
+    """
 
     def __init__(self) -> None:
-        self._rows: dict[MapStyle, dict[str, MapRow]] = {}
-        self._order: tuple[Sequence[str], Sequence[str]] = ((), ())  # names as given, and in order
-        self._batches: dict[MapStyle, list[tuple[list[Markup], PageSection]]] = {}
+        self._drawn: dict[MapStyle, DrawnMap] = {}
 
     def sections(self, page: PageRequest, view: ClusterView) -> list[PageSection]:
         """The map as sections that are updated independently."""
-        gpus = view.gpus_by_node
         style = MapStyle(page.lang, len(view.nodes) <= MAX_RICH_NODES)
-        cached = self._rows.get(style, {})
-        nodes = {node.name: node for node in view.nodes}
-        rows = {
-            name: _row(page, style, nodes[name], gpus.get(name, ()), cached.get(name)) for name in self._in_order(nodes)
-        }
-        self._rows[style] = rows
-        return self._joined(style, (row.html for row in rows.values()))
+        drawn = self._drawn.get(style, DrawnMap())
+        names = drawn.names_of(view.nodes)
+        if names is not drawn.names:
+            rows = dict(zip(drawn.names, drawn.rows, strict=True))
+            drawn = DrawnMap(names=names, rows=[rows.get(name) for name in names], order=_natural_order(names))
+        drawn = self._drawn[style] = _redraw(page, style, drawn, view)
+        return [*drawn.sections]
 
-    def _in_order(self, names: Iterable[str]) -> Sequence[str]:
-        """Names in natural order, which is determined again when other nodes are known."""
-        given = list(names)
-        if given != self._order[0]:
-            self._order = given, sorted(given, key=natural_key)
-        return self._order[1]
 
-    def _joined(self, style: MapStyle, rows: Iterator[Markup]) -> list[PageSection]:
-        """Rows as sections; a section whose rows are unchanged is reused."""
-        cached = self._batches.get(style, [])
-        batches: list[tuple[list[Markup], PageSection]] = []
-        while batch := list(islice(rows, 1 if style.rich else NODES_PER_SECTION)):
-            number = len(batches)
-            if number < len(cached) and cached[number][0] == batch:
-                batches.append(cached[number])
-            else:
-                html = Markup("".join(batch))  # noqa: S704  # all rows are escaped
-                batches.append((batch, PageSection(f"map{number}", html, css="rows")))
-        self._batches[style] = batches
-        return [section for _, section in batches]
+def _natural_order(names: Sequence[str]) -> Sequence[int]:
+    return sorted(range(len(names)), key=lambda position: natural_key(names[position]))
+
+
+def _redraw(page: PageRequest, style: MapStyle, before: DrawnMap, view: ClusterView) -> DrawnMap:
+    """The map of a view with the same nodes as before."""
+    of_node = view.gpus_by_node
+    gpus = [of_node.get(name, ()) for name in before.names]
+    rows, size = [*before.rows], 1 if style.rich else NODES_PER_SECTION
+    changed = {*changed_positions(before.nodes, view.nodes), *changed_positions(before.gpus, gpus)}
+    for position in changed:
+        rows[position] = _row(page, style, view.nodes[position], gpus[position], rows[position])
+    different = {position for position in changed if rows[position] is not before.rows[position]}
+    sections = list[PageSection]()
+    for number, start in enumerate(range(0, len(rows), size)):
+        places = before.order[start : start + size]
+        if before.sections and different.isdisjoint(places):
+            sections.append(before.sections[number])
+        else:
+            html = Markup("".join([row.html for place in places if (row := rows[place])]))  # noqa: S704  # escaped
+            sections.append(PageSection(f"map{number}", html, css="rows"))
+    return replace(before, nodes=view.nodes, gpus=gpus, rows=rows, sections=sections)
 
 
 def _row(page: PageRequest, style: MapStyle, node: NodeView, gpus: tuple[GpuView, ...], old: MapRow | None) -> MapRow:
@@ -105,10 +130,7 @@ def _row(page: PageRequest, style: MapStyle, node: NodeView, gpus: tuple[GpuView
     if old is not None and old.node is node and old.gpus is gpus:
         return old
     levels = _levels(gpus, old.levels if old is not None and len(old.levels) == len(gpus) else None)
-    if style.rich:
-        content: RowContent = [(gpu.state, gpu.since, gpu.holders, gpu.index, gpu.utilization_ratio) for gpu in gpus]
-    else:
-        content = [(gpu.state, gpu.since, gpu.holders, gpu.index) for gpu in gpus]
+    content: RowContent = [*map(_rich_content if style.rich else _content, gpus)]
     same_node = old is not None and msgspec.structs.replace(old.node, heard_at=node.heard_at) == node
     if old is None or not same_node or old.content != content:
         name = old.name if old is not None and same_node else _name(page, node)
@@ -119,7 +141,7 @@ def _row(page: PageRequest, style: MapStyle, node: NodeView, gpus: tuple[GpuView
         old.node, old.gpus = node, gpus
         return old
     else:
-        row = replace(old, node=node, gpus=gpus, levels=levels)
+        row = MapRow(node, gpus, content, levels, old.name, Markup(), old.head, old.tail)
     row.html = _rich(page, node, gpus, levels, row.name) if style.rich else _compact(row)
     return row
 

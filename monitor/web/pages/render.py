@@ -40,6 +40,7 @@ from monitor.web.responses import NO_STORE
 
 VERSIONS = "v"  # query parameter of an open page: section.version,section.version,...
 MAX_QUERY_CHARS = 200
+HASHED_BYTES = 2047  # at a time
 # Texts of page.js.
 SCRIPT_TEXTS = ("s", "min", "h", "d", "soon", "asking", "doing", "done", "refused", "failed", "nothing", "restore")
 
@@ -70,7 +71,11 @@ class PageSection:
 
     @cached_property
     def version(self) -> str:
-        return hashlib.blake2b(self.html.encode(), digest_size=4).hexdigest()
+        """Hash of the content, in pieces: for larger ones hashlib gives the interpreter to other threads."""
+        content, digest = self.html.encode(), hashlib.blake2b(digest_size=4)
+        for start in range(0, len(content), HASHED_BYTES):
+            digest.update(content[start : start + HASHED_BYTES])
+        return digest.hexdigest()
 
     def render(self, *, update: bool = False) -> Markup:
         """The section as HTML; with `update` it replaces the one on an open page."""

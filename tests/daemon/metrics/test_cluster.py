@@ -104,6 +104,20 @@ def test_names_that_are_cut_to_the_same_are_one_series() -> None:
     nodes = tuple(NodeView(name="x" * size, ready=size == 5000) for size in (5000, 6000))
     found = lines(ClusterFamilies()(ClusterView(at=1.0, nodes=nodes)))
     assert found == [f'gpuwarden_node_ready{{node="{"x" * 252}…"}} 1.0']
+    gpus = tuple(GpuView(node="x" * size, index=0, state=GpuState.FREE) for size in (5000, 6000))
+    found = lines(ClusterFamilies()(ClusterView(at=1.0, gpus=gpus)))
+    assert found == [
+        f'gpuwarden_gpus{{node="{"x" * 252}…",state="free"}} 1.0',
+        f'gpuwarden_gpu_state{{gpu="0",node="{"x" * 252}…",state="free"}} 1.0',
+    ]
+
+
+def test_a_gpu_that_an_agent_reports_twice_is_one_series() -> None:
+    gpus = tuple(GpuView(node="n1", index=0, state=state) for state in (GpuState.BUSY, GpuState.FREE))
+    found = lines(ClusterFamilies()(ClusterView(at=1.0, gpus=gpus)))
+    assert [line for line in found if line.startswith("gpuwarden_gpu_state")] == [
+        'gpuwarden_gpu_state{gpu="0",node="n1",state="free"} 1.0'
+    ]
 
 
 def test_what_has_changed_is_rendered_again_and_what_is_gone_is_not() -> None:

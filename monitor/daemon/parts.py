@@ -20,9 +20,10 @@ from monitor.base.net import is_loopback
 from monitor.base.state_problems import StateProblems
 from monitor.cluster.live import LiveCluster
 from monitor.config.root import Config
+from monitor.daemon.alert_outbox import AlertOutbox
 from monitor.daemon.alerting import AlertingInputs, AlertingService
 from monitor.daemon.build import make_cluster
-from monitor.daemon.cleaning import AlertOutbox, CleanupController
+from monitor.daemon.cleaning import CleanupController
 from monitor.daemon.evaluator import Evaluator, EvaluatorSettings, FindingsListener
 from monitor.daemon.listen import StartError, linked_url
 from monitor.daemon.metrics.collect import MetricsDeps
@@ -172,8 +173,9 @@ def start_cleanup(config: Config, cluster: LiveCluster, alerting: AlertingServic
         outbox, elector = AlertOutbox(alerting), alerting.leading
         policies = daemon.cleanup.settings(daemon.zone)
         cleanup = CleanupController(
-            policies, access, daemon.state, cluster, outbox, leading=elector, max_keep=daemon.cleanup.max_keep
-        )
+            policies, access, daemon.state, cluster, outbox, leading=elector,
+            max_keep=daemon.cleanup.max_keep, links_need_login=daemon.cleanup.links_need_login,
+        )  # fmt: skip
     except ValueError as error:
         raise StartError(f"daemon.cleanup: {error}") from None
     cleanup.start()

@@ -214,9 +214,9 @@ def link(url: str | None, locale: Locale) -> list[TextLine]:
 
 def answer_links(notification: Notification, locale: Locale) -> list[TextLine]:
     """Lines with the links at which the owner answers."""
-    urls = ((answer.name, locale.page_url(answer.path)) for answer in notification.answers)
-    return [
-        TextLine((Span(locale.say("answer", name=shorten(name, MAX_ANSWER_CHARS)), SpanStyle.LINK, url),), 1)
-        for name, url in urls
-        if url is not None
-    ]
+    lines = []
+    for answer in notification.answers:
+        text = locale.say("answer-any" if answer.may_release else "answer", name=shorten(answer.name, MAX_ANSWER_CHARS))
+        if (url := locale.page_url(answer.path)) is not None:
+            lines.append(TextLine((Span(text, SpanStyle.LINK, url),), 1))
+    return lines

@@ -132,7 +132,7 @@ def _facts(question: OwnerQuestion, timezone: str, lang: str) -> list[str]:
         facts.append(t("due", moment=local_minute(item.not_before, timezone)))
     elif planned is None:
         facts.append(t("not-due", name=question.name))
-    if answer is not None:
+    if answer is not None and not released:
         facts.append(t("answered"))
     return facts
 

@@ -16,7 +16,7 @@ WORDS: dict[str, str] = {
     "keep.reason": "Reason (optional)",
     "keep.button": "Keep",
     "keep.once": "This link works once.",
-    "keep.sign-in": "Sign in to see details or to release it now.",
+    "keep.sign-in": "Sign in to release it now.",
     "keep.invalid": "This link is not valid",
     "keep.expired": "This link has expired",
     "keep.ask": "Use the link of the latest notice, or ask your administrator.",

@@ -16,7 +16,7 @@ WORDS: dict[str, str] = {
     "keep.reason": "原因（选填）",
     "keep.button": "保留",
     "keep.once": "链接只能使用一次。",
-    "keep.sign-in": "登录后可查看详情或立即释放。",
+    "keep.sign-in": "登录后可立即释放。",
     "keep.invalid": "链接无效",
     "keep.expired": "链接已过期",
     "keep.ask": "请使用最新通知里的链接，或联系管理员。",

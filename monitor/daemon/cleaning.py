@@ -13,6 +13,7 @@ from monitor.access.owner_links import load_signer
 from monitor.base.sqlite import DatabaseError
 from monitor.base.state_problems import StateProblem
 from monitor.base.threads import spawn
+from monitor.cleanup.alert_links import AlertLinks
 from monitor.cleanup.execute.agent_client import Access, ActionClient, AgentTarget
 from monitor.cleanup.execute.disk_level import DiskLevel, ReadDisk
 from monitor.cleanup.execute.executor import ExecutorDeps, RemoteItemExecutor
@@ -28,6 +29,7 @@ from monitor.cleanup.model import CleanupPlan, Item
 from monitor.cleanup.notices import NoticeRouting
 from monitor.cleanup.on_demand import release_policy
 from monitor.cleanup.owner_answers import OwnerAnswers, link_maker
+from monitor.cleanup.plan.keeps import Keep
 from monitor.cleanup.policy import CleanupPolicy, DatasetPolicy, RegistryPolicy
 from monitor.cleanup.relay import NoticeOutbox, Relay
 from monitor.cleanup.runner import ASKED, PolicyRunner, RunInProgressError, RunnerDeps, RunResult
@@ -92,7 +94,9 @@ class CleanupController:
         runner_deps = RunnerDeps(journal, planner, plan_runner, self._scanner, relay, self._disk_level, harbors, links)
         self._runner = PolicyRunner(policies, runner_deps, tried, now, leading)
         self.answers: OwnerAnswers | None = None  # None if owners may not keep anything
-        if signer is not None:
+        self.alert_links: AlertLinks | None = None
+        if signer is not None and links is not None:
+            self.alert_links = AlertLinks(planner, policies, journal.keeps, links, outgoing.routing, now)
             self.answers = OwnerAnswers(
                 signer, journal.keeps, planner, self._runner, self._policies, max_keep, leading, now, links_need_login
             )  # fmt: skip
@@ -187,6 +191,10 @@ class CleanupController:
     def kept_since(self) -> float | None:
         """Start of the retained journal; None if it is complete."""
         return self.journal.kept_since()
+
+    def keeps(self) -> tuple[Keep, ...]:
+        """What owners asked to keep, also in the past."""
+        return tuple(self.journal.keeps.all().values())
 
     @property
     def state_problem(self) -> StateProblem | None:

@@ -178,6 +178,8 @@ def start_cleanup(config: Config, cluster: LiveCluster, alerting: AlertingServic
         )  # fmt: skip
     except ValueError as error:
         raise StartError(f"daemon.cleanup: {error}") from None
+    if cleanup.alert_links is not None:
+        alerting.dispatcher.annotate = cleanup.alert_links.annotate
     cleanup.start()
     return cleanup
 

@@ -13,6 +13,7 @@ from monitor.alert.store import AlertEvent, AlertEventKind
 from monitor.facts.base import Fact
 from monitor.report.buckets import FIGURES, HOUR, Bucket, By, figures_of
 from monitor.report.disk_use import DiskUse
+from monitor.report.kept import KeptObject
 
 OwnedBytes = Sequence[tuple[str | None, str | None, int]]  # node, user, bytes
 
@@ -66,7 +67,8 @@ class Report(Fact, frozen=True, kw_only=True):
     """Usage in a period. The cluster was recorded for `watched_seconds` of it.
 
     `incidents_since` is later than `since` if older alerts are no longer stored, and `cleaned_since` if older cleanup
-    runs are not: then `cleaned_bytes` is too low. `by_hour` covers the end of the period, oldest first.
+    runs are not: then `cleaned_bytes` is too low. `by_hour` covers the end of the period, oldest first. `kept` is what
+    owners keep at the end of it.
     """
 
     since: float
@@ -79,6 +81,7 @@ class Report(Fact, frozen=True, kw_only=True):
     incidents: tuple[IncidentCount, ...] = ()
     incidents_since: float
     cleaned_since: float
+    kept: tuple[KeptObject, ...] = ()
 
 
 class ReportSource(Protocol):
@@ -110,6 +113,7 @@ class ReportInputs:
     disks: Iterable[DiskUse] = ()
     cleaned: Iterable[CleanedItem] | None = None
     cleaned_since: float = 0.0
+    kept: tuple[KeptObject, ...] = ()
 
 
 def make_report(inputs: ReportInputs, since: float, until: float, by: By) -> Report:
@@ -141,6 +145,7 @@ def make_report(inputs: ReportInputs, since: float, until: float, by: By) -> Rep
         incidents=_incidents(inputs.events, since, until),
         incidents_since=max(since, inputs.events_since),
         cleaned_since=max(since, inputs.cleaned_since),
+        kept=inputs.kept,
     )
 
 

@@ -20,6 +20,7 @@ from monitor.facts.text import Text
 from monitor.i18n import CATALOGS, Value, code, say
 from monitor.i18n.figures import duration
 from monitor.report.charts import report_charts
+from monitor.report.kept import kept_texts
 from monitor.report.model import IncidentCount, Report, ReportRow
 
 Format = Literal["table", "json", "csv", "html"]
@@ -108,6 +109,7 @@ def summary_lines(report: Report, lang: str, timezone: str = "UTC") -> tuple[str
     texts = (
         *_totals(report.total),
         *(_incomplete_cleanup(report, timezone) if report.by != "queue" else ()),
+        *kept_texts(report.kept, timezone),
     )
     return (period, *(say(lang, text.key, text.values) for text in texts))
 
@@ -185,7 +187,7 @@ def message_texts(report: Report, timezone: str = "UTC") -> tuple[Text, ...]:
         texts.append(Text(key="report.told.used", values=values))
     if total.cleaned_bytes:
         texts.append(Text(key="report.told.cleaned", values={"size": total.cleaned_bytes}))
-    texts += _incomplete_cleanup(report, timezone)
+    texts += (*_incomplete_cleanup(report, timezone), *kept_texts(report.kept, timezone))
     named = [row for row in report.rows if row.name is not None and (row.allocated_hours or row.zombie_hours)]
     for row in named[:MAX_MESSAGE_ROWS]:
         ratio: Value = UNKNOWN if row.utilization_ratio is None else row.utilization_ratio

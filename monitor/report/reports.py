@@ -9,7 +9,9 @@ from typing import Protocol
 from monitor.alert.store import KEEP_DAYS as KEEP_EVENTS_DAYS
 from monitor.alert.store import KEEP_ROWS, AlertEvent
 from monitor.cleanup.journal_records import ItemState, JournalEntry
+from monitor.cleanup.plan.keeps import Keep
 from monitor.report.buckets import DAY, By
+from monitor.report.kept import kept_objects
 from monitor.report.model import CleanedItem, Report, ReportInputs, make_report
 from monitor.report.recorder import UsageRecorder
 from monitor.report.store import period_start
@@ -26,6 +28,10 @@ class CleanupHistory(Protocol):
 
     def kept_since(self) -> float | None:
         """Start of the recorded history; None if nothing was pruned yet."""
+        ...
+
+    def keeps(self) -> Iterable[Keep]:
+        """What owners asked to keep, also in the past."""
         ...
 
 
@@ -59,6 +65,7 @@ class ReportService:
             disks=store.disks(now, by),
             cleaned=None if self._cleanup is None else tuple(cleaned_items(self._cleanup.ended_since(since))),
             cleaned_since=0.0 if self._cleanup is None else self._cleanup.kept_since() or 0.0,
+            kept=() if self._cleanup is None else kept_objects(self._cleanup.keeps(), now),
         )
         return make_report(inputs, since, now, by)
 

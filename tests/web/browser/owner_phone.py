@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, ViewportSize
 
 from tests.support import wait_until
 from tests.support.receivers.bots import WeComBot
@@ -34,7 +34,8 @@ def wait_link(robot: WeComBot, name: str, before: int = 0) -> str:
 @contextmanager
 def phone(chromium: Browser) -> Iterator[Page]:
     """A browser of a phone without an account."""
-    context = chromium.new_context(viewport=PHONE_SIZE, locale="zh-CN", has_touch=True, is_mobile=True)
+    viewport = ViewportSize(width=PHONE_SIZE["width"], height=PHONE_SIZE["height"])
+    context = chromium.new_context(viewport=viewport, locale="zh-CN", has_touch=True, is_mobile=True)
     try:
         yield context.new_page()
     finally:

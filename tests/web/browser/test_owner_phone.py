@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from monitor.access.owner_links import load_signer
+from monitor.i18n import say
 from monitor.sim.demo import KEY_FILE
 from monitor.sim.manifests import Workload
 from monitor.sim.outages import OutageContext, image
@@ -19,7 +20,7 @@ from tests.support.command import get
 from tests.support.receivers.bots import WeComBot
 from tests.web.browser.conftest import SCREENSHOTS, Site, running_site
 from tests.web.browser.inspection import accessibility, overflows
-from tests.web.browser.owner_phone import keep_for, phone, wait_link
+from tests.web.browser.owner_phone import KEEP_LINK, keep_for, phone, wait_link
 
 POLICY = {
     "kind": "gpus", "name": "held-gpus", "mode": "enforce", "announce": "0s", "zombie_after": "1s", "notice": "1h",
@@ -40,8 +41,9 @@ def site(tmp_path_factory: pytest.TempPathFactory, robot: WeComBot) -> Iterator[
     directory = tmp_path_factory.mktemp("owners")
     alerts = {"receivers": [{"name": "group", "kind": "wecom", "url": robot.url}], "language": "zh"}
     cleanup = {"agents": {"private_key_file": str(directory / KEY_FILE)}, "policies": [POLICY]}
-    limits = {"settle": "1s", "stale_after": "4s"}
-    with running_site(directory, alerts=alerts, cleanup=cleanup, gpu=limits, timezone="Asia/Shanghai") as site:
+    limits, rules = {"settle": "1s", "stale_after": "4s"}, {"gpu_zombie": {"finished_after": "1s"}}
+    more = {"alerts": alerts, "cleanup": cleanup, "gpu": limits, "rules": rules, "timezone": "Asia/Shanghai"}
+    with running_site(directory, **more) as site:
         site.story.call(_finish_and_hold)
         wait_until(lambda: len(_due(site)) == len(JOBS), 60, "every job is due for release")
         yield site
@@ -72,6 +74,16 @@ def _inspect(page: Page, name: str) -> None:
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=SCREENSHOTS / f"{name}.png")
     assert overflows(page) + accessibility(page) == []
+
+
+def test_an_alert_about_a_zombie_has_a_link_for_its_owner(site: Site, robot: WeComBot) -> None:
+    title = say("zh", "rule.gpu-zombie", {})
+
+    def found() -> bool:
+        texts = [message[message["msgtype"]]["content"] for message in robot.taken]
+        return any(title in text and KEEP_LINK.search(text) for text in texts)
+
+    wait_until(found, 60, f"an alert of {len(_due(site))} zombies has a link")
 
 
 def test_an_owner_keeps_a_gpu_with_the_link_in_the_group(site: Site, robot: WeComBot, chromium: Browser) -> None:

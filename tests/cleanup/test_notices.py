@@ -194,3 +194,19 @@ def test_only_a_message_to_the_owner_alone_permits_to_release() -> None:
     for lang, expected in (("en", "Keep or release lab/i2:1"), ("zh", "保留或释放 lab/i2:1")):
         spans = [span for line in compose(batch, Locale(lang, page="http://w")).lines for span in line.spans]
         assert [span.target for span in spans if span.text == expected] == ["http://w/keep/True"]
+
+
+def test_a_message_about_several_notices_has_the_links_that_only_keep() -> None:
+    """Mail to several owners at once reaches all of them."""
+    messages = [
+        replace(notices(GpuPolicy(name="gpus"), [item(number, owner=owner)], ROUTING, NOW)[1][0], answers=(answer,))
+        for number, (owner, answer) in enumerate(
+            (
+                ("zhang", AnswerLink(name="nlp/one", path="keep/one")),
+                ("li", AnswerLink(name="nlp/two", path="keep/two", may_release=True)),
+            )
+        )
+    ]
+    batch = Batch(id="x", receiver="mail", notifications=tuple(messages), at=NOW)
+    targets = [span.target for line in compose(batch, Locale("en", page="http://w")).lines for span in line.spans]
+    assert ("http://w/keep/one" in targets, "http://w/keep/two" in targets) == (True, False)

@@ -8,7 +8,15 @@ from msgspec import structs
 
 from monitor.alert.message.document import Span, SpanStyle, TextLine
 from monitor.alert.message.locale import Locale
-from monitor.alert.model import EXTERNAL, Batch, Notification, NotificationReason, NotificationSubject, Phase
+from monitor.alert.model import (
+    EXTERNAL,
+    AnswerLink,
+    Batch,
+    Notification,
+    NotificationReason,
+    NotificationSubject,
+    Phase,
+)
 from monitor.base.text import shorten
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
@@ -212,10 +220,10 @@ def link(url: str | None, locale: Locale) -> list[TextLine]:
     return [TextLine((Span(locale.say("link"), SpanStyle.LINK, url),), 1)] if url else []
 
 
-def answer_links(notification: Notification, locale: Locale) -> list[TextLine]:
-    """Lines with the links at which the owner answers."""
+def answer_links(answers: Iterable[AnswerLink], locale: Locale) -> list[TextLine]:
+    """Lines with the links at which owners answer."""
     lines = []
-    for answer in notification.answers:
+    for answer in answers:
         text = locale.say("answer-any" if answer.may_release else "answer", name=shorten(answer.name, MAX_ANSWER_CHARS))
         if (url := locale.page_url(answer.path)) is not None:
             lines.append(TextLine((Span(text, SpanStyle.LINK, url),), 1))

@@ -196,17 +196,23 @@ def test_only_a_message_to_the_owner_alone_permits_to_release() -> None:
         assert [span.target for span in spans if span.text == expected] == ["http://w/keep/True"]
 
 
-def test_a_message_about_several_notices_has_the_links_that_only_keep() -> None:
-    """Mail to several owners at once reaches all of them."""
-    messages = [
-        replace(notices(GpuPolicy(name="gpus"), [item(number, owner=owner)], ROUTING, NOW)[1][0], answers=(answer,))
-        for number, (owner, answer) in enumerate(
-            (
-                ("zhang", AnswerLink(name="nlp/one", path="keep/one")),
-                ("li", AnswerLink(name="nlp/two", path="keep/two", may_release=True)),
-            )
-        )
-    ]
-    batch = Batch(id="x", receiver="mail", notifications=tuple(messages), at=NOW)
-    targets = [span.target for line in compose(batch, Locale("en", page="http://w")).lines for span in line.spans]
-    assert ("http://w/keep/one" in targets, "http://w/keep/two" in targets) == (True, False)
+@pytest.mark.parametrize(
+    ("users", "merged", "expected"),
+    [
+        ((("li",), ("li",)), False, {"http://w/keep/one", "http://w/keep/two"}),
+        ((("zhang",), ("li",)), False, {"http://w/keep/one"}),
+        ((("zhang", "li"), ("li",)), True, {"http://w/keep/one"}),  # one of them was told before they were merged
+    ],
+)
+def test_a_message_about_several_users_has_only_links_that_keep(
+    users: tuple[tuple[str, ...], ...], merged: bool, expected: set[str]
+) -> None:
+    """Mail goes to all users of its notifications, also to those of one that is over by now."""
+    keep, release = AnswerLink(name="a", path="keep/one"), AnswerLink(name="b", path="keep/two", may_release=True)
+    (message,) = notices(GpuPolicy(name="gpus"), [item(1, owner="li")], ROUTING, NOW)[1]
+    first, last = (replace(message, users=named, answers=(keep,)) for named in users)
+    last = replace(last, answers=(keep, release))
+    both = (replace(last, users=tuple(sorted({*first.users, *last.users}))),) if merged else (first, last)
+    batch = Batch(id="x", receiver="mail", notifications=both, at=NOW)
+    targets = {span.target for line in compose(batch, Locale("en", page="http://w")).lines for span in line.spans}
+    assert {target for target in targets if target and "/keep/" in target} == expected

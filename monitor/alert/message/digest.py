@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 
 from monitor.alert.message.document import AlertMessage, Span, SpanStyle, TextLine
 from monitor.alert.message.locale import Locale
@@ -30,7 +29,6 @@ DIGEST_MARK = "📋"
 _MAX_WITH_HEADLINES = 6  # notifications up to which each has more than one line
 _MAX_USERS_PER_LINE = 2
 _MAX_RULES = 4
-_MAX_ANSWERS = 6
 
 
 def digest_message(batch: Batch, locale: Locale) -> AlertMessage:
@@ -40,9 +38,7 @@ def digest_message(batch: Batch, locale: Locale) -> AlertMessage:
     lines = [line for notification in ordered for line in _entry(notification, locale, headlines)]
     firing = [notification for notification in ordered if not notification.resolved]
     users = tuple(sorted({user for notification in firing for user in notification.users}))
-    # A message about several owners reaches all of them: each may keep, but not release.
-    answers = (answer for notification in firing for answer in notification.answers if not answer.may_release)
-    tail = (*answer_links(islice(answers, _MAX_ANSWERS), locale), *link(locale.alert_url(), locale))
+    tail = (*answer_links(batch, locale), *link(locale.alert_url(), locale))
     return AlertMessage(
         id=batch.id,
         title=f"{DIGEST_MARK} {locale.say('digest', count=len(ordered), parts=_counts(ordered, locale))}",

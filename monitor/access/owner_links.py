@@ -1,7 +1,8 @@
 """Links by which an owner answers a notice without an account: signed, for one object, and valid for a while.
 
-A link is a capability: whoever has it may answer once, with what it permits. It is signed with a key that only this
-daemon has, so that nothing in it can be changed.
+A link is a capability: whoever has it may answer once, with what it permits: to keep the object, and to release it only
+if the message with the link reached the owner alone. It is signed with a key that only this daemon has, so that nothing
+in it can be changed.
 """
 
 from __future__ import annotations
@@ -31,13 +32,14 @@ _PURPOSE = b"gpuwarden owner link 1"  # the key signs nothing else
 
 
 class OwnerLink(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """What a link is about: an item of a cleanup policy, by the id that no other object has."""
+    """What a link is about: an item of a cleanup policy, by the id that no other object has; and what it permits."""
 
     id: Identifier
     policy: Identifier
     item: str
     owner: Identifier
     expires_at: int
+    may_release: bool = False  # links of earlier versions only keep
 
 
 class LinkInvalidError(ValueError):
@@ -54,9 +56,10 @@ class LinkSigner:
     def __init__(self, key: bytes) -> None:
         self._key = key
 
-    def sign(self, policy: str, item: str, owner: str, expires_at: float) -> str:
+    def sign(self, policy: str, item: str, owner: str, expires_at: float, *, may_release: bool = False) -> str:
         """A new link. Raise ValueError if what it is about is too long for a link."""
-        body = msgspec.json.encode(OwnerLink(secrets.token_hex(8), policy, item, owner, int(expires_at)))
+        link = OwnerLink(secrets.token_hex(8), policy, item, owner, int(expires_at), may_release)
+        body = msgspec.json.encode(link)
         text = _encoded(self._signature(body) + body)
         if len(text) > MAX_LINK_CHARS:
             raise ValueError("too long for a link")

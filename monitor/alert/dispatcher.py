@@ -5,6 +5,7 @@ It runs after each evaluation, and on its own clock in between: some notificatio
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import threading
 import time
@@ -71,6 +72,8 @@ class Dispatcher:
     ) -> None:
         self._store = store
         self._sender = sender
+        # Adds what others know about notifications that are due, for example links for owners.
+        self.annotate: Callable[[tuple[Notification, ...]], tuple[Notification, ...]] = lambda same: same
         self._policy_of = policy_of
         self._timings = timings
         self._group_by = group_by
@@ -193,6 +196,8 @@ class Dispatcher:
             return
         self._decided = None
         decision = decide(state, policy, now, self._matches)
+        if decision.notifications:
+            decision = dataclasses.replace(decision, notifications=self.annotate(decision.notifications))
         notified = newly_notified(alerts, decision.notifications)
         alerts, changed = {**alerts, **notified}, {**changed, **notified}
         if changed or decision != NotifyDecision():

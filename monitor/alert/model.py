@@ -125,10 +125,11 @@ class Symptoms(Fact, frozen=True, kw_only=True):
 
 
 class AnswerLink(Fact, frozen=True, kw_only=True):
-    """Where the owner of an object can answer a notice: the name of the object, and a path of the page."""
+    """Where the owner of an object can answer: the name of the object, a path of the page, and what it permits."""
 
     name: str
     path: str
+    may_release: bool = False
 
 
 class Notification(Fact, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ _MAX_BYTES = 128 * 1024
 _SECONDS = "%Y-%m-%d %H:%M:%S"
 UTC_NAMES = ("Etc/UTC", "Etc/UCT", "Etc/Universal", "Etc/Zulu")  # as distributions link them
 _MINUTES = "%Y-%m-%d %H:%M %Z"
+_FORM_MINUTES = "%Y-%m-%dT%H:%M"
 
 
 def zone(name: str) -> ZoneInfo:
@@ -69,3 +70,15 @@ def local_seconds(at: float, timezone: str) -> str:
 def local_minute(at: float, timezone: str) -> str:
     """`2026-01-31 08:15 CST`."""
     return format_local(at, timezone, _MINUTES)
+
+
+def form_minute(at: float, timezone: str) -> str:
+    """`2026-01-31T08:15`, as forms of browsers write it."""
+    return format_local(at, timezone, _FORM_MINUTES)
+
+
+def parse_form_minute(text: str, timezone: str) -> float:
+    """Seconds since the epoch of such a time. Raise ValueError."""
+    if not text.isascii():
+        raise ValueError("not a time")
+    return datetime.strptime(text, _FORM_MINUTES).replace(tzinfo=ZoneInfo(timezone)).timestamp()

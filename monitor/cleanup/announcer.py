@@ -20,7 +20,8 @@ from monitor.cleanup.schedule import Permission, permission
 from monitor.leader.elector import LeaderElector, NotLeaderError
 
 log = logging.getLogger(__name__)
-LinkMaker = Callable[[str, str, str], str]  # policy, item and owner -> path of the page; raises ValueError
+# Policy, item, owner and whether they may release it -> path of the page; raises ValueError.
+LinkMaker = Callable[[str, str, str, bool], str]
 
 
 class Announcer:
@@ -89,12 +90,12 @@ class Announcer:
         if notified:
             self._journal.record_notices(policy.name, notified, messages, self._now())
 
-    def _path(self, policy: CleanupPolicy, item: Item) -> str | None:
-        """Where the owner of an item can keep it; None if they cannot."""
+    def _path(self, policy: CleanupPolicy, item: Item, may_release: bool) -> str | None:
+        """Where the owner of an item can keep it, and perhaps release it; None if they cannot."""
         if self._links is None or item.owner is None or item.why.key == OVER_QUOTA:
             return None
         with suppress(ValueError):  # a name that is too long for a link
-            return self._links(policy.name, item.id, item.owner)
+            return self._links(policy.name, item.id, item.owner, may_release)
         return None
 
     def _announced_at(self, policy: CleanupPolicy) -> float | None:

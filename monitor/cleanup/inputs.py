@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from monitor.base.globs import matches_any_glob
 from monitor.cleanup.execute.disk_level import DiskReading
@@ -207,6 +207,12 @@ class Planner:
             tenant_namespaces=self._tenant_namespaces(),
             keeps={} if policy.name == RELEASE else self.keeps(),
         )
+
+    def polled_gpu_plan(self, policy: GpuPolicy) -> CleanupPlan:
+        """Plan of GPUs from facts as last polled: it asks no agent, so it may be outdated."""
+        if not self._pods_synced():
+            return refuse(PlanSubject(policy, self._now()), "kubernetes-unseen")
+        return plan_gpus(replace(self.gpu_context(policy), snapshots=self.snapshots()))
 
     def keeps(self) -> Keeps:
         """What owners keep."""

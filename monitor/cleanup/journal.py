@@ -19,7 +19,7 @@ from monitor.base.sqlite import Database, DatabaseSession, Row
 from monitor.base.state_problems import StateProblem
 from monitor.base.state_size import compact
 from monitor.cleanup.journal_records import CleanupRun, JournalEntry, RunState
-from monitor.cleanup.keep_store import KEEPS_TABLES, KeepStore
+from monitor.cleanup.keep_store import ANSWERS_COLUMN, KEEPS_TABLES, KeepStore
 from monitor.cleanup.model import CleanupPlan, Item
 from monitor.cleanup.totals import CleanupCounters
 
@@ -48,6 +48,7 @@ CREATE TABLE messages (place INTEGER PRIMARY KEY AUTOINCREMENT, body BLOB NOT NU
 CREATE TABLE notes (name TEXT PRIMARY KEY, body TEXT NOT NULL);
 """,
     KEEPS_TABLES,
+    ANSWERS_COLUMN,
 )
 MAX_RUNS = 2000
 MAX_PLAN_BYTES = 1 << 20

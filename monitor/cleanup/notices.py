@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from msgspec.structs import replace as changed
 
@@ -28,15 +28,17 @@ REPORT, NOTICE, ANNOUNCED = "cleanup-report", "cleanup-notice", "cleanup-announc
 RULES = (REPORT, NOTICE, ANNOUNCED)
 MAX_NAMED_ITEMS = 3
 _MAX_CHARS = 200
+AnswerPath = Callable[[Item, bool], str | None]  # with whether the owner may release the item
 
 
 @dataclass(frozen=True)
 class NoticeRouting:
-    """Routes and receivers of alerts, and the cluster's name."""
+    """Routes and receivers of alerts, the cluster's name, and the users that a receiver reaches alone, by receiver."""
 
     routes: tuple[Route, ...] = ()
     receivers: tuple[str, ...] = ()
     cluster: str | None = None
+    private: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def receivers_for(self, policy: CleanupPolicy | None, finding: Finding) -> tuple[str, ...]:
         """Receivers that the policy names, otherwise those of the alert routes."""
@@ -146,11 +148,12 @@ def notices(
     items: Iterable[Item],
     routing: NoticeRouting,
     now: float,
-    answer: Callable[[Item], str | None] = lambda _: None,
+    answer: AnswerPath = lambda _item, _may_release: None,
 ) -> tuple[dict[str, str | None], tuple[Notification, ...]]:
     """Owners by item id, and one notification per owner and receiver; items without a receiver are left out.
 
-    `answer` returns the path of the page where the owner of an item answers, if there is one.
+    `answer` returns the path of the page where the owner of an item answers, if there is one. Only a message that
+    reaches the owner alone permits to release it.
     """
     by_owner: dict[str | None, list[Item]] = {}
     for item in items:
@@ -158,12 +161,11 @@ def notices(
     notified: dict[str, str | None] = {}
     messages: list[Notification] = []
     for owner, owned in sorted(by_owner.items(), key=lambda pair: pair[0] or ""):
-        links = () if owner is None else _answer_links(owned[:MAX_NAMED_ITEMS], answer)
         finding = _notice(policy, owner, owned, now)
-        if links:
-            finding = changed(finding, advice=(*finding.advice, Text(key="cleanup.notice.keep")))
         digest = hashlib.sha256(f"{owner} {now!r}".encode()).hexdigest()[:8]
-        created = _notifications(policy, finding, digest, routing, now, owner, links)
+        created = _notifications(policy, finding, digest, routing, now, owner)
+        if owner is not None:
+            created = tuple(_with_links(message, owner, owned, routing, answer) for message in created)
         if created:
             notified |= {item.id: owner for item in owned}
             messages += created
@@ -191,9 +193,18 @@ def _notice(policy: DatasetPolicy | GpuPolicy, owner: str | None, items: Sequenc
     )
 
 
-def _answer_links(items: Iterable[Item], answer: Callable[[Item], str | None]) -> tuple[AnswerLink, ...]:
-    paths = ((item.name[:_MAX_CHARS], answer(item)) for item in items)
-    return tuple(AnswerLink(name=name, path=path) for name, path in paths if path is not None)
+def _with_links(
+    message: Notification, owner: str, items: Sequence[Item], routing: NoticeRouting, answer: AnswerPath
+) -> Notification:
+    """The notice with links for the first items."""
+    private = owner in routing.private.get(message.receiver, ())
+    paths = ((item.name[:_MAX_CHARS], answer(item, private)) for item in items[:MAX_NAMED_ITEMS])
+    links = tuple(AnswerLink(name=name, path=path, may_release=private) for name, path in paths if path is not None)
+    if not links:
+        return message
+    (subject,) = message.subjects
+    finding = changed(subject.finding, advice=(*subject.finding.advice, Text(key="cleanup.notice.keep")))
+    return changed(message, subjects=(changed(subject, finding=finding),), answers=links)
 
 
 def _headline(run: CleanupRun, entries: Sequence[JournalEntry], counts: dict[str, Value]) -> Text:
@@ -243,7 +254,6 @@ def _notifications(
     routing: NoticeRouting,
     now: float,
     owner: str | None = None,
-    answers: tuple[AnswerLink, ...] = (),
 ) -> tuple[Notification, ...]:
     """One notification per receiver, each in its own group: pending notifications are not merged."""
     group = f"{finding.key}|{digest}"
@@ -258,7 +268,6 @@ def _notifications(
             at=now,
             subjects=(subject,),
             users=(owner,) if owner is not None else (),
-            answers=answers,
         )
         for receiver in routing.receivers_for(policy, finding)
     )

@@ -1,4 +1,4 @@
-"""Plans for requests by a user: release a GPU, restore a unit from the trash."""
+"""Plans for requests by a user: release a GPU or one item, restore a unit from the trash."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from monitor.cleanup.model import CleanupPlan, Item, Mode, PodWrite, Risk
 from monitor.cleanup.plan.gpu_context import GpuPlanContext
 from monitor.cleanup.plan.gpu_holders import GpuHold, idle_pods, orphans, zombies
 from monitor.cleanup.plan.gpus import plan_gpus
-from monitor.cleanup.policy import Caps, CleanupPolicy, Exempt, GpuPolicy
+from monitor.cleanup.policy import Caps, CleanupPolicy, DatasetPolicy, Exempt, GpuPolicy
 from monitor.facts.actions import KillProcess, RestoreUnit
 from monitor.facts.cluster import GpuView
 from monitor.facts.text import Text
@@ -73,6 +73,23 @@ def _why_not(context: GpuPlanContext, gpu: GpuView, uids: set[str]) -> str:
             why = " ".join(text for text in (hold.covered.protection, hold.covered.detail) if text)
             return f"GPU {gpu.index} on {gpu.node} is held by {hold.name}, which is protected: {why}"
     return f"GPU {gpu.index} on {gpu.node} is {gpu.state}; there is nothing to release"
+
+
+def releasing_policy(name: str, policies: tuple[CleanupPolicy, ...]) -> CleanupPolicy | None:
+    """The policy under which an owner may release an item of a policy now; None if they may not.
+
+    What is only planned in a dry run is not released, except for GPUs, which every user may release without a policy.
+    """
+    policy = next((policy for policy in policies if policy.name == name), None)
+    if name == RELEASE or isinstance(policy, GpuPolicy):
+        return release_policy(policies)
+    return policy if isinstance(policy, DatasetPolicy) and policy.mode is Mode.ENFORCE else None
+
+
+def only_item(plan: CleanupPlan, item: str, now: float) -> CleanupPlan | None:
+    """The part of a plan about one item, due now; None if the plan does not contain it."""
+    items = tuple(changed(one, not_before=now) for one in plan.items if one.id == item)
+    return changed(plan, items=items, kept=(), kept_counts={}) if items else None
 
 
 def restore_plan(trash: str, root: str, node: str, name: str, by: str, now: float) -> CleanupPlan:

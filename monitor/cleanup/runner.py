@@ -23,7 +23,16 @@ from monitor.cleanup.journal import CleanupJournal, new_id
 from monitor.cleanup.journal_records import CleanupRun, ItemState, JournalEntry, RunState
 from monitor.cleanup.model import CleanupPlan, Item, Mode
 from monitor.cleanup.notices import dry_run_report, refusal_report, report
-from monitor.cleanup.on_demand import RELEASE, RESTORE, find_gpu, release_plan, release_policy, restore_plan
+from monitor.cleanup.on_demand import (
+    RELEASE,
+    RESTORE,
+    find_gpu,
+    only_item,
+    release_plan,
+    release_policy,
+    releasing_policy,
+    restore_plan,
+)
 from monitor.cleanup.plan.select import PlanSubject, refuse
 from monitor.cleanup.policy import Caps, CleanupPolicy, DatasetPolicy, ImagePolicy, RegistryPolicy
 from monitor.cleanup.relay import Relay
@@ -144,6 +153,17 @@ class PolicyRunner:
         if only is not None:
             plan = msgspec.structs.replace(plan, items=tuple(item for item in plan.items if item.id in only))
         return self._run_requested(self._new(RELEASE, policy.kind, Mode.ENFORCE, RELEASE, node, by), plan, policy.caps)
+
+    def item_plan(self, policy: str, item: str) -> CleanupPlan | None:
+        """Plan to release one item of a policy now, as its owner asks; None if it may not be released."""
+        chosen = releasing_policy(policy, self._policies)
+        return None if chosen is None else only_item(self._deps.planner.plan(chosen, None), item, self._now())
+
+    def release_item(self, plan: CleanupPlan, by: str) -> RunResult:
+        """Execute the plan of an item. Raise RunInProgressError or NotLeadingError."""
+        trigger = RELEASE if plan.policy == RELEASE else ASKED
+        run = self._new(plan.policy, plan.kind, Mode.ENFORCE, trigger, plan.items[0].node, by)
+        return self._run_requested(run, plan, Caps())
 
     def restore(self, trash: str, by: str) -> RunResult:
         """Restore a unit from the trash. Raise ValueError with a message for the user, or RunInProgressError."""

@@ -122,13 +122,15 @@ _UNIQUE_NAMES = unique_names("two policies are called {}; give each its own name
 class CleanupConfig(Section):
     """Cleanup policies. Only directories below those in `allow` can be datasets.
 
-    Owners who get a notice may keep what it names, for at most `max_keep`; 0s: not at all.
+    Owners who get a notice may keep what it names, for at most `max_keep`; 0s: not at all. The link in the notice is
+    enough for that unless `links_need_login`.
     """
 
     allow: Annotated[tuple[Root, ...], BeforeValidator(parse_list)] = ()
     policies: Annotated[tuple[Policy, ...], _UNIQUE_NAMES] = ()
     agents: AgentActionsConfig = AgentActionsConfig()
     max_keep: Duration = 7 * DAY
+    links_need_login: bool = False
 
     def check(self) -> None:
         for policy in self.policies:

@@ -6,14 +6,14 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 
 from monitor.access.owner_links import load_signer
-from monitor.alert.model import Notification
 from monitor.base.sqlite import DatabaseError
 from monitor.base.state_problems import StateProblem
 from monitor.base.threads import spawn
+from monitor.cleanup.alert_links import AlertLinks
 from monitor.cleanup.execute.agent_client import Access, ActionClient, AgentTarget
 from monitor.cleanup.execute.disk_level import DiskLevel, ReadDisk
 from monitor.cleanup.execute.executor import ExecutorDeps, RemoteItemExecutor
@@ -28,14 +28,14 @@ from monitor.cleanup.journal_records import ItemState, JournalEntry
 from monitor.cleanup.model import CleanupPlan, Item
 from monitor.cleanup.notices import NoticeRouting
 from monitor.cleanup.on_demand import release_policy
-from monitor.cleanup.owner_answers import OwnerAnswers
+from monitor.cleanup.owner_answers import OwnerAnswers, link_maker
+from monitor.cleanup.plan.keeps import Keep
 from monitor.cleanup.policy import CleanupPolicy, DatasetPolicy, RegistryPolicy
 from monitor.cleanup.relay import NoticeOutbox, Relay
 from monitor.cleanup.runner import ASKED, PolicyRunner, RunInProgressError, RunnerDeps, RunResult
 from monitor.cleanup.service import CHECK_INTERVAL_SECONDS, CleanupDeps, CleanupService
 from monitor.cleanup.totals import CleanupTotals
 from monitor.cluster.live import LiveCluster
-from monitor.daemon.alerting import AlertingService
 from monitor.detect.base import CleanupDeletion
 from monitor.facts.actions import PruneBuildCache, PurgeTrash, RemoveImage
 from monitor.facts.datasets import ScanFact
@@ -47,25 +47,6 @@ log = logging.getLogger(__name__)
 MAX_RUNS = 500  # own runs searched for one recorded on the lease
 OWN_DELETION_SECONDS = 2 * 3600.0  # how long a deletion by cleanup explains missing data
 SCAN_START_POLL_SECONDS = 0.005
-
-
-class AlertOutbox:
-    """Outbox of alerts, for the notices of cleanup and the usage report."""
-
-    def __init__(self, alerting: AlertingService) -> None:
-        self._alerting = alerting
-
-    def routing(self) -> NoticeRouting:
-        policy = self._alerting.policy()
-        receivers = tuple(receiver.name for receiver in self._alerting.settings)
-        return NoticeRouting(policy.routes, receivers, policy.cluster)
-
-    def note(self, name: str) -> bytes | None:
-        """Metadata that was stored together with notifications."""
-        return self._alerting.store.note(name)
-
-    def send(self, notifications: Sequence[Notification], notes: Mapping[str, bytes]) -> None:
-        self._alerting.dispatcher.send(notifications, notes)
 
 
 class CleanupController:
@@ -82,10 +63,11 @@ class CleanupController:
         check_interval: float = CHECK_INTERVAL_SECONDS,
         leading: LeaderElector | None = None,
         max_keep: float = 0.0,
+        links_need_login: bool = False,
     ) -> None:
         """Raise ValueError, with a message for the user, if a required file is missing or a receiver is unknown.
 
-        Owners may keep what a notice announces for `max_keep` seconds, 0 for not at all.
+        Owners may keep what a notice announces for `max_keep` seconds, 0 for not at all; `links_need_login` as well.
         """
         self._policies = {policy.name: policy for policy in policies}
         self._now = now
@@ -106,19 +88,20 @@ class CleanupController:
         executor = RemoteItemExecutor(client, executor_deps, journal, stopping, now)
         plan_runner = PlanRunner(journal, executor, stopping, now, leading)
         relay = Relay(journal, outgoing)
-        self.answers = self._owner_answers(state, max_keep)
-        links = self.answers.path if self.answers is not None else None
+        # With several replicas, all of them would have to know the key and the answers.
+        signer = load_signer(state) if max_keep > 0 and not leading.shared else None
+        links = link_maker(signer, now) if signer is not None else None
         runner_deps = RunnerDeps(journal, planner, plan_runner, self._scanner, relay, self._disk_level, harbors, links)
         self._runner = PolicyRunner(policies, runner_deps, tried, now, leading)
+        self.answers: OwnerAnswers | None = None  # None if owners may not keep anything
+        self.alert_links: AlertLinks | None = None
+        if signer is not None and links is not None:
+            self.alert_links = AlertLinks(planner, policies, journal.keeps, links, outgoing.routing, now)
+            self.answers = OwnerAnswers(
+                signer, journal.keeps, planner, self._runner, self._policies, max_keep, leading, now, links_need_login
+            )  # fmt: skip
         deps = CleanupDeps(journal, planner, plan_runner, self._runner, cluster.answered_once, leading)
         self._service = CleanupService(policies, deps, stopping, now, check_interval)
-
-    def _owner_answers(self, state: str, max_keep: float) -> OwnerAnswers | None:
-        """None if owners may not keep anything, or several replicas would have to know it."""
-        if max_keep <= 0 or self._leading.shared:
-            return None
-        signer, keeps = load_signer(state), self.journal.keeps
-        return OwnerAnswers(signer, keeps, self._planner, self._policies, max_keep, self._leading, self._now)
 
     def start(self) -> None:
         self._service.start()
@@ -208,6 +191,10 @@ class CleanupController:
     def kept_since(self) -> float | None:
         """Start of the retained journal; None if it is complete."""
         return self.journal.kept_since()
+
+    def keeps(self) -> tuple[Keep, ...]:
+        """What owners asked to keep, also in the past."""
+        return tuple(self.journal.keeps.all().values())
 
     @property
     def state_problem(self) -> StateProblem | None:

@@ -21,9 +21,10 @@ from monitor.base.state_problems import StateProblems
 from monitor.cluster.live import LiveCluster
 from monitor.config.alerts import AlertsConfig
 from monitor.config.root import Config
+from monitor.daemon.alert_outbox import AlertOutbox
 from monitor.daemon.alerting import AlertingInputs, AlertingService
 from monitor.daemon.build import make_cluster
-from monitor.daemon.cleaning import AlertOutbox, CleanupController
+from monitor.daemon.cleaning import CleanupController
 from monitor.daemon.evaluator import Evaluator, EvaluatorSettings, FindingsListener
 from monitor.daemon.job_results import JobResultService, forget_jobs
 from monitor.daemon.listen import StartError, linked_url
@@ -192,10 +193,13 @@ def start_cleanup(config: Config, cluster: LiveCluster, alerting: AlertingServic
         outbox, elector = AlertOutbox(alerting), alerting.leading
         policies = daemon.cleanup.settings(daemon.zone)
         cleanup = CleanupController(
-            policies, access, daemon.state, cluster, outbox, leading=elector, max_keep=daemon.cleanup.max_keep
-        )
+            policies, access, daemon.state, cluster, outbox, leading=elector,
+            max_keep=daemon.cleanup.max_keep, links_need_login=daemon.cleanup.links_need_login,
+        )  # fmt: skip
     except ValueError as error:
         raise StartError(f"daemon.cleanup: {error}") from None
+    if cleanup.alert_links is not None:
+        alerting.dispatcher.annotate = cleanup.alert_links.annotate
     cleanup.start()
     return cleanup
 

@@ -6,8 +6,9 @@ import os
 
 from monitor.cluster.live import LiveCluster
 from monitor.config.daemon import DaemonConfig
+from monitor.daemon.alert_outbox import AlertOutbox
 from monitor.daemon.alerting import AlertingService
-from monitor.daemon.cleaning import AlertOutbox, CleanupController
+from monitor.daemon.cleaning import CleanupController
 from monitor.history.prometheus import PrometheusHistory
 from monitor.history.reader import HistoryReader
 from monitor.history.recorder import HistoryRecorder

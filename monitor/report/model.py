@@ -15,6 +15,7 @@ from monitor.facts.prices import GpuPrices
 from monitor.report.buckets import FIGURES, HOUR, Bucket, By, figures_of
 from monitor.report.cost import HeldCost, UnpricedHours, unpriced_hours
 from monitor.report.disk_use import DiskUse
+from monitor.report.kept import KeptObject
 
 OwnedBytes = Sequence[tuple[str | None, str | None, int]]  # node, user, bytes
 
@@ -76,7 +77,7 @@ class Report(Fact, frozen=True, kw_only=True):
 
     `incidents_since` is later than `since` if older alerts are no longer stored, and `cleaned_since` if older cleanup
     runs are not: then `cleaned_bytes` is too low. `by_hour` covers the end of the period, oldest first. `currency` is
-    None without prices; `unpriced` are the hours of models that have none.
+    None without prices; `unpriced` are the hours of models that have none. `kept` is what owners keep at the end of it.
     """
 
     since: float
@@ -91,6 +92,7 @@ class Report(Fact, frozen=True, kw_only=True):
     cleaned_since: float
     currency: str | None = None
     unpriced: tuple[UnpricedHours, ...] = ()
+    kept: tuple[KeptObject, ...] = ()
 
 
 class ReportSource(Protocol):
@@ -123,6 +125,7 @@ class ReportInputs:
     cleaned: Iterable[CleanedItem] | None = None
     cleaned_since: float = 0.0
     prices: GpuPrices | None = None
+    kept: tuple[KeptObject, ...] = ()
 
 
 def make_report(inputs: ReportInputs, since: float, until: float, by: By) -> Report:
@@ -172,6 +175,7 @@ def make_report(inputs: ReportInputs, since: float, until: float, by: By) -> Rep
         cleaned_since=max(since, inputs.cleaned_since),
         currency=prices.currency if prices is not None else None,
         unpriced=unpriced_hours(inputs.buckets, prices) if prices is not None else (),
+        kept=inputs.kept,
     )
 
 

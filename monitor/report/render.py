@@ -21,6 +21,7 @@ from monitor.i18n import CATALOGS, Value, code, say
 from monitor.i18n.figures import duration
 from monitor.report.charts import report_charts
 from monitor.report.cost_text import COST_COLUMNS, COST_FIELDS, cost_cell, cost_texts
+from monitor.report.kept import kept_texts
 from monitor.report.model import IncidentCount, Report, ReportRow
 from monitor.report.texts import UNKNOWN, format_hours, incomplete_cleanup, total_texts
 
@@ -109,6 +110,7 @@ def summary_lines(report: Report, lang: str, timezone: str = "UTC") -> tuple[str
         *total_texts(report.total),
         *cost_texts(report),
         *(incomplete_cleanup(report, timezone) if report.by != "queue" else ()),
+        *kept_texts(report.kept, timezone),
     )
     return (period, *(say(lang, text.key, text.values) for text in texts))
 

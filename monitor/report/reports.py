@@ -10,8 +10,10 @@ from monitor.alert.store import KEEP_DAYS as KEEP_EVENTS_DAYS
 from monitor.alert.store import KEEP_ROWS, AlertEvent
 from monitor.base.globs import matches_glob
 from monitor.cleanup.journal_records import ItemState, JournalEntry
+from monitor.cleanup.plan.keeps import Keep
 from monitor.facts.prices import GpuPrices
 from monitor.report.buckets import DAY, By
+from monitor.report.kept import kept_objects
 from monitor.report.model import CleanedItem, Report, ReportInputs, make_report
 from monitor.report.recorder import UsageRecorder
 from monitor.report.store import period_start
@@ -29,6 +31,10 @@ class CleanupHistory(Protocol):
 
     def kept_since(self) -> float | None:
         """Start of the recorded history; None if nothing was pruned yet."""
+        ...
+
+    def keeps(self) -> Iterable[Keep]:
+        """What owners asked to keep, also in the past."""
         ...
 
 
@@ -65,6 +71,7 @@ class ReportService:
             cleaned=None if self._cleanup is None else tuple(cleaned_items(self._cleanup.ended_since(since))),
             cleaned_since=0.0 if self._cleanup is None else self._cleanup.kept_since() or 0.0,
             prices=self._prices,
+            kept=() if self._cleanup is None else kept_objects(self._cleanup.keeps(), now),
         )
         return make_report(inputs, since, now, by)
 

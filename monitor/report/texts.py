@@ -6,6 +6,7 @@ from monitor.base.localtime import local_minute
 from monitor.facts.text import Text
 from monitor.i18n import Value
 from monitor.report.cost_text import MIN_HOURS, cost_texts, wasted_amount
+from monitor.report.kept import kept_texts
 from monitor.report.model import Report, ReportRow
 
 Values = dict[str, Value]
@@ -25,7 +26,8 @@ def message_texts(report: Report, timezone: str = "UTC") -> tuple[Text, ...]:
     ]
     if total.cleaned_bytes:
         texts.append(Text(key="report.told.cleaned", values={"size": total.cleaned_bytes}))
-    return (*texts, *incomplete_cleanup(report, timezone), *row_texts(report))
+    kept = kept_texts(report.kept, timezone)
+    return (*texts, *incomplete_cleanup(report, timezone), *kept, *row_texts(report))
 
 
 def used_text(total: ReportRow) -> tuple[Text, ...]:

@@ -82,7 +82,7 @@ def create_app(
     if cleanup is not None:
         routes += cleanup_routes(cleanup, token)
     if answers is not None:
-        routes += owner_routes(answers, security.audit, data.timezone)
+        routes += owner_routes(answers, security.audit, data.timezone, security.authenticator.lockout_peer)
     if reports is not None:
         routes += report_routes(reports, data.timezone)
     if history is not None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import base64
+import hashlib
+import hmac
 import stat
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -25,14 +28,15 @@ LINK = SIGNER.sign("gpus", "gpu-pod/u1", "zhang", NOW + 60)
 CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 
-@given(st.text(max_size=100), st.text(max_size=200), st.text(max_size=100))
-def test_a_link_says_what_it_was_made_for(policy: str, item: str, owner: str) -> None:
+@given(st.text(max_size=100), st.text(max_size=200), st.text(max_size=100), st.booleans())
+def test_a_link_says_what_it_was_made_for(policy: str, item: str, owner: str, may_release: bool) -> None:
     try:
-        text = SIGNER.sign(policy, item, owner, NOW + 60)
+        text = SIGNER.sign(policy, item, owner, NOW + 60, may_release=may_release)
     except (ValueError, UnicodeEncodeError):
         return
     link = SIGNER.check(text, NOW)
     assert (link.policy, link.item, link.owner, link.expires_at) == (policy, item, owner, NOW + 60)
+    assert link.may_release is may_release
     assert len(text) <= MAX_LINK_CHARS
 
 
@@ -54,6 +58,13 @@ def test_a_signature_of_another_key_is_invalid(key: bytes) -> None:
     assume(key != b"k" * 32)
     with pytest.raises(LinkInvalidError):
         SIGNER.check(LinkSigner(key).sign("gpus", "gpu-pod/u1", "zhang", NOW + 60), NOW)
+
+
+def test_a_link_of_the_previous_version_only_keeps() -> None:
+    body = msgspec.json.encode(["0123456789abcdef", "gpus", "gpu-pod/u1", "zhang", int(NOW + 60)])
+    signature = hmac.digest(b"k" * 32, b"gpuwarden owner link 1" + body, hashlib.sha256)[:16]
+    text = base64.urlsafe_b64encode(signature + body).rstrip(b"=").decode()
+    assert SIGNER.check(text, NOW).may_release is False
 
 
 @pytest.mark.parametrize("prefix", ["", " ", "/"])

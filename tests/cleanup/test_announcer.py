@@ -88,7 +88,7 @@ def test_without_receivers_the_log_says_so_and_time_runs(
 def test_owners_get_links_to_what_they_may_keep(journal: CleanupJournal) -> None:
     links = {"a": "keep/a", "b": "keep/b"}
     announcing = Announcer(
-        journal, FakePlanner({}), FakeRelay(TO_WECOM), lambda: NOW, SingleReplica(), lambda _, one, __: links[one]  # type: ignore[arg-type]  # only what it calls
+        journal, FakePlanner({}), FakeRelay(TO_WECOM), lambda: NOW, SingleReplica(), lambda _, one, *__: links[one]  # type: ignore[arg-type]  # only what it calls
     )  # fmt: skip
     over_quota = Text(key=OVER_QUOTA, values={"owner": "zhang", "seconds": 1.0, "bytes": 1, "files": 1})
     owned = (
@@ -103,7 +103,7 @@ def test_owners_get_links_to_what_they_may_keep(journal: CleanupJournal) -> None
 def test_a_name_that_is_too_long_for_a_link_does_not_stop_the_notice(journal: CleanupJournal) -> None:
     signer = LinkSigner(b"k" * 32)
 
-    def path(policy: str, one: str, owner: str) -> str:
+    def path(policy: str, one: str, owner: str, _may_release: bool) -> str:
         return signer.sign(policy, one, owner, NOW)
 
     announcing = Announcer(journal, FakePlanner({}), FakeRelay(TO_WECOM), lambda: NOW, SingleReplica(), path)  # type: ignore[arg-type]  # only what it calls

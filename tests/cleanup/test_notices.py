@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from monitor.alert.matchers import parse_matcher
 from monitor.alert.message.compose import compose
 from monitor.alert.message.locale import Locale
-from monitor.alert.model import Batch, Notification
+from monitor.alert.model import AnswerLink, Batch, Notification
 from monitor.alert.routes import Route
 from monitor.cleanup.journal_records import ItemState, JournalEntry
 from monitor.cleanup.notices import NoticeRouting, announcement, dry_run_report, notices, refusal_report, report
@@ -164,7 +164,7 @@ def test_two_runs_are_two_messages() -> None:
 
 def test_a_notice_links_to_the_page_where_the_owner_answers() -> None:
     owned = [item(number, owner="zhang") for number in (1, 2, 3, 4)]
-    _, (message,) = notices(GpuPolicy(name="gpus"), owned, ROUTING, NOW, lambda one: f"keep/{one.name}")
+    _, (message,) = notices(GpuPolicy(name="gpus"), owned, ROUTING, NOW, lambda one, _: f"keep/{one.name}")
     assert [answer.path for answer in message.answers] == ["keep/lab/i1:1", "keep/lab/i2:1", "keep/lab/i3:1"]
     for lang, expected in (("en", "Keep lab/i1:1"), ("zh", "保留 lab/i1:1")):
         batch = Batch(id="x", receiver="wecom", notifications=(message,), at=NOW)
@@ -175,5 +175,44 @@ def test_a_notice_links_to_the_page_where_the_owner_answers() -> None:
 
 
 def test_without_an_owner_there_is_no_link() -> None:
-    _, (message,) = notices(GpuPolicy(name="gpus"), [item(1)], ROUTING, NOW, lambda _: "keep/x")
+    _, (message,) = notices(GpuPolicy(name="gpus"), [item(1)], ROUTING, NOW, lambda *_: "keep/x")
     assert message.answers == ()
+
+
+def test_only_a_message_to_the_owner_alone_permits_to_release() -> None:
+    routing = NoticeRouting((Route(receivers=("wecom", "mail")),), ("wecom", "mail"), None, {"mail": frozenset({"li"})})
+    owned = [item(1, owner="zhang"), item(2, owner="li")]
+    _, messages = notices(GpuPolicy(name="gpus"), owned, routing, NOW, lambda _one, may_release: f"keep/{may_release}")
+    found = [(message.users, message.receiver, *message.answers) for message in messages]
+    keep = {name: AnswerLink(name=f"lab/i{name}:1", path="keep/False") for name in (1, 2)}
+    both = AnswerLink(name="lab/i2:1", path="keep/True", may_release=True)
+    assert found == [
+        (("li",), "wecom", keep[2]), (("li",), "mail", both),
+        (("zhang",), "wecom", keep[1]), (("zhang",), "mail", keep[1]),
+    ]  # fmt: skip
+    batch = Batch(id="x", receiver="mail", notifications=(messages[1],), at=NOW)
+    for lang, expected in (("en", "Keep or release lab/i2:1"), ("zh", "保留或释放 lab/i2:1")):
+        spans = [span for line in compose(batch, Locale(lang, page="http://w")).lines for span in line.spans]
+        assert [span.target for span in spans if span.text == expected] == ["http://w/keep/True"]
+
+
+@pytest.mark.parametrize(
+    ("users", "merged", "expected"),
+    [
+        ((("li",), ("li",)), False, {"http://w/keep/one", "http://w/keep/two"}),
+        ((("zhang",), ("li",)), False, {"http://w/keep/one"}),
+        ((("zhang", "li"), ("li",)), True, {"http://w/keep/one"}),  # one of them was told before they were merged
+    ],
+)
+def test_a_message_about_several_users_has_only_links_that_keep(
+    users: tuple[tuple[str, ...], ...], merged: bool, expected: set[str]
+) -> None:
+    """Mail goes to all users of its notifications, also to those of one that is over by now."""
+    keep, release = AnswerLink(name="a", path="keep/one"), AnswerLink(name="b", path="keep/two", may_release=True)
+    (message,) = notices(GpuPolicy(name="gpus"), [item(1, owner="li")], ROUTING, NOW)[1]
+    first, last = (replace(message, users=named, answers=(keep,)) for named in users)
+    last = replace(last, answers=(keep, release))
+    both = (replace(last, users=tuple(sorted({*first.users, *last.users}))),) if merged else (first, last)
+    batch = Batch(id="x", receiver="mail", notifications=both, at=NOW)
+    targets = {span.target for line in compose(batch, Locale("en", page="http://w")).lines for span in line.spans}
+    assert {target for target in targets if target and "/keep/" in target} == expected

@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 
+from monitor.access.owner_links import load_signer
+from monitor.access.principal import Principal, Role
 from monitor.cleanup.journal_records import ItemState
 from monitor.cleanup.model import Mode
+from monitor.cleanup.owner_answers import link_maker
 from monitor.cleanup.policy import GpuPolicy, PodPolicy
 from monitor.facts.cluster import GpuState
 from monitor.sim.manifests import Workload
@@ -160,3 +163,29 @@ def test_an_owner_keeps_a_notebook_through_the_link_of_the_notice(
         assert uid in on_node(story, lambda _, stage: set(stage.cluster.pods)), "it was spared until then"
         made.run("gpus", None, "cron")
         wait_until(lambda: uid not in on_node(story, lambda _, stage: set(stage.cluster.pods)), SOON, "it is released")
+
+
+def test_an_owner_releases_a_notebook_through_a_private_link(story: Simulation, tmp_path: Path, outbox: Outbox) -> None:
+    """Kept by its owner, spared by the policy, and released with the same protections as everything else."""
+    on_node(story, free_a_gpu)
+    notebook = Workload("notebook-2", "nlp", "li", "vc-nlp", 1, "harbor.lab/nlp/nb:1", busy=0.0)
+    uid = on_node(story, lambda _node, stage: stage.cluster.submit(notebook).uid)
+    policy = GpuPolicy(name="gpus", zombie_after=None, idle_after=0.0, notice=60.0, **ACT)
+    with cleaning(tmp_path, outbox, policy, story=story, max_keep=3600.0) as made:
+        answers = made.answers
+        assert answers is not None
+        path = link_maker(load_signer(str(tmp_path)), time.time)
+
+        def link() -> str:
+            return path("gpus", f"gpu-pod/{uid}", "li", True).removeprefix("keep/")
+
+        wait_until(lambda: answers.question(link()).release is not None, SOON, "it is idle")
+        answers.keep(link(), 3600.0, "")
+        (entry,) = answers.release(link(), Principal("", Role.NONE), "li@10.0.0.9", lambda: None)
+        assert (entry.state, entry.outcome, entry.item.name) == (ItemState.DONE, "evicted", "nlp/notebook-2")
+        wait_until(lambda: uid not in on_node(story, lambda _, stage: set(stage.cluster.pods)), SOON, "it is released")
+        assert made.journal.keeps.all() == {}
+        (shown, *_) = made.history(1, None)
+        assert (shown.run.policy, shown.run.by, shown.run.trigger) == ("release", "li@10.0.0.9", "release")
+        wait_until(lambda: outbox.sent, SOON, "the release was reported")
+        assert outbox.sent[0].subjects[0].finding.headline.values["by"] == "li@10.0.0.9"

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import re
+import secrets
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
 from monitor.access.audit import AuditLog
+from monitor.access.lockout import NAME_POLICY, PEER_POLICY
+from monitor.access.owner_links import LinkSigner
 from monitor.cleanup.journal import FILE, CleanupJournal
 from monitor.cleanup.owner_answers import LINK_VALID_SECONDS
+from tests.cleanup.builders import DAY
+from tests.cleanup.support import NOW
 from tests.cleanup.test_owner_answers import HOUR, ITEM, Desk
-from tests.web.cluster import ACCESS, Client
+from tests.web.cluster import ACCESS, PASSWORD_HASH, Client
 from tests.web.cluster import site as serve
 
-CLOSED = ACCESS | {"anonymous": "none"}
+LI = {"name": "li", "role": "user", "password_hash": PASSWORD_HASH}
+CLOSED = ACCESS | {"anonymous": "none", "users": [*ACCESS["users"], LI]}
 
 
 class World:
@@ -25,11 +36,20 @@ class World:
     def __init__(self, url: str, desk: Desk, audit: AuditLog) -> None:
         self.url, self.desk, self.audit = url, desk, audit
 
-    def client(self, **headers: str) -> Client:
-        return Client(self.url, headers)
+    def client(self, address: str | None = None) -> Client:
+        """A client; with an address, behind a proxy on this machine."""
+        return Client(self.url, {"X-Forwarded-For": address} if address else {})
 
     def keep(self, link: str, seconds: float = 4 * HOUR, reason: str = "", **headers: str) -> int:
         return self.client().form(f"/keep/{link}", {"for": str(int(seconds)), "reason": reason}, **headers).status
+
+    def release(self, link: str, client: Client | None = None, **fields: str) -> int:
+        form = {"do": "release", "sure": "yes"} | fields
+        return (client or self.client()).form(f"/keep/{link}", form).status
+
+    @property
+    def released(self) -> list[str]:
+        return [one for one, _ in self.desk.releaser.released]
 
     @property
     def keeps(self) -> dict[str, Any]:
@@ -41,12 +61,12 @@ class World:
 
 
 @contextmanager
-def world_in(folder: Path) -> Iterator[World]:
+def world_in(folder: Path, *, need_login: bool = False) -> Iterator[World]:
     with (
         closing(CleanupJournal(str(folder / FILE))) as journal,
         closing(AuditLog(str(folder / "audit.db"))) as audit,
     ):
-        desk = Desk(journal)
+        desk = Desk(journal, need_login=need_login)
         with serve(CLOSED, answers=desk.answers, audit=audit) as url:
             yield World(url, desk, audit)
 
@@ -59,10 +79,12 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 def test_opening_a_link_changes_nothing(world: World) -> None:
     link = world.desk.link()
-    for method in ("GET", "HEAD", "GET"):
-        assert world.client().ask(method, f"/keep/{link}").status == 200
-    assert world.client().ask("PUT", f"/keep/{link}").status == 405
-    assert (world.keeps, world.audited) == ({}, [])
+    for opened in (link, world.desk.link(may_release=True)):
+        for method in ("GET", "HEAD", "GET"):
+            for query in ("", "?do=release&sure=yes", "?for=14400"):
+                assert world.client().ask(method, f"/keep/{opened}{query}").status == 200
+        assert world.client().ask("PUT", f"/keep/{opened}").status == 405
+    assert (world.keeps, world.released, world.audited) == ({}, [], [])
     page = world.client().get(f"/keep/{link}", Accept_Language="zh")
     for shown in ("<h1>保留 nlp/bert？</h1>", "所属用户：zhang", '<option value="14400">', "保留时长"):
         assert shown in page.body
@@ -104,9 +126,34 @@ def test_a_link_that_was_used_changes_nothing_more(world: World) -> None:
 
 def test_only_the_choices_may_be_chosen(world: World) -> None:
     for seconds in ("1", "-14400", "1e9", "99999999", "nan", "", "١٤٤٠٠"):
-        answer = world.client().form(f"/keep/{world.desk.link()}", {"for": seconds})
+        answer = world.client(f"10.0.0.{len(seconds)}").form(f"/keep/{world.desk.link()}", {"for": seconds})
         assert answer.status == 400, seconds
+    assert "Choose one of the times" in answer.body
     assert world.keeps == {}
+
+
+@pytest.mark.parametrize(
+    ("until", "hours"),
+    [
+        (NOW + 5 * HOUR, 5),
+        (NOW + 7 * DAY, 7 * 24),
+        (NOW - HOUR, None),
+        (NOW + 7 * DAY + HOUR, None),
+        ("", None),
+        ("tomorrow", None),
+        ("9999-12-31T23:59", None),
+        ("0001-01-01T00:00", None),
+        ("٢٠٢٦-01-01T00:00", None),
+    ],
+)
+def test_an_owner_keeps_it_until_a_time(world: World, until: float | str, hours: float | None) -> None:
+    text = until if isinstance(until, str) else time.strftime("%Y-%m-%dT%H:%M", time.gmtime(until))
+    answer = world.client().form(f"/keep/{world.desk.link()}", {"for": "until", "until": text})
+    if hours is None:
+        assert (answer.status, world.keeps) == (400, {})
+    else:
+        assert answer.status == 303
+        assert world.keeps[ITEM.id].until == pytest.approx(NOW + hours * HOUR, abs=60)
 
 
 @pytest.mark.parametrize(("link", "status"), [("x", 404), ("a" * 3000, 404), ("%2e%2e", 404)])
@@ -147,3 +194,147 @@ def test_someone_who_is_signed_in_can_use_a_link_too(world: World) -> None:
     client.sign_in("guest")
     assert client.form(f"/keep/{world.desk.link()}", {"for": "14400"}).status == 303
     assert world.audited[0] == ("zhang", "link", "keep", "done")
+
+
+# Releasing
+
+
+def test_a_private_link_releases_without_an_account(world: World) -> None:
+    link = world.desk.link(may_release=True)
+    page = world.client().get(f"/keep/{link}")
+    for shown in ("<h1>Keep or release nlp/bert?</h1>", "Release now", "The pod is ended"):
+        assert shown in page.body
+    assert world.release(link) == 303
+    assert world.desk.releaser.released == [(ITEM.id, "zhang@127.0.0.1")]
+    assert world.audited == [("zhang", "link", "release", "done"), ("zhang", "link", "release", "begun")]
+    after = world.client().get(f"/keep/{link}", Accept_Language="zh").body
+    assert "<form" not in after
+    assert "释放。" in after
+    assert world.release(link) == 409
+    assert world.released == [ITEM.id]
+
+
+def test_a_release_has_to_be_confirmed(world: World) -> None:
+    link = world.desk.link(may_release=True)
+    assert world.release(link, sure="") == 400
+    assert world.released == []
+
+
+def test_a_link_to_a_group_does_not_release(world: World) -> None:
+    link = world.desk.link()
+    assert "Release now" not in world.client().get(f"/keep/{link}").body
+    assert world.release(link) == 403
+    assert world.released == []
+    assert world.audited == [("zhang", "link", "release", "refused")]
+    assert world.keep(link) == 303, "it still keeps"
+
+
+@pytest.mark.parametrize(("name", "permitted"), [("zhang.wei", True), ("root", True), ("li", False), ("guest", False)])
+def test_a_login_with_the_right_role_releases_on_the_same_page(world: World, name: str, permitted: bool) -> None:
+    client, link = world.client(), world.desk.link()
+    assert f"/login?next={quote(f'/keep/{link}', safe='')}" in client.get(f"/keep/{link}").body
+    client.sign_in(name)
+    assert ("Release now" in client.get(f"/keep/{link}").body) is permitted
+    assert world.release(link, client) == 403, "a form of another site has no token"
+    assert world.release(link, client, csrf="x" * 32) == 403
+    assert world.released == []
+    status = world.release(link, client, csrf=client.csrf())
+    assert (status, world.released) == ((303, [ITEM.id]) if permitted else (403, []))
+    who, how, what, result = world.audited[0]
+    assert (who, how, what, result) == (name, "session", "release", "done" if permitted else "refused")
+
+
+def test_what_was_not_released_says_why_and_the_link_still_works(world: World) -> None:
+    link = world.desk.link(may_release=True)
+    world.desk.releaser.busy = True
+    answer = world.client().form(f"/keep/{link}", {"do": "release", "sure": "yes"}, Accept_Language="zh")
+    assert (answer.status, "未能释放：正在进行。" in answer.body) == (409, True)
+    world.desk.releaser.busy = False
+    assert world.release(link) == 303
+    assert [result for *_, result in world.audited] == ["done", "begun", "refused", "begun"]
+
+
+def test_a_login_may_be_required_for_every_answer(tmp_path: Path) -> None:
+    with world_in(tmp_path, need_login=True) as world:
+        link = world.desk.link(may_release=True)
+        page = world.client().get(f"/keep/{link}")
+        assert (page.status, "nlp/bert" in page.body, "Sign in" in page.body) == (403, False, True)
+        assert (world.keep(link), world.release(link)) == (403, 403)
+        other, owner = world.client(), world.client()
+        other.sign_in("li")
+        assert other.form(f"/keep/{link}", {"for": "14400", "csrf": other.csrf()}).status == 403
+        owner.sign_in("zhang.wei")
+        assert owner.form(f"/keep/{link}", {"for": "14400"}).status == 403, "without the token of a page of this site"
+        assert world.keeps == {}
+        assert owner.form(f"/keep/{link}", {"for": "14400", "csrf": owner.csrf()}).status == 303
+        assert world.audited[0] == ("zhang.wei", "session", "keep", "done")
+
+
+# Attacks
+
+
+def test_attempts_without_success_are_limited_by_link_and_by_client(world: World) -> None:
+    link, other = world.desk.link(), world.desk.link()
+    statuses = [world.keep(link, 1.0) for _ in range(NAME_POLICY.free_attempts + 1)]
+    assert statuses == [*[400] * NAME_POLICY.free_attempts, 429]
+    assert len(world.audit.latest(100)) == NAME_POLICY.free_attempts
+    assert world.keep(other) == 303, "another link of the same owner"
+    statuses = [world.keep("x") for _ in range(PEER_POLICY.free_attempts)]
+    assert statuses[-1] == 429
+    assert world.keep(world.desk.link()) == 429
+    assert world.client("10.9.8.7").form(f"/keep/{world.desk.link()}", {"for": "14400"}).status == 303
+
+
+OURS, FOREIGN = LinkSigner(b"k" * 32), LinkSigner(b"x" * 32)
+FORGED = FOREIGN.sign("gpus", ITEM.id, "zhang", NOW + HOUR, may_release=True)
+EXPIRED = OURS.sign("gpus", ITEM.id, "zhang", NOW, may_release=True)
+OTHER_UID = OURS.sign("gpus", "gpu-pod/u2", "zhang", NOW + HOUR, may_release=True)
+OTHER_POLICY = OURS.sign("images", ITEM.id, "zhang", NOW + HOUR, may_release=True)
+
+
+def wrong_links() -> st.SearchStrategy[str]:
+    """Links that were forged, changed, are about another object, or have expired."""
+    text = st.text("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", min_size=1, max_size=300)
+    valid = OURS.sign("gpus", ITEM.id, "zhang", NOW + HOUR, may_release=True)
+    group = OURS.sign("gpus", ITEM.id, "zhang", NOW + HOUR)
+    places = st.integers(0, min(len(valid), len(group)) - 1)
+    spliced = places.map(lambda place: group[:place] + valid[place:])
+    changed = st.tuples(places, text).map(lambda pair: valid[: pair[0]] + pair[1][0] + valid[pair[0] + 1 :])
+    return st.one_of(
+        text, st.sampled_from([FORGED, EXPIRED, OTHER_UID, OTHER_POLICY]),
+        changed.filter(lambda link: link != valid), spliced.filter(lambda link: link not in (valid, group)),
+    )  # fmt: skip
+
+
+@example(FORGED, {"do": "release", "sure": "yes"})
+@example(FORGED, {"do": "keep", "for": "14400"})
+@example(EXPIRED, {"do": "release", "sure": "yes"})
+@example(OTHER_UID, {"do": "release", "sure": "yes"})
+@example(OTHER_POLICY, {"do": "release", "sure": "yes"})
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    link=wrong_links(),
+    form=st.fixed_dictionaries(
+        {"do": st.sampled_from(["keep", "release", ""])},
+        optional={"for": st.sampled_from(["14400", "until"]), "sure": st.just("yes"), "until": st.text(max_size=20)},
+    ),
+)
+def test_no_wrong_link_changes_anything(world: World, link: str, form: dict[str, str]) -> None:
+    client = world.client(f"10.{secrets.randbelow(250)}.{secrets.randbelow(250)}.1")
+    assert client.get(f"/keep/{link}").status in (200, 404, 410)
+    assert client.form(f"/keep/{link}", form).status in (400, 403, 404, 409, 410, 429)
+    assert (world.keeps, world.released) == ({}, [])
+
+
+def test_a_crawler_that_opens_every_link_changes_nothing(world: World) -> None:
+    """Also the links of the pages behind them, with every method that programs use to look."""
+    seen: set[str] = set()
+    waiting = [f"/keep/{world.desk.link(may_release=may_release)}" for may_release in (False, True)]
+    while waiting:
+        path = waiting.pop()
+        seen.add(path)
+        for method in ("GET", "HEAD", "OPTIONS"):
+            answer = world.client().ask(method, path)
+            waiting += [one for one in re.findall(r'(?:href|action|src)="(/[^"]*)"', answer.body) if one not in seen]
+    assert len(seen) > 3
+    assert (world.keeps, world.released, world.audited) == ({}, [], [])

@@ -12,6 +12,7 @@ from monitor.alert.message.parts import (
     MAX_SENTENCE_CHARS,
     MAX_SUBJECTS_SHOWN,
     SUMMARY_MARK,
+    answer_links,
     labelled,
     link,
     mark,
@@ -37,10 +38,11 @@ def digest_message(batch: Batch, locale: Locale) -> AlertMessage:
     lines = [line for notification in ordered for line in _entry(notification, locale, headlines)]
     firing = [notification for notification in ordered if not notification.resolved]
     users = tuple(sorted({user for notification in firing for user in notification.users}))
+    tail = (*answer_links(batch, locale), *link(locale.alert_url(), locale))
     return AlertMessage(
         id=batch.id,
         title=f"{DIGEST_MARK} {locale.say('digest', count=len(ordered), parts=_counts(ordered, locale))}",
-        lines=(*_lateness(batch, locale), *lines, *_affected(users, locale), *link(locale.alert_url(), locale)),
+        lines=(*_lateness(batch, locale), *lines, *_affected(users, locale), *tail),
         severity=worst_severity([notification.severity for notification in firing]),
         resolved=not firing,
         mentions=users,

@@ -29,6 +29,7 @@ LATE_SECONDS = 60.0  # lateness from which a message mentions it
 MAX_SUBJECTS_SHOWN = 5
 MAX_TITLE_CHARS = 120
 MAX_ANSWER_CHARS = 60
+MAX_ANSWERS = 6
 MAX_SENTENCE_CHARS = 240
 MAX_LIST_ENTRY_CHARS = 110
 MAX_NAME_CHARS = 60
@@ -229,11 +230,16 @@ def link(url: str | None, locale: Locale) -> list[TextLine]:
     return [TextLine((Span(locale.say("link"), SpanStyle.LINK, url),), 1)] if url else []
 
 
-def answer_links(notification: Notification, locale: Locale) -> list[TextLine]:
-    """Lines with the links at which the owner answers."""
-    urls = ((answer.name, locale.page_url(answer.path)) for answer in notification.answers)
-    return [
-        TextLine((Span(locale.say("answer", name=shorten(name, MAX_ANSWER_CHARS)), SpanStyle.LINK, url),), 1)
-        for name, url in urls
-        if url is not None
-    ]
+def answer_links(batch: Batch, locale: Locale) -> list[TextLine]:
+    """Lines with the links at which owners answer.
+
+    A message about several users may reach all of them, so that each may keep, but none release.
+    """
+    users = {user for notification in batch.notifications for user in notification.users}
+    answers = [answer for notification in batch.notifications for answer in notification.answers]
+    lines = []
+    for answer in [answer for answer in answers if len(users) <= 1 or not answer.may_release][:MAX_ANSWERS]:
+        text = locale.say("answer-any" if answer.may_release else "answer", name=shorten(answer.name, MAX_ANSWER_CHARS))
+        if (url := locale.page_url(answer.path)) is not None:
+            lines.append(TextLine((Span(text, SpanStyle.LINK, url),), 1))
+    return lines

@@ -41,7 +41,7 @@ def single_message(batch: Batch, notification: Notification, locale: Locale) -> 
     """Message of at most one screen about one notification."""
     sample = [TextLine((Span(locale.say("sample"), SpanStyle.BOLD),), 0)] if notification.sample else []
     head = [*sample, *_story(batch, notification, locale)]
-    tail = [*lateness(batch, notification, locale), *answer_links(notification, locale)]
+    tail = [*lateness(batch, notification, locale), *answer_links(batch, locale)]
     tail += link(_url(notification, locale), locale)
     room = MAX_LINES - 1 - len(head) - len(tail)
     return AlertMessage(

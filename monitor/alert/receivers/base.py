@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
@@ -70,6 +71,20 @@ class ReceiverSettings:
     verify_tls: bool = True
     pace: RateLimit | None = None  # None: the default of the kind
     mail: MailSettings | None = None
+
+
+def users_reached_alone(settings: ReceiverSettings) -> frozenset[str]:
+    """Users who alone get the messages of a receiver about them: a chat is a group, mail may be personal.
+
+    An address that several users share is not personal.
+    """
+    mail = settings.mail
+    if mail is None or mail.to or not mail.to_owners:
+        return frozenset()
+    addresses = Counter(owner.mail.casefold() for owner in settings.owners.values() if owner.mail)
+    return frozenset(
+        user for user, owner in settings.owners.items() if owner.mail and addresses[owner.mail.casefold()] == 1
+    )
 
 
 class Receiver(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 
 from monitor.cleanup.plan.select import Protection
 from monitor.facts.base import Fact
@@ -20,6 +21,21 @@ class Keep(Fact, frozen=True, kw_only=True):
     at: float
     until: float
     reason: str = ""
+
+
+class AnswerKind(StrEnum):
+    """What an owner does about an item of a notice."""
+
+    KEEP = "keep"
+    RELEASE = "release"
+
+
+class Answer(Fact, frozen=True, kw_only=True):
+    """What a link was used for: a kind of answer, about the item of this name, at a time."""
+
+    kind: AnswerKind = AnswerKind.KEEP
+    name: str | None = None
+    at: float | None = None
 
 
 Keeps = Mapping[str, Keep]  # by item

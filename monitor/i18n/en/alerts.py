@@ -56,6 +56,7 @@ _MESSAGES: dict[str, str] = {
     "alert.late": "This message is {seconds:duration} late: earlier delivery failed.",
     "alert.sample": "This is a test message: nothing is wrong and no action is needed.",
     "alert.answer": "Keep {name}",
+    "alert.answer-any": "Keep or release {name}",
     "alert.link": "Details and silencing",
     "alert.more-lines": "... {count:more line|more lines}",
     "alert.digest": "{count} alerts in one message: {parts}",

@@ -42,6 +42,8 @@ _NOTICE: dict[str, str] = {
         "To keep a dataset, use it, or put a file named .keep into it. It can be restored from the trash for a while."
     ),
     "cleanup.notice.keep": "To keep it for now, open its link.",
+    "cleanup.kept-by": "{name} keeps it for {seconds:duration}.",
+    "cleanup.kept-by-because": "{name} keeps it for {seconds:duration}: {reason}",
     "cleanup.notice.gpus.advice": "To keep the GPU, use it; if the job is done, delete it.",
 }
 

@@ -1,4 +1,4 @@
-"""English: the page where owners keep what is due for cleanup."""
+"""English: the page where owners keep or release what a notice is about."""
 
 from __future__ import annotations
 
@@ -16,8 +16,23 @@ WORDS: dict[str, str] = {
     "keep.reason": "Reason (optional)",
     "keep.button": "Keep",
     "keep.once": "This link works once.",
-    "keep.sign-in": "Sign in to see details or to release it now.",
+    "keep.sign-in": "Sign in to release it now.",
     "keep.invalid": "This link is not valid",
     "keep.expired": "This link has expired",
     "keep.ask": "Use the link of the latest notice, or ask your administrator.",
+    "keep.until-time": "until a time of your choice",
+    "keep.until": "Keep until",
+    "keep.question-any": "Keep or release {name}?",
+    "keep.needs-login": "Sign in to see what this link is about and to answer.",
+    "keep.log-in": "Sign in",
+    "keep.or-release": "Or release it now",
+    "keep.release-button": "Release now",
+    "keep.release-sure": "I no longer need it",
+    "keep.release.pod": "The pod is ended, and what it has not saved is lost.",
+    "keep.release.process": "The process that still holds the GPU is ended.",
+    "keep.release.dataset": "The dataset goes to the trash now. It can be restored for a while.",
+    "keep.released": "Released at {moment}.",
+    "keep.may-not-release": "This link permits to keep it only. Sign in to release it.",
+    "keep.not-released": "It was not released: {why:code}. Nothing has changed; try again later.",
+    "keep.wrong-choice": "Choose one of the times that are offered, and confirm a release.",
 }

@@ -56,6 +56,7 @@ _MESSAGES: dict[str, str] = {
     "alert.late": "这条消息迟到 {seconds:duration}：之前没能送达。",
     "alert.sample": "这是一条测试消息：没有故障，无需处理。",
     "alert.answer": "保留 {name}",
+    "alert.answer-any": "保留或释放 {name}",
     "alert.link": "查看详情 / 静默",
     "alert.more-lines": "……还有 {count} 行未显示",
     "alert.digest": "【合并 {count} 条】{parts}",

@@ -33,6 +33,8 @@ _NOTICE: dict[str, str] = {
         "如需保留，请使用该数据，或在目录中放一个 .keep 文件。移入回收站后一段时间内仍可恢复。"
     ),
     "cleanup.notice.keep": "如需暂时保留，请打开对应的链接。",
+    "cleanup.kept-by": "{name} 已要求保留，还剩 {seconds:duration}。",
+    "cleanup.kept-by-because": "{name} 已要求保留，还剩 {seconds:duration}：{reason}",
     "cleanup.notice.gpus.advice": "如仍需要，请让作业真正使用 GPU；已完成的请自行删除。",
 }
 

@@ -243,6 +243,7 @@ _OUTCOMES: dict[str, str] = {
     "stopped": "已停止",
     "interrupted": "被中断",
     "lease-lost": "失去租约",
+    "in-progress": "正在进行",
     "lost": "结果不明",
     "no-agent": "没有 agent",
     "not-moved": "没有移动",

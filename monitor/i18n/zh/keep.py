@@ -1,4 +1,4 @@
-"""Chinese: the page where owners keep what is due for cleanup."""
+"""Chinese: the page where owners keep or release what a notice is about."""
 
 from __future__ import annotations
 
@@ -16,8 +16,23 @@ WORDS: dict[str, str] = {
     "keep.reason": "原因（选填）",
     "keep.button": "保留",
     "keep.once": "链接只能使用一次。",
-    "keep.sign-in": "登录后可查看详情或立即释放。",
+    "keep.sign-in": "登录后可立即释放。",
     "keep.invalid": "链接无效",
     "keep.expired": "链接已过期",
     "keep.ask": "请使用最新通知里的链接，或联系管理员。",
+    "keep.until-time": "到指定时间",
+    "keep.until": "保留到",
+    "keep.question-any": "保留还是释放 {name}？",
+    "keep.needs-login": "请先登录，再查看链接内容并答复。",
+    "keep.log-in": "登录",
+    "keep.or-release": "或者立即释放",
+    "keep.release-button": "立即释放",
+    "keep.release-sure": "我不再需要它",
+    "keep.release.pod": "Pod 会被终止，未保存的内容会丢失。",
+    "keep.release.process": "仍占着 GPU 的进程会被结束。",
+    "keep.release.dataset": "数据集会立即移入回收站，一段时间内可以恢复。",
+    "keep.released": "已于 {moment} 释放。",
+    "keep.may-not-release": "这个链接只能用来保留，要释放请登录。",
+    "keep.not-released": "未能释放：{why:code}。没有任何改动，请稍后再试。",
+    "keep.wrong-choice": "请选择页面提供的时间；释放需要勾选确认。",
 }

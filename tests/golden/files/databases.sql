@@ -26,13 +26,13 @@ CREATE TABLE silences (id TEXT PRIMARY KEY, ends_at REAL NOT NULL, body BLOB NOT
 CREATE TABLE sqlite_sequence(name,seq);
 CREATE TABLE told (receiver TEXT NOT NULL, topic TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (receiver, topic));
 
--- cleanup.db (version 2, journal mode wal, file mode 600)
+-- cleanup.db (version 3, journal mode wal, file mode 600)
 CREATE INDEX items_ended ON items (ended_at);
 CREATE INDEX items_trash ON items (trash) WHERE trash IS NOT NULL;
 CREATE INDEX runs_state ON runs (state);
 CREATE TABLE announced (policy TEXT NOT NULL, fingerprint TEXT NOT NULL, at REAL NOT NULL,
     PRIMARY KEY (policy, fingerprint));
-CREATE TABLE answered (link TEXT PRIMARY KEY, expires_at REAL NOT NULL);
+CREATE TABLE answered (link TEXT PRIMARY KEY, expires_at REAL NOT NULL, body BLOB);
 CREATE TABLE items (
     run TEXT NOT NULL, place INTEGER NOT NULL, id TEXT NOT NULL, state TEXT NOT NULL, request TEXT,
     ended_at REAL, trash TEXT, body BLOB NOT NULL, PRIMARY KEY (run, place)

@@ -74,13 +74,20 @@ class Tab:
         self.page.screenshot(path=SCREENSHOTS / f"{name}.png")
 
 
-@pytest.fixture(scope="module")  # no other browser can be driven in this process at the same time
-def chromium() -> Iterator[Browser]:
+@contextmanager
+def open_chromium() -> Iterator[Browser]:
+    """Debian's Chromium. No other browser can be driven in this process at the same time."""
     need(os.access(CHROMIUM, os.X_OK), f"Debian's chromium at {CHROMIUM}")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with open_chromium() as browser:
+        yield browser
 
 
 @pytest.fixture(scope="session")

@@ -76,20 +76,23 @@ def visit(troubled: Site, chromium: Browser, owner_links: tuple[str, ...]) -> It
 
 @pytest.fixture(scope="module")
 def owner_links(troubled: Site) -> tuple[str, ...]:
-    """Links of notices: about a pod that is due, one that was just kept, the same in a new notice, one not due."""
+    """Links of notices: about a pod that is due, in a group and in private, one that was just kept, the same in a new
+    notice, one not due.
+    """
     wait_until(lambda: len(_due(troubled)) >= 2, 60, "two pods are due for release")
     due = _due(troubled)
     (kept,) = (item for item in due if KEPT_JOB.name in item["name"])
     other = next(item for item in due if item != kept)
     signer = load_signer(str(troubled.state))
 
-    def link(item: str, owner: str) -> str:
-        return f"/keep/{signer.sign(RELEASE['name'], item, owner, time.time() + 3600)}"
+    def link(item: str, owner: str, *, may_release: bool = False) -> str:
+        return f"/keep/{signer.sign(RELEASE['name'], item, owner, time.time() + 3600, may_release=may_release)}"
 
     used = link(kept["id"], kept["owner"])
     answer = urlencode({"for": 4 * 3600, "reason": "debugging until tonight"}).encode()
     urllib.request.urlopen(troubled.url + used, answer, timeout=60)
-    return link(other["id"], other["owner"]), used, link(kept["id"], kept["owner"]), link("gpu-pod/gone", "li")
+    group, private = (link(other["id"], other["owner"], may_release=may_release) for may_release in (False, True))
+    return group, private, used, link(kept["id"], kept["owner"]), link("gpu-pod/gone", "li")
 
 
 def _due(site: Site) -> list[dict[str, Any]]:

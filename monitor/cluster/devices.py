@@ -22,9 +22,9 @@ from monitor.facts.devices import (
     ResourceClaimFact,
     ResourceSliceFact,
     is_gpu,
-    is_gpu_driver,
     is_whole_gpu,
 )
+from monitor.facts.gpu_drivers import is_gpu_driver
 from monitor.facts.kube import Amounts, NodeFact, PodFact
 
 

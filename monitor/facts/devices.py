@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
-
 from monitor.facts.base import Fact
+from monitor.facts.gpu_drivers import is_gpu_driver
 from monitor.facts.kube import ConditionFact, ObjectFact
 
 WHOLE_GPU_TYPES = (None, "gpu")  # attribute `type` of a device; others are parts of a GPU or the same one again
 DeviceKey = tuple[str, str, str]  # driver, pool and device
 ClaimKey = tuple[str, str]  # namespace and name
-_WORDS = re.compile(r"[.-]")
 
 
 class DeviceRequestFact(Fact, frozen=True, kw_only=True):
@@ -116,12 +113,6 @@ class DeviceFacts(Fact, frozen=True, kw_only=True):
 
 
 NO_DEVICES = DeviceFacts()
-
-
-@lru_cache(maxsize=1024)
-def is_gpu_driver(name: str) -> bool:
-    """Whether a driver, or a device class that is named after one, is for GPUs: `gpu.nvidia.com`."""
-    return "gpu" in _WORDS.split(name)
 
 
 def is_gpu(driver: str, device: DeviceFact | None) -> bool:

@@ -11,7 +11,7 @@ from monitor.agent.kubelet.checkpoint import CheckpointError, CheckpointFile
 from monitor.agent.kubelet.pod_resources import PodResourcesClient
 from monitor.agent.settings import Paths
 from monitor.facts import PodDeviceFact
-from monitor.facts.devices import is_gpu_driver
+from monitor.facts.gpu_drivers import is_gpu_driver
 
 _SOCKET = "pod-resources/kubelet.sock"
 _CHECKPOINT = "device-plugins/kubelet_internal_checkpoint"

@@ -10,7 +10,8 @@ from monitor.explain.fits.layout import NodeRoom
 from monitor.explain.fits.model import FitsRequest, Workers
 from monitor.explain.fits.pods import model_of, split_workers, worker_pod
 from monitor.facts.cluster_facts import ClusterFacts
-from monitor.facts.devices import WHOLE_GPU_TYPES, DeviceClassFact, is_gpu_driver
+from monitor.facts.devices import WHOLE_GPU_TYPES, DeviceClassFact
+from monitor.facts.gpu_drivers import is_gpu_driver
 from monitor.facts.gpu_sharing import registered_gpus
 from monitor.facts.kube import Amounts, NodeFact, PodFact
 

@@ -12,8 +12,8 @@ from monitor.facts.devices import (
     ClaimConsumerFact,
     DeviceFact,
     DeviceRequestFact,
-    is_gpu_driver,
 )
+from monitor.facts.gpu_drivers import is_gpu_driver
 from monitor.facts.kube import PodClaimFact
 from monitor.kube.decode import stream
 from monitor.kube.decode.devices import MAX_COUNT

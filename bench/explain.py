@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 
 from bench.report import Goal, Report
-from monitor.explain.chain.mounts import classify_mount
-from monitor.explain.chain.pulls import classify_pull
-from monitor.explain.chain.scheduling import main_reason, parse_scheduling
-from monitor.explain.chain.starts import classify_start
+from monitor.explain.error_chain.mounts import classify_mount
+from monitor.explain.error_chain.pulls import classify_pull
+from monitor.explain.error_chain.scheduling import main_reason, parse_scheduling
+from monitor.explain.error_chain.starts import classify_start
 from tests.explain.corpus_rows import CORPUS_DIR, MESSAGE_FILES, CorpusRow, load_classes, load_rows
 
 MESSAGES = 5_000

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Set
 
 from monitor.detect.base import SubjectKind
+from monitor.detect.image_registries import RegistryIndex
 from monitor.detect.lib.api_server import api_server
 from monitor.detect.observation import Observation
-from monitor.detect.registry_index import RegistryIndex
 from monitor.detect.shared_indexes import ImageIndex, JobIndex, MountIndex
 from monitor.detect.subject_index import WHOLE_CLUSTER, SubjectIndex, Subjects
 from monitor.detect.subjects import GpuSubject

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from monitor.explain.chain.causes import SchedulingCause
+from monitor.explain.error_chain.causes import SchedulingCause
 from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause, PodDiagnosis, pending_diagnosis
 from monitor.explain.scheduler_message import SchedulerVerdict

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from monitor.explain.chain.causes import PullFailureCause, StartFailureCause
-from monitor.explain.chain.pulls import classify_pull
-from monitor.explain.chain.starts import classify_start
+from monitor.explain.error_chain.causes import PullFailureCause, StartFailureCause
+from monitor.explain.error_chain.pulls import classify_pull
+from monitor.explain.error_chain.starts import classify_start
 from monitor.explain.keys import Key
 from monitor.explain.log_tail import crash_member, log_evidence, log_tail_of, log_values, message_tail, proves
 from monitor.explain.model import PodDiagnosis, PodStatus, deciding_containers, family_diagnosis, pod_values

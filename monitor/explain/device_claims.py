@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from monitor.explain.chain.causes import SchedulingCause as C
+from monitor.explain.error_chain.causes import SchedulingCause as C
 from monitor.explain.fit import fit, gpu_resource
 from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause, PodDiagnosis, PodStatus, pending_diagnosis

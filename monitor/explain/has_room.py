@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from monitor.explain import scheduler_says, volcano
-from monitor.explain.chain.causes import SchedulingCause as C
+from monitor.explain.error_chain.causes import SchedulingCause as C
 from monitor.explain.fit import MAX_ROUNDING_ERROR, NodeFit
 from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause, PodDiagnosis, PodStatus, pending_diagnosis

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from monitor.explain.chain.causes import PullFailureCause
-from monitor.explain.chain.hosts import registry_of
-from monitor.explain.chain.pulls import classify_pull
+from monitor.explain.error_chain.causes import PullFailureCause
+from monitor.explain.error_chain.hosts import registry_of
+from monitor.explain.error_chain.pulls import classify_pull
 from monitor.explain.quote import redact
 
 PULL_REASONS = frozenset(

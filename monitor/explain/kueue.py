@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from monitor.explain.chain.causes import SchedulingCause
-from monitor.explain.chain.scheduling import main_reason, parse_scheduling
+from monitor.explain.error_chain.causes import SchedulingCause
+from monitor.explain.error_chain.scheduling import main_reason, parse_scheduling
 from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause, PodDiagnosis, PodStatus, compact_number, pending_diagnosis
 from monitor.explain.quote import quote

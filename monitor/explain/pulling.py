@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import chain, islice
 
-from monitor.explain.chain.causes import PullFailureCause
-from monitor.explain.chain.hosts import registry_of
+from monitor.explain.error_chain.causes import PullFailureCause
+from monitor.explain.error_chain.hosts import registry_of
 from monitor.explain.image_pull import PULL_REASONS, PullFailure, classify
 from monitor.explain.keys import Key
 from monitor.explain.model import PodDiagnosis, PodStatus, family_diagnosis

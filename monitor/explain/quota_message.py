@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from monitor.explain.chain.causes import SchedulingCause
-from monitor.explain.chain.scheduling import main_reason, parse_scheduling
+from monitor.explain.error_chain.causes import SchedulingCause
+from monitor.explain.error_chain.scheduling import main_reason, parse_scheduling
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
 from monitor.facts.cluster_facts import ClusterFacts

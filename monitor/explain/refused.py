@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from monitor.explain.chain.causes import SchedulingCause
-from monitor.explain.chain.scheduling import main_reason, parse_scheduling
-from monitor.explain.chain.wording import Wording, find, wording
+from monitor.explain.error_chain.causes import SchedulingCause
+from monitor.explain.error_chain.scheduling import main_reason, parse_scheduling
+from monitor.explain.error_chain.wording import Wording, find, wording
 from monitor.explain.keys import Key
 from monitor.explain.model import PodDiagnosis, PodStatus
 from monitor.explain.quote import quote

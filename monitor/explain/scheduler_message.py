@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from monitor.explain.chain.causes import SchedulingCause
-from monitor.explain.chain.scheduling import SchedulingPart, main_reason, parse_scheduling
+from monitor.explain.error_chain.causes import SchedulingCause
+from monitor.explain.error_chain.scheduling import SchedulingPart, main_reason, parse_scheduling
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import ConditionFact, PodFact
 from monitor.facts.queues import PodGroupFact

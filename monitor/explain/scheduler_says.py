@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from monitor.explain.chain.causes import SchedulingCause as C
-from monitor.explain.chain.scheduling import SchedulingPart
+from monitor.explain.error_chain.causes import SchedulingCause as C
+from monitor.explain.error_chain.scheduling import SchedulingPart
 from monitor.explain.fit import gpus_in_words
 from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause, PodDiagnosis, pending_diagnosis

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from monitor.explain import crash, device_claims, pulling, volumes
-from monitor.explain.chain.causes import StartFailureCause
-from monitor.explain.chain.starts import classify_start
+from monitor.explain.error_chain.causes import StartFailureCause
+from monitor.explain.error_chain.starts import classify_start
 from monitor.explain.keys import Key
 from monitor.explain.model import PodDiagnosis, PodStatus
 from monitor.explain.quote import quote

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from monitor.explain.chain.causes import SchedulingCause
-from monitor.explain.chain.scheduling import main_reason, parse_scheduling
+from monitor.explain.error_chain.causes import SchedulingCause
+from monitor.explain.error_chain.scheduling import main_reason, parse_scheduling
 from monitor.explain.fit import MAX_ROUNDING_ERROR, fit_all, gpu_resource, requested_gpus, total_in_words
 from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause, PodDiagnosis, PodStatus, compact_number, pending_diagnosis

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from monitor.explain.chain.causes import MountFailureCause
-from monitor.explain.chain.mounts import classify_mount
+from monitor.explain.error_chain.causes import MountFailureCause
+from monitor.explain.error_chain.mounts import classify_mount
 from monitor.explain.keys import Key
 from monitor.explain.model import PodDiagnosis, PodStatus, family_diagnosis
 from monitor.explain.quote import quote

@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from functools import cached_property
 
+from monitor.facts.alert_identity import identifying_labels
 from monitor.facts.base import Fact
-from monitor.facts.subject import identifying_labels
 from monitor.facts.text import Text
 
 # All labels of findings, and therefore of alerts.

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from monitor.access.principal import Principal
 from monitor.alert.matchers import exact_matcher
 from monitor.alert.model import Phase, alertname
+from monitor.facts.alert_identity import identifying_labels
 from monitor.facts.cluster import PodView
-from monitor.facts.subject import identifying_labels
 from monitor.present.alerts import LocalizedAlert
 from monitor.present.rows import ClusterIndex, GpuRow
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from monitor.explain.chain.hosts import registry_of
+from monitor.explain.error_chain.hosts import registry_of
 from tests.explain.corpus_rows import (
     CORPUS_DIR,
     FILE_KINDS,

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.explain.chain.causes import StartFailureCause
 from monitor.explain.crash import SANDBOX_CAUSES, cannot_start
+from monitor.explain.error_chain.causes import StartFailureCause
 from monitor.explain.keys import Key
 from monitor.facts.facts_index import make_cluster_facts
 from monitor.facts.kube import ContainerStatusFact, PodFact

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.explain.chain.causes import PullFailureCause
-from monitor.explain.chain.hosts import registry_of
+from monitor.explain.error_chain.causes import PullFailureCause
+from monitor.explain.error_chain.hosts import registry_of
 from monitor.explain.image_pull import PULL_REASONS, classify
 
 P = PullFailureCause

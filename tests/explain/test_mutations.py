@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from monitor.explain.chain.hosts import registry_of, repository_of
+from monitor.explain.error_chain.hosts import registry_of, repository_of
 from tests.explain.corpus_cases import explain_row
 from tests.explain.corpus_classes import UNKNOWN, class_of
 from tests.explain.corpus_rows import CORPUS_DIR, MESSAGE_FILES, CorpusRow, load_classes, load_rows

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from monitor.explain.chain.causes import PullFailureCause
+from monitor.explain.error_chain.causes import PullFailureCause
 from monitor.explain.keys import Key
 from monitor.explain.pod import explain_pod
 from monitor.facts.agents import AgentFact

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.explain.chain.causes import SchedulingCause
-from monitor.explain.chain.scheduling import main_reason, parse_scheduling
+from monitor.explain.error_chain.causes import SchedulingCause
+from monitor.explain.error_chain.scheduling import main_reason, parse_scheduling
 
 S = SchedulingCause
 PREEMPTION = " preemption: 0/5 nodes are available: 3 No preemption victims found for incoming pod, 2 Preemption is not helpful for scheduling."

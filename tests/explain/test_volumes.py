@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.explain.chain.causes import MountFailureCause
+from monitor.explain.error_chain.causes import MountFailureCause
 from monitor.explain.keys import Key
 from monitor.explain.volumes import classify
 from monitor.facts.kube import PodVolumeFact

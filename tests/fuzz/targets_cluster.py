@@ -41,10 +41,10 @@ from monitor.detect.engine import detect
 from monitor.detect.history import DetectionHistory
 from monitor.detect.rule_state import RULE_BROKEN
 from monitor.detect.rules import RULES
-from monitor.explain.chain.mounts import classify_mount
-from monitor.explain.chain.pulls import classify_pull
-from monitor.explain.chain.scheduling import main_reason, parse_scheduling
-from monitor.explain.chain.starts import classify_start
+from monitor.explain.error_chain.mounts import classify_mount
+from monitor.explain.error_chain.pulls import classify_pull
+from monitor.explain.error_chain.scheduling import main_reason, parse_scheduling
+from monitor.explain.error_chain.starts import classify_start
 from monitor.explain.image_pull import classify as classify_image_pull
 from monitor.explain.quota_message import parse_denial
 from monitor.facts.agents import AgentFact

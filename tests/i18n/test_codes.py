@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from monitor.detect.meta import META_RULES
 from monitor.detect.rules import RULES
-from monitor.explain.chain.causes import PullFailureCause
+from monitor.explain.error_chain.causes import PullFailureCause
 from monitor.i18n import code, say
 from monitor.i18n.zh.codes import CODES
 

@@ -59,7 +59,7 @@ PARTS = {
             "tests/alert/alertmanager/test_active.py",
         ),
     ),
-    "subject": Part("monitor/facts", ("monitor/facts/subject.py",), ("tests/facts/test_subject.py",)),
+    "subject": Part("monitor/facts", ("monitor/facts/alert_identity.py",), ("tests/facts/test_alert_identity.py",)),
     "cleanup": Part(
         "monitor/cleanup",
         tuple(f"monitor/cleanup/plan/{name}.py" for name in _PLANNERS),

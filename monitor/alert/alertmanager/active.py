@@ -15,9 +15,9 @@ import msgspec
 from monitor.alert.announced import CAUSE, SEVERITY, worse_severity
 from monitor.alert.model import SEVERITY_RANK, alertname
 from monitor.base.bounded_json import decode_bounded
+from monitor.facts.alert_identity import identifying_labels
 from monitor.facts.base import BoundedText, Identifier
 from monitor.facts.findings import LABELS, Severity
-from monitor.facts.subject import identifying_labels
 
 MAX_ACTIVE_BYTES = 32 << 20  # some 20,000 alerts
 SubjectKey = tuple[str, frozenset[tuple[str, str]]]

@@ -15,7 +15,7 @@ from urllib.parse import quote
 import msgspec
 
 from monitor.cleanup.plan.references import References, Template, VolumeUse, image_references, volume_uses
-from monitor.cleanup.plan.templates import KINDS, TemplateKind, claims_of, images, template_of, with_claims
+from monitor.cleanup.plan.workload_templates import KINDS, TemplateKind, claims_of, images, template_of, with_claims
 from monitor.facts.kube import TERMINAL_PHASES, PodFact
 from monitor.kube.client import ApiBodyTooLargeError, ApiConnectionError, ApiError, KubeApi
 from monitor.kube.decode.stream import MalformedResponseError, decode_pod_list

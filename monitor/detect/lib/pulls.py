@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from monitor.detect.lib.pods import is_live
-from monitor.explain.chain.causes import PullFailureCause
-from monitor.explain.chain.hosts import registry_of
+from monitor.explain.error_chain.causes import PullFailureCause
+from monitor.explain.error_chain.hosts import registry_of
 from monitor.explain.image_pull import PULL_REASONS, PullFailure, classify
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import ContainerStatusFact, EventFact, PodFact

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from monitor.detect.lib.pulls import FailedPull, canonical_registry
-from monitor.explain.chain.causes import PullFailureCause
+from monitor.explain.error_chain.causes import PullFailureCause
 from monitor.facts.storage import ProbeFact
 
 RESOLVE, CONNECT, TRUST, DOWN = "node-cannot-resolve", "node-cannot-connect", "node-does-not-trust", "registry-down"

@@ -14,7 +14,7 @@ from monitor.detect.lib.pods import pod_identity
 from monitor.detect.lib.pulls import classified
 from monitor.detect.lib.storage import disk_values, space_evidence, used_ratio
 from monitor.detect.subjects import ClusterDisk
-from monitor.explain.chain.causes import PullFailureCause
+from monitor.explain.error_chain.causes import PullFailureCause
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.kube import PodFact

@@ -18,11 +18,11 @@ from monitor.detect.lib.memory import recalled
 from monitor.detect.lib.moves import Move, fewest_moves
 from monitor.detect.lib.pods import REFRESH_SECONDS
 from monitor.explain.fit import NodeFit, fit_all, gpu_resource, gpus_in_words, requested_gpus
+from monitor.facts.alert_identity import identifying_labels
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Scope
 from monitor.facts.gpu_resources import resource_kind
 from monitor.facts.kube import PodFact
-from monitor.facts.subject import identifying_labels
 from monitor.facts.text import Text, Value
 
 NAME = "gpu-fragmented"

@@ -9,7 +9,7 @@ from monitor.detect.base import Rule, RuleContext, RuleResult, SubjectKind
 from monitor.detect.findings import make_finding
 from monitor.detect.lib.pods import pod_labels, pod_values, raw_text
 from monitor.detect.lib.pulls import FailedPull, failed_pulls, with_known_cause
-from monitor.explain.chain.causes import PullFailureCause
+from monitor.explain.error_chain.causes import PullFailureCause
 from monitor.explain.keys import Key
 from monitor.explain.quote import MAX_QUOTE_CHARS
 from monitor.facts.cluster_facts import ClusterFacts

@@ -12,7 +12,7 @@ from monitor.detect.labels import label_values
 from monitor.detect.lib.pods import REFRESH_SECONDS, combined, is_live, pod_values
 from monitor.detect.lib.pull_times import PullTime, pull_times
 from monitor.detect.lib.pulls import canonical_registry
-from monitor.explain.chain.hosts import registry_of
+from monitor.explain.error_chain.hosts import registry_of
 from monitor.explain.keys import Key
 from monitor.explain.pulling import image_size
 from monitor.facts.cluster_facts import ClusterFacts

@@ -18,10 +18,10 @@ from monitor.explain.fit import gpus_in_words, requested_gpus
 from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause
 from monitor.explain.pod import pod_reference
+from monitor.facts.alert_identity import identifying_labels
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Scope
 from monitor.facts.kube import PodFact
-from monitor.facts.subject import identifying_labels
 from monitor.facts.text import Text, Value
 
 NAME = "pod-pending"

@@ -174,7 +174,7 @@ def _to_clean(cleanup: CleanupConfig, served: frozenset[str]) -> Iterator[Requir
 
 
 def _to_plan(policy: PolicyConfig, served: frozenset[str]) -> Iterator[RequiredRight]:
-    from monitor.cleanup.plan.templates import KINDS
+    from monitor.cleanup.plan.workload_templates import KINDS
 
     if isinstance(
         policy, (ImagePolicyConfig, DatasetPolicyConfig)

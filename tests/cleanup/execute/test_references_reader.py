@@ -9,7 +9,7 @@ import pytest
 
 from monitor.cleanup.execute.references_reader import ReferencesReader
 from monitor.cleanup.plan.references import VolumeUse
-from monitor.cleanup.plan.templates import KINDS, claims_of, template_of
+from monitor.cleanup.plan.workload_templates import KINDS, claims_of, template_of
 from monitor.kube.client import connect
 from tests.cleanup.objects_server import Objects
 

@@ -6,7 +6,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from monitor.detect import registry_index
+from monitor.detect import image_registries
 from monitor.detect.engine import Engine, detect
 from monitor.detect.history import DetectionHistory
 from monitor.detect.lib.pulls import failed_pulls
@@ -283,8 +283,8 @@ def test_doubt_ends_without_another_probe() -> None:
 
 def test_only_what_has_changed_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     pulls, urls = Mock(side_effect=failed_pulls), Mock(return_value="harbor.lab")
-    monkeypatch.setattr(registry_index, "failed_pulls", pulls)
-    monkeypatch.setattr(registry_index, "registry_of_url", urls)
+    monkeypatch.setattr(image_registries, "failed_pulls", pulls)
+    monkeypatch.setattr(image_registries, "registry_of_url", urls)
     engine, agents = Engine((RULE,), {}), [probe("n1"), probe("n2")]
     pods = [pull("a", "n1", TLS), pull("b", "n1", TLS)]
     steps: list[tuple[list[AgentFact], list[PodFact]]] = [

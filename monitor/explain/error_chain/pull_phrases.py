@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from monitor.explain.chain.causes import PullFailureCause as P
-from monitor.explain.chain.wording import wording
+from monitor.explain.error_chain.causes import PullFailureCause as P
+from monitor.explain.error_chain.wording import wording
 
 # Sentences that only one program says, whatever precedes them.
 UNMISTAKABLE = wording(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from monitor.explain.chain.causes import MountFailureCause as M
-from monitor.explain.chain.causes import PullFailureCause as P
-from monitor.explain.chain.causes import SchedulingCause as C
-from monitor.explain.chain.causes import StartFailureCause as S
-from monitor.explain.chain.mounts import classify_mount
-from monitor.explain.chain.pulls import classify_pull
-from monitor.explain.chain.scheduling import main_reason, parse_scheduling
-from monitor.explain.chain.starts import classify_start
+from monitor.explain.error_chain.causes import MountFailureCause as M
+from monitor.explain.error_chain.causes import PullFailureCause as P
+from monitor.explain.error_chain.causes import SchedulingCause as C
+from monitor.explain.error_chain.causes import StartFailureCause as S
+from monitor.explain.error_chain.mounts import classify_mount
+from monitor.explain.error_chain.pulls import classify_pull
+from monitor.explain.error_chain.scheduling import main_reason, parse_scheduling
+from monitor.explain.error_chain.starts import classify_start
 
 IMAGE = "h.lab/a:1"
 CODE = "rpc error: code = Unknown desc = "

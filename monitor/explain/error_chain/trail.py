@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from monitor.explain.chain.hosts import Request, find_request
-from monitor.explain.chain.parse import Chain, Clause
+from monitor.explain.error_chain.hosts import Request, find_request
+from monitor.explain.error_chain.parse import Chain, Clause
 
 _PROXY = re.compile(
     r"proxyconnect|socks connect|invalid proxy|proxy\b|(?:http: )?error connecting to proxy (?:https?://)?(?P<proxy>[^\s:/]+:\d+)"

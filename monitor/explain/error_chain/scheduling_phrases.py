@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from monitor.explain.chain.causes import SchedulingCause as C
-from monitor.explain.chain.wording import wording
+from monitor.explain.error_chain.causes import SchedulingCause as C
+from monitor.explain.error_chain.wording import wording
 
 NO_SUCH_QUEUE = ("doesn't exist", "does not exist", "not found", "is terminating or missing")
 SENTENCES = wording(

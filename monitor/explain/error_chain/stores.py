@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from monitor.explain.chain import pull_phrases as phrases
-from monitor.explain.chain.causes import PullFailureCause as P
-from monitor.explain.chain.parse import Clause
-from monitor.explain.chain.wording import Wording, find, says
+from monitor.explain.error_chain import pull_phrases as phrases
+from monitor.explain.error_chain.causes import PullFailureCause as P
+from monitor.explain.error_chain.parse import Clause
+from monitor.explain.error_chain.wording import Wording, find, says
 
 # Clauses that name an operation say nothing of why it failed.
 _OPERATION = re.compile(

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from monitor.explain.chain import scheduling_phrases as phrases
-from monitor.explain.chain.causes import SchedulingCause as C
-from monitor.explain.chain.parse import MAX_CHARS
-from monitor.explain.chain.wording import find, says
+from monitor.explain.error_chain import scheduling_phrases as phrases
+from monitor.explain.error_chain.causes import SchedulingCause as C
+from monitor.explain.error_chain.parse import MAX_CHARS
+from monitor.explain.error_chain.wording import find, says
 from monitor.facts.gpu_resources import Family, Part, resource_kind
 
 _PREEMPTION = re.compile(r"(?:no new claims to deallocate, |still not schedulable, )?preemption: ", re.IGNORECASE)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from monitor.explain.chain import start_phrases as phrases
-from monitor.explain.chain.causes import StartFailureCause as S
-from monitor.explain.chain.parse import Chain, Clause, parse
-from monitor.explain.chain.wording import find, says
+from monitor.explain.error_chain import start_phrases as phrases
+from monitor.explain.error_chain.causes import StartFailureCause as S
+from monitor.explain.error_chain.parse import Chain, Clause, parse
+from monitor.explain.error_chain.wording import find, says
 
 _EXEC = re.compile(r"exec:? \"?(?P<file>[^\"\s:]+)|executable file `?\"?(?P<named>[^`\"\s]+)")
 _STAT = re.compile(r"(?:stat|open|fork/exec|exec) (?P<path>/\S*)")

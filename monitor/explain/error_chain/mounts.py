@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from monitor.explain.chain import mount_phrases as phrases
-from monitor.explain.chain.causes import MountFailureCause as M
-from monitor.explain.chain.parse import Chain, Clause, parse
-from monitor.explain.chain.wording import find, says
+from monitor.explain.error_chain import mount_phrases as phrases
+from monitor.explain.error_chain.causes import MountFailureCause as M
+from monitor.explain.error_chain.parse import Chain, Clause, parse
+from monitor.explain.error_chain.wording import find, says
 
 _OBJECT = re.compile(r"\b(persistentvolumeclaim|secret|configmap)s? \"?([^\"\s]+)\"? (?:is )?not found", re.IGNORECASE)
 _OBJECTS = {

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from monitor.explain.chain.causes import MountFailureCause as M
-from monitor.explain.chain.wording import wording
+from monitor.explain.error_chain.causes import MountFailureCause as M
+from monitor.explain.error_chain.wording import wording
 
 # The secrets store driver calls a provider of its own on the node.
 NO_PROVIDER = ("provider not found", "failed to find provider binary", "error connecting to provider")

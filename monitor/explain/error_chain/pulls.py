@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from monitor.explain.chain import pull_phrases as phrases
-from monitor.explain.chain.causes import PullFailureCause as P
-from monitor.explain.chain.parse import Chain, Clause, parse, parse_list
-from monitor.explain.chain.stores import of_store
-from monitor.explain.chain.trail import Trail, follow
-from monitor.explain.chain.wording import find, says
+from monitor.explain.error_chain import pull_phrases as phrases
+from monitor.explain.error_chain.causes import PullFailureCause as P
+from monitor.explain.error_chain.parse import Chain, Clause, parse, parse_list
+from monitor.explain.error_chain.stores import of_store
+from monitor.explain.error_chain.trail import Trail, follow
+from monitor.explain.error_chain.wording import find, says
 
 _SNAPSHOTTER = re.compile(r"nydus|stargz|soci-|overlaybd|snapshotter|accelerated-container")
 _REMOTE_SNAPSHOTTERS = ("nydus", "stargz", "soci-", "overlaybd", "fuse-overlayfs")

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.explain.chain.mounts import classify_mount
-from monitor.explain.chain.parse import MAX_CHARS, MAX_CLAUSES, parse, parse_list
-from monitor.explain.chain.pulls import classify_pull
-from monitor.explain.chain.scheduling import main_reason, parse_scheduling
-from monitor.explain.chain.starts import classify_start
+from monitor.explain.error_chain.mounts import classify_mount
+from monitor.explain.error_chain.parse import MAX_CHARS, MAX_CLAUSES, parse, parse_list
+from monitor.explain.error_chain.pulls import classify_pull
+from monitor.explain.error_chain.scheduling import main_reason, parse_scheduling
+from monitor.explain.error_chain.starts import classify_start
 
 CHAINS: list[tuple[str, str, list[str]]] = [
     ("a chain", "failed to start: exit status 1: not found", ["failed to start", "exit status 1", "not found"]),

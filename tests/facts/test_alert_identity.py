@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from monitor.detect.rules import RULES
-from monitor.facts import subject
+from monitor.facts import alert_identity
+from monitor.facts.alert_identity import identifying_labels
 from monitor.facts.findings import LABELS, Finding, Severity
-from monitor.facts.subject import identifying_labels
 from monitor.facts.text import Text
 
 POD = {"node": "n1", "namespace": "ml", "pod": "p", "user": "li", "job": "train", "queue": "batch"}
@@ -58,6 +58,6 @@ def test_the_key_has_the_rule_and_the_subject() -> None:
 
 
 def test_exceptions_are_about_existing_rules_and_labels() -> None:
-    exceptions = subject._SUBJECTS_OF_RULE
+    exceptions = alert_identity._SUBJECTS_OF_RULE
     assert exceptions.keys() <= {rule.rule for rule in RULES}
     assert {name for subjects in exceptions.values() for names in subjects for name in names} <= set(LABELS)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from monitor.explain.chain.causes import StartFailureCause as S
-from monitor.explain.chain.wording import wording
+from monitor.explain.error_chain.causes import StartFailureCause as S
+from monitor.explain.error_chain.wording import wording
 
 MISSING = ("no such file or directory", "does not exist", "not found", "no such device")
 

@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from monitor.explain.chain import mount_phrases, pull_phrases, scheduling_phrases, start_phrases
-from monitor.explain.chain.wording import Wording, find, wording
+from monitor.explain.error_chain import mount_phrases, pull_phrases, scheduling_phrases, start_phrases
+from monitor.explain.error_chain.wording import Wording, find, wording
 
 TABLES = [
     table

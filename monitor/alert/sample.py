@@ -56,6 +56,7 @@ _HEADLINES: dict[str, tuple[tuple[str, str], ...]] = {
 _EVIDENCE: dict[str, tuple[str, ...]] = {
     "gpu-zombie": ("gpu-zombie.process", "card-memory"),
     "gpu-idle": ("card-memory",),
+    "gpu-idle.idle-job": ("card-memory", "gpu-cost"),
     "gpu-idle.hung-job": ("gpu-idle.log-stopped", "card-memory"),
     "gpu-idle.waiting-for-data": ("gpu-idle.process-waits", "gpu-idle.node-waits"),
     "gpu-idle.partially-idle": ("gpu-idle.cards", "card-owner"),

@@ -87,6 +87,7 @@ _NVSWITCH: dict[str, Value] = {
 _NFS: dict[str, Value] = {"device": "nfs-01", "message": "nfs: server nfs-01 not responding, still trying"}
 # Values by text, where it differs from the others of its rule.
 BY_KEY: dict[str, dict[str, Value]] = {
+    "gpu-cost": {"cost": "18.75 CNY", "hourly": "12.50 CNY"},
     "gpu-underused.shm-small": {"used": 62 * 2**20, "size": 64 * 2**20},
     "gpu-underused.low-batch": {"used": 11 * GIB, "size": 80 * GIB},
     "gpu-underused.data-loading": {"used": 41 * GIB, "size": 80 * GIB},

@@ -10,7 +10,7 @@ from monitor.base.sqlite import Database, DatabaseSession
 from monitor.base.state_problems import StateProblem
 from monitor.base.state_size import compact
 from monitor.base.text import shorten_name
-from monitor.report.buckets import DAY, FIGURES, HOUR, KEEP_DAYS, Bucket, By, Priced, figures_of
+from monitor.report.buckets import DAY, FIGURES, HOUR, KEEP_DAYS, UNPRICED, Bucket, By, Priced, figures_of
 from monitor.report.closed_hours import ClosedHours
 from monitor.report.disk_use import DiskUse, DiskUseKind, day_of
 
@@ -18,11 +18,11 @@ FILE = "record.db"
 MAX_NAME_CHARS = 256
 KEEP_HOURS_DAYS = 35  # older hours are merged into days: a year of hours of a thousand nodes would be gigabytes
 MAX_SCAN_AGE_DAYS = 31  # datasets are scanned rarely
-_Key = tuple[By, int, str, str, float]  # dimension, hour, name, model, share
+_Key = tuple[By, str, float, int, str]  # dimension, model, share, hour, name
 _COLUMNS = ", ".join(FIGURES)
 _SUMS = ", ".join(f"SUM({name})" for name in FIGURES)
 _ADD = ", ".join(f"{name} = {name} + excluded.{name}" for name in FIGURES)
-_UPSERT = f"ON CONFLICT (dimension, hour, name, model, share) DO UPDATE SET {_ADD}"
+_UPSERT = f"ON CONFLICT (dimension, model_id, hour, name) DO UPDATE SET {_ADD}"
 _DIMENSIONS: tuple[By, ...] = get_args(By)
 _FEWEST: By = "queue"  # the dimension with the fewest rows, for sums of all GPUs
 _DISK_NAMES: dict[By, str] = {"user": "user", "node": "node", "queue": "NULL"}  # disks do not belong to queues
@@ -39,15 +39,33 @@ CREATE TABLE usage (
 {_TAKE_OVER}
 DROP TABLE buckets;
 """
-# Prices are per model. What an older version recorded has no model.
+# Prices are per model. What an older version recorded has no model. The model comes before the hour in the key, so that
+# the rows of each model are grouped by name alone: SQLite needs a third more time to sort them by two columns.
 _BY_MODEL = f"""
+CREATE TABLE models (id INTEGER PRIMARY KEY AUTOINCREMENT, model TEXT NOT NULL, share REAL NOT NULL);
+INSERT INTO models VALUES (0, '', 1.0);
 CREATE TABLE by_model (
-    dimension TEXT NOT NULL, hour INTEGER NOT NULL, name TEXT NOT NULL, model TEXT NOT NULL, share REAL NOT NULL,
-    {", ".join(f"{name} REAL NOT NULL" for name in FIGURES)}, PRIMARY KEY (dimension, hour, name, model, share)
+    dimension TEXT NOT NULL, model_id INTEGER NOT NULL, hour INTEGER NOT NULL, name TEXT NOT NULL,
+    {", ".join(f"{name} REAL NOT NULL" for name in FIGURES)}, PRIMARY KEY (dimension, model_id, hour, name)
 ) WITHOUT ROWID;
-INSERT INTO by_model SELECT dimension, hour, name, '', 1.0, {_COLUMNS} FROM usage;
+INSERT INTO by_model SELECT dimension, 0, hour, name, {_COLUMNS} FROM usage;
 DROP TABLE usage;
 ALTER TABLE by_model RENAME TO usage;
+"""  # noqa: S608  # constants only
+# Ids of the models of a dimension, read from the key of usage: a damaged file may have lost rows of models.
+_MODEL_IDS = """
+WITH RECURSIVE found (id) AS (
+    SELECT MIN(model_id) FROM usage WHERE dimension = ?1 UNION ALL
+    SELECT (SELECT MIN(model_id) FROM usage WHERE dimension = ?1 AND model_id > id) FROM found WHERE id IS NOT NULL
+) SELECT id FROM found WHERE id IS NOT NULL
+"""
+_PERIOD = f"dimension = ?1 AND model_id IN ({_MODEL_IDS}) AND hour >= ?2 AND hour < ?3"
+_ADD_MODEL = """
+INSERT INTO models (model, share) SELECT ?1, ?2
+WHERE NOT EXISTS (SELECT 1 FROM models WHERE model = ?1 AND share = ?2)
+"""
+_DELETE_UNUSED_MODELS = f"""
+DELETE FROM models WHERE NOT EXISTS (SELECT 1 FROM usage WHERE dimension IN {_DIMENSIONS} AND model_id = models.id)
 """  # noqa: S608  # constants only
 MIGRATIONS = (
     f"""
@@ -84,10 +102,13 @@ class UsageStore:
 
     def add(self, buckets: Iterable[Bucket], watched: Mapping[int, float]) -> None:
         """Add to the stored values of the same hours, in one transaction. Raise DatabaseError."""
-        placeholders = ", ".join("?" * (5 + len(FIGURES)))
         sums = _sums(buckets)
-        statement = f"INSERT INTO usage VALUES ({placeholders}) {_UPSERT}"  # noqa: S608  # constants only
+        model_id = "(SELECT MIN(id) FROM models WHERE model = ? AND share = ?)"
+        placeholders = ", ".join("?" * (2 + len(FIGURES)))
+        statement = f"INSERT INTO usage VALUES (?, {model_id}, {placeholders}) {_UPSERT}"  # noqa: S608  # constants only
         with self._database.transaction() as session:
+            for priced in {key[1:3] for key in sums}:
+                session.run(_ADD_MODEL, priced)
             for key, figures in sums.items():
                 session.run(statement, (*key, *figures))
             for hour, seconds in watched.items():
@@ -96,7 +117,7 @@ class UsageStore:
                     (hour, seconds),
                 )
         if sums:
-            self._closed.forget(min(key[1] for key in sums))
+            self._closed.forget(min(key[3] for key in sums))
 
     def buckets(self, since: float, until: float, by: By) -> tuple[Bucket, ...]:
         """Sums by user, queue or node, and model, over [since, until): those of the last hour are apart."""
@@ -107,32 +128,39 @@ class UsageStore:
         return closed + self._read(last, until, by)
 
     def _read(self, since: float, until: float, by: By) -> tuple[Bucket, ...]:
-        rows = self._database.select(
-            f"SELECT name, MIN(hour), model, share, {_SUMS} FROM usage"  # noqa: S608  # constants only
-            " WHERE dimension = ? AND hour >= ? AND hour < ? GROUP BY name, model, share",
-            (by, since, until),
-        )
-        return tuple(named_bucket(by, hour, name, (model, share), sums) for name, hour, model, share, *sums in rows)
+        models, found = self._models(), list[Bucket]()
+        for (model_id,) in self._database.select(_MODEL_IDS, (by,)):
+            priced = models.get(model_id, UNPRICED)
+            rows = self._database.select(
+                f"SELECT name, MIN(hour), {_SUMS} FROM usage"  # noqa: S608  # constants only
+                " WHERE dimension = ? AND model_id = ? AND hour >= ? AND hour < ? GROUP BY name",
+                (by, model_id, since, until),
+            )
+            found += (named_bucket(by, hour, name, priced, sums) for name, hour, *sums in rows)
+        return tuple(found)
+
+    def _models(self) -> dict[int, Priced]:
+        rows = self._database.select("SELECT id, model, share FROM models")
+        return {model_id: (model, share) for model_id, model, share in rows}
 
     def hours(self, since: float, until: float) -> tuple[Bucket, ...]:
         """Sums of all GPUs by hour in [since, until), oldest first."""
         rows = self._database.select(
-            f"SELECT hour, {_SUMS} FROM usage"  # noqa: S608  # constants only
-            " WHERE dimension = ? AND hour >= ? AND hour < ? GROUP BY hour ORDER BY hour",
+            f"SELECT hour, {_SUMS} FROM usage WHERE {_PERIOD} GROUP BY hour ORDER BY hour",  # noqa: S608  # constants only
             (_FEWEST, since, until),
         )
         return tuple(Bucket(hour=hour, **dict(zip(FIGURES, sums, strict=True))) for hour, *sums in rows)
 
     def hourly(self, since: float, until: float, by: By, names: Collection[str]) -> tuple[Bucket, ...]:
         """Sums by hour and model of these users, queues or nodes in [since, until)."""
+        models = self._models()
         rows = self._database.select(
-            f"SELECT hour, name, model, share, {_COLUMNS} FROM usage"  # noqa: S608  # constants only
-            " WHERE dimension = ? AND hour >= ? AND hour < ?",
+            f"SELECT hour, name, model_id, {_COLUMNS} FROM usage WHERE {_PERIOD}",  # noqa: S608  # constants only
             (by, since, until),
         )
         return tuple(
-            named_bucket(by, hour, name, (model, share), figures)
-            for hour, name, model, share, *figures in rows
+            named_bucket(by, hour, name, models.get(model_id, UNPRICED), figures)
+            for hour, name, model_id, *figures in rows
             if name in names
         )
 
@@ -175,6 +203,7 @@ class UsageStore:
             session.run("DELETE FROM usage WHERE hour <= ?", (middle,))
             session.run("DELETE FROM watched WHERE hour <= ?", (middle,))
             session.run("DELETE FROM disks WHERE day <= ?", (middle,))
+            session.run(_DELETE_UNUSED_MODELS)
         self._closed.forget(first)
         compact(self._database, self._path)
         return True
@@ -187,6 +216,7 @@ class UsageStore:
             session.run("DELETE FROM watched WHERE hour < ?", (old,))
             session.run("DELETE FROM disks WHERE day < ?", (old,))
             _roll_up(session, daily_before(now))
+            session.run(_DELETE_UNUSED_MODELS)
         self._closed.forget(0.0)
 
 
@@ -207,7 +237,7 @@ def _sums(buckets: Iterable[Bucket]) -> dict[_Key, tuple[float, ...]]:
     for bucket in buckets:
         figures = figures_of(bucket)
         for by in _DIMENSIONS:
-            key = by, bucket.hour, _name(getattr(bucket, by)), _name(bucket.model), bucket.share
+            key = by, _name(bucket.model), bucket.share, bucket.hour, _name(getattr(bucket, by))
             known = sums.get(key)
             sums[key] = figures if known is None else tuple(map(add, known, figures))
     return sums
@@ -233,9 +263,9 @@ def _roll_up(session: DatabaseSession, before: int) -> None:
     later = f"hour < ? AND hour % {DAY} != 0"
     session.run(
         f"""
-        INSERT INTO usage (dimension, hour, name, model, share, {_COLUMNS})
-        SELECT dimension, hour - hour % {DAY} AS day, name, model, share, {_SUMS} FROM usage
-        WHERE {later} GROUP BY dimension, day, name, model, share {_UPSERT}
+        INSERT INTO usage (dimension, model_id, hour, name, {_COLUMNS})
+        SELECT dimension, model_id, hour - hour % {DAY} AS day, name, {_SUMS} FROM usage
+        WHERE {later} GROUP BY dimension, model_id, day, name {_UPSERT}
         """,  # noqa: S608  # constants only
         (before,),
     )

@@ -20,7 +20,7 @@ from tests.report.builders import figures
 from tests.support import wait_until
 
 NOW = 1_763_260_000.0
-A100 = "NVIDIA A100-SXM4-80GB"
+A100, H20 = "NVIDIA A100-SXM4-80GB", "NVIDIA H20"
 H0 = int(NOW // HOUR) * HOUR
 D0 = int(NOW // DAY) * DAY
 
@@ -33,9 +33,9 @@ def store(tmp_path: Path) -> Iterator[UsageStore]:
 
 
 def bucket(
-    hour: int = H0, user: str | None = "zhang", node: str = "n1", model: str | None = None, **seconds: float
+    hour: int = H0, user: str | None = "zhang", node: str = "n1", model: str | None = None, **values: float
 ) -> Bucket:
-    return Bucket(hour=hour, node=node, user=user, queue="nlp" if user else None, model=model, **seconds)
+    return Bucket(hour=hour, node=node, user=user, queue="nlp" if user else None, model=model, **values)
 
 
 def allocated(
@@ -114,6 +114,47 @@ def test_what_was_recorded_before_models_were_has_none(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def priced(store: UsageStore, by: By) -> dict[tuple[str | None, str | None, float], float]:
+    return {
+        (getattr(each, by), each.model, each.share): each.allocated for each in store.buckets(0.0, NOW + 2 * DAY, by)
+    }
+
+
+def test_sums_are_by_model_and_those_of_an_hour_of_all_models(store: UsageStore) -> None:
+    store.add([bucket(model=A100, allocated=1.0), bucket(model=A100, share=0.5, allocated=2.0)], {})
+    store.add([bucket(model=H20, allocated=4.0), bucket(H0 + HOUR, model=A100, allocated=8.0)], {})
+    assert priced(store, "user") == {("zhang", A100, 1.0): 9.0, ("zhang", A100, 0.5): 2.0, ("zhang", H20, 1.0): 4.0}
+    assert priced(store, "node") == {("n1", A100, 1.0): 9.0, ("n1", A100, 0.5): 2.0, ("n1", H20, 1.0): 4.0}
+    assert [each.allocated for each in store.hours(H0, H0 + 2 * HOUR)] == [7.0, 8.0]
+    hourly = {(each.model, each.share, each.allocated) for each in store.hourly(H0, H0 + HOUR, "queue", {"nlp"})}
+    assert hourly == {(A100, 1.0, 1.0), (A100, 0.5, 2.0), (H20, 1.0, 4.0)}
+
+
+def stored_models(path: Path) -> list[tuple[str, float]]:
+    with closing(sqlite3.connect(path)) as file:
+        return file.execute("SELECT model, share FROM models WHERE id > 0 ORDER BY model, share").fetchall()
+
+
+def test_a_model_is_stored_once_and_forgotten_with_its_last_hour(tmp_path: Path, store: UsageStore) -> None:
+    for _ in range(2):
+        store.add([bucket(H0 - (KEEP_DAYS + 2) * DAY, model=H20, allocated=1.0), bucket(model=A100, share=0.5)], {})
+    assert stored_models(tmp_path / FILE) == [(A100, 0.5), (H20, 1.0)]
+    store.prune(NOW)
+    assert stored_models(tmp_path / FILE) == [(A100, 0.5)]
+    store.add([bucket(H0 + HOUR, model=H20)], {})
+    assert store.shrink()
+    assert stored_models(tmp_path / FILE) == [(H20, 1.0)]
+
+
+def test_hours_whose_model_a_damaged_file_lost_still_count(tmp_path: Path, store: UsageStore) -> None:
+    store.add([bucket(model=A100, allocated=1.0)], {})
+    with closing(sqlite3.connect(tmp_path / FILE)) as file, file:
+        file.execute("DELETE FROM models")
+    store.add([bucket(H0 + DAY, model=A100, allocated=2.0), bucket(H0 + DAY, user="li", allocated=4.0)], {})
+    assert priced(store, "user") == {("zhang", None, 1.0): 1.0, ("zhang", A100, 1.0): 2.0, ("li", None, 1.0): 4.0}
+    assert [each.allocated for each in store.hours(H0, H0 + 2 * DAY)] == [1.0, 6.0]
+
+
 def test_it_outlives_the_process(tmp_path: Path) -> None:
     path = str(tmp_path / "state" / FILE)
     first = UsageStore(path)
@@ -160,7 +201,8 @@ def test_old_hours_become_days_and_very_old_ones_are_forgotten(tmp_path: Path, s
     for _ in range(2):
         store.prune(NOW)
     with sqlite3.connect(tmp_path / FILE) as file:
-        query = "SELECT hour, model, allocated, idle FROM usage WHERE dimension = 'user' ORDER BY hour"
+        columns = "hour, model, allocated, idle"
+        query = f"SELECT {columns} FROM usage JOIN models ON id = model_id WHERE dimension = 'user' ORDER BY hour"
         rows = file.execute(query).fetchall()
         assert file.execute("SELECT COUNT(*) FROM disks").fetchone() == (0,)
     file.close()

@@ -55,9 +55,11 @@ CREATE TABLE disks (
     day INTEGER NOT NULL, kind TEXT NOT NULL, node TEXT NOT NULL, user TEXT NOT NULL, bytes INTEGER NOT NULL,
     PRIMARY KEY (day, kind, node, user)
 ) WITHOUT ROWID;
+CREATE TABLE models (id INTEGER PRIMARY KEY AUTOINCREMENT, model TEXT NOT NULL, share REAL NOT NULL);
+CREATE TABLE sqlite_sequence(name,seq);
 CREATE TABLE "usage" (
-    dimension TEXT NOT NULL, hour INTEGER NOT NULL, name TEXT NOT NULL, model TEXT NOT NULL, share REAL NOT NULL,
-    allocated REAL NOT NULL, used REAL NOT NULL, measured REAL NOT NULL, idle REAL NOT NULL, zombie REAL NOT NULL, faulty REAL NOT NULL, free REAL NOT NULL, unknown REAL NOT NULL, PRIMARY KEY (dimension, hour, name, model, share)
+    dimension TEXT NOT NULL, model_id INTEGER NOT NULL, hour INTEGER NOT NULL, name TEXT NOT NULL,
+    allocated REAL NOT NULL, used REAL NOT NULL, measured REAL NOT NULL, idle REAL NOT NULL, zombie REAL NOT NULL, faulty REAL NOT NULL, free REAL NOT NULL, unknown REAL NOT NULL, PRIMARY KEY (dimension, model_id, hour, name)
 ) WITHOUT ROWID;
 CREATE TABLE watched (hour INTEGER PRIMARY KEY, seconds REAL NOT NULL);
 

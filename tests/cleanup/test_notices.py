@@ -201,7 +201,7 @@ def test_only_a_message_to_the_owner_alone_permits_to_release() -> None:
     [
         ((("li",), ("li",)), False, {"http://w/keep/one", "http://w/keep/two"}),
         ((("zhang",), ("li",)), False, {"http://w/keep/one"}),
-        ((("zhang", "li"), ("li",)), True, {"http://w/keep/one"}),  # one of them had its message before they were merged
+        ((("zhang", "li"), ("li",)), True, {"http://w/keep/one"}),  # one had its message before the merge
     ],
 )
 def test_a_message_about_several_users_has_only_links_that_keep(

@@ -310,12 +310,13 @@ def cleaning(
         )
         stack.enter_context(running(command("daemon"), environ, stdout=subprocess.DEVNULL))
         cleaner = Cleaner(nvml, agent, f"http://127.0.0.1:{port}", environ)
-        wait_until(lambda: _sees(cleaner, len(lab.gpu_ids)), 30, "the daemon sees all cards")
+        wait_until(lambda: _knows(cleaner, len(lab.gpu_ids)), 30, "the daemon knows all cards")
         yield cleaner
 
 
-def _sees(cleaner: Cleaner, cards: int) -> bool:
+def _knows(cleaner: Cleaner, cards: int) -> bool:
     try:
-        return [card.state.value for card in cleaner.cards().values()] == ["free"] * cards
+        states = [card.state.value for card in cleaner.cards().values()]
+        return len(states) == cards and "unknown" not in states
     except OSError:
         return False

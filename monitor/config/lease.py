@@ -86,5 +86,5 @@ def _check_alerts(alerts: AlertsConfig) -> None:
                 allowed = ", ".join(name for name, kind in kinds.items() if kind == ALERTMANAGER)
                 raise ValueError(
                     f"with a lease every replica finds every alert, and by route {number} of daemon.alerts each would "
-                    f"tell {name} of it: lead that route to {allowed}, and let Alertmanager choose who is told"
+                    f"tell {name} of it: lead that route to {allowed}, and let Alertmanager choose the recipients"
                 )

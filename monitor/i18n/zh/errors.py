@@ -216,7 +216,7 @@ PHRASES: tuple[tuple[str, str], ...] = (
     (
         (
             "with a lease every replica finds every alert, and by route {number} of daemon.alerts each would tell "
-            "{name} of it: lead that route to alertmanager, and let Alertmanager choose who is told"
+            "{name} of it: lead that route to alertmanager, and let Alertmanager choose the recipients"
         ),
         (
             "有 lease 时每个副本都会发现每条告警，按 daemon.alerts 的第 {number} 条路由会各通知 {name} 一次："

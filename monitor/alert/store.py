@@ -247,6 +247,7 @@ class AlertStore:
                 (KEEP_ROWS,),
             )
             session.run("DELETE FROM parcels WHERE id NOT IN (SELECT parcel FROM outbox WHERE parcel IS NOT NULL)")
+        self._silences_version += 1
 
 
 class _KnownAlert(msgspec.Struct):

@@ -31,9 +31,9 @@ def views(*findings: Finding) -> tuple[LocalizedFinding, ...]:
 def test_a_finding_in_both_languages() -> None:
     given = finding(evidence=(Text(key="node-down.says", values={"message": "m"}),), advice=(), raw="m", held=True)
     english, chinese = views(given)[0], localize_findings([given], "zh")[0]
-    assert english.headline == "Node n1 is down: its kubelet has not reported for 1 min."
+    assert english.headline == "Node n1 is down: its kubelet stopped reporting, and it has not been ready for 1 min."
     assert (english.evidence, english.raw, english.held) == (("Kubernetes says: m",), "m", True)
-    assert chinese.headline == "节点 n1 宕机：它的 kubelet 已 1 分钟没有上报。"
+    assert chinese.headline == "节点 n1 宕机：它的 kubelet 停止上报，未就绪已 1 分钟。"
 
 
 def test_the_worst_comes_first_and_symptoms_last() -> None:
@@ -57,10 +57,10 @@ def test_a_sentence_that_is_missing_does_not_hide_that_something_is_wrong(note: 
 
 
 ROWS: list[tuple[str, Finding, tuple[str, ...]]] = [
-    ("a node", finding(), ("warning", "node-down", "node n1", "Node n1 is down: its kubelet has not reported for 1 min.", "1m")),
-    ("held", finding(held=True), ("warning", "node-down", "node n1", "Node n1 is down: its kubelet has not reported for 1 min. (as last seen)", "1m")),
-    ("unknown start", finding(since=None), ("warning", "node-down", "node n1", "Node n1 is down: its kubelet has not reported for 1 min.", "")),
-    ("a GPU", finding(labels={"user": "ann", "gpu": "3", "node": "n1"}), ("warning", "node-down", "node n1, gpu 3, user ann", "Node n1 is down: its kubelet has not reported for 1 min.", "1m")),
+    ("a node", finding(), ("warning", "node-down", "node n1", "Node n1 is down: its kubelet stopped reporting, and it has not been ready for 1 min.", "1m")),
+    ("held", finding(held=True), ("warning", "node-down", "node n1", "Node n1 is down: its kubelet stopped reporting, and it has not been ready for 1 min. (as last seen)", "1m")),
+    ("unknown start", finding(since=None), ("warning", "node-down", "node n1", "Node n1 is down: its kubelet stopped reporting, and it has not been ready for 1 min.", "")),
+    ("a GPU", finding(labels={"user": "ann", "gpu": "3", "node": "n1"}), ("warning", "node-down", "node n1, gpu 3, user ann", "Node n1 is down: its kubelet stopped reporting, and it has not been ready for 1 min.", "1m")),
 ]  # fmt: skip
 
 

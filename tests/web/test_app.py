@@ -168,7 +168,7 @@ def test_the_cluster_is_shown_and_told(site: str) -> None:
 
 def test_what_is_found_is_shown_without_what_it_explains(site: str) -> None:
     body = get(f"{site}/")[2]
-    assert "Node gpu-01 is down: its kubelet has not reported for 1 min 30 s." in body
+    assert "Node gpu-01 is down: its kubelet stopped reporting, and it has not been ready for 1 min 30 s." in body
     assert "gpu-01-2" not in body
     assert "节点 gpu-01 宕机" in get(f"{site}/?lang=zh")[2]
 
@@ -179,7 +179,7 @@ def test_findings_are_told_in_words(site: str) -> None:
         ({"node": "gpu-01"}, None),
         ({"node": "gpu-01-2"}, "x"),
     ]
-    assert findings[0].headline == "节点 gpu-01 宕机：它的 kubelet 已 1 分钟 30 秒没有上报。"
+    assert findings[0].headline == "节点 gpu-01 宕机：它的 kubelet 停止上报，未就绪已 1 分钟 30 秒。"
 
 
 def test_findings_that_nobody_looked_for_are_not_none() -> None:

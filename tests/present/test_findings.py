@@ -33,7 +33,7 @@ def test_a_finding_in_both_languages() -> None:
     english, chinese = views(given)[0], localize_findings([given], "zh")[0]
     assert english.headline == "Node n1 is down: its kubelet stopped reporting, and it has not been ready for 1 min."
     assert (english.evidence, english.raw, english.held) == (("Kubernetes says: m",), "m", True)
-    assert chinese.headline == "节点 n1 宕机：它的 kubelet 停止上报，未就绪已 1 分钟。"
+    assert chinese.headline == "节点 n1 宕机：它的 kubelet 停止上报，已有 1 分钟未就绪。"
 
 
 def test_the_worst_comes_first_and_symptoms_last() -> None:

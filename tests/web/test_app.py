@@ -179,7 +179,7 @@ def test_findings_are_told_in_words(site: str) -> None:
         ({"node": "gpu-01"}, None),
         ({"node": "gpu-01-2"}, "x"),
     ]
-    assert findings[0].headline == "节点 gpu-01 宕机：它的 kubelet 停止上报，未就绪已 1 分钟 30 秒。"
+    assert findings[0].headline == "节点 gpu-01 宕机：它的 kubelet 停止上报，已有 1 分钟 30 秒未就绪。"
 
 
 def test_findings_that_nobody_looked_for_are_not_none() -> None:

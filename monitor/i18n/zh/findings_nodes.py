@@ -11,7 +11,7 @@ WORDS: dict[str, str] = {
     "doc.node-down.limit.joining": "新节点加入后多久内不报。",
     "doc.node-down.limit.flaps": "`window` 内变化几次算反复上下线。",
     "doc.node-down.limit.window": "时间窗口。",
-    "node-down.kubelet-silent": "节点 {node} 宕机：它的 kubelet 停止上报，未就绪已 {seconds:duration}。",
+    "node-down.kubelet-silent": "节点 {node} 宕机：它的 kubelet 停止上报，已有 {seconds:duration}未就绪。",
     "node-down.disk-pressure": "节点 {node} 磁盘空间不足已 {seconds:duration}，正在驱逐 Pod。",
     "node-down.memory-pressure": "节点 {node} 内存不足已 {seconds:duration}，正在驱逐 Pod。",
     "node-down.network": "节点 {node} 的容器网络不可用：{message}",

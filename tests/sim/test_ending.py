@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -54,6 +56,12 @@ def firing(url: str) -> set[str]:
     return {alert["rule"] for alert in ask(url, "/v1/alerts") if alert["phase"] == "firing"}
 
 
+def evaluated_at(url: str) -> float:
+    """Time of the last evaluation; 0 before the first."""
+    figures = re.search(r"^gpuwarden_last_look_seconds (\S+)$", get(f"{url}/metrics")[2], re.MULTILINE)
+    return float(figures[1]) if figures is not None else 0.0
+
+
 @contextmanager
 def daemon(simulation: Simulation, directory: Path) -> Iterator[str]:
     port, config = free_port(), directory / "gpuwarden.json"  # JSON is YAML
@@ -68,6 +76,8 @@ def test_every_outage_is_reported_as_the_guide_says_and_leaves_nothing_behind(tm
     try:
         with daemon(simulation, tmp_path) as url:
             wait_until(lambda: shown(url).count('<a class="c ') == 48, LIMIT_SECONDS, "all GPUs are seen")
+            seen_at = time.time()  # what disappears before the first evaluation is not missed
+            wait_until(lambda: evaluated_at(url) > seen_at, LIMIT_SECONDS, "all that was seen has been evaluated")
             for outage in OUTAGES:
                 simulation.call(outage.begin)
             promised = {scene.rule for scene in SCENES if scene.rule is not None}
